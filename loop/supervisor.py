@@ -277,11 +277,12 @@ class RotatingLog:
 class ChildProcess:
     """A child that runs, ran or will run; start it from the main thread, because it ends with the starting thread."""
 
-    def __init__(self, child: Child, log_file: Path, console: Console) -> None:
+    def __init__(self, child: Child, log_file: Path, console: Console, stdin: int = subprocess.DEVNULL) -> None:
         self.name = child.name
         self._child = child
         self._log_file = log_file
         self._console = console
+        self._stdin = stdin
         self._process: subprocess.Popen[bytes] | None = None
         self._copying: threading.Thread | None = None
 
@@ -291,16 +292,20 @@ class ChildProcess:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def start(self) -> None:
-        """Start the process. Raises: OSError when the command cannot be run."""
+        """Start the process; does nothing if it runs. Raises: OSError when the command cannot be run."""
+        if self.pid is not None:
+            return
         self._process = subprocess.Popen(
             list(self._child.argv),
             env=dict(self._child.env),
-            stdin=subprocess.DEVNULL,
+            stdin=self._stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=tied_to_me(),
         )
+        # What the first one was to wait for has come to pass.
+        self._stdin = subprocess.DEVNULL
         assert self._process.stdout is not None
         self._copying = threading.Thread(target=self._copy, args=(self._process.stdout,), daemon=True)
         self._copying.start()

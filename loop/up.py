@@ -19,11 +19,11 @@ from pathlib import Path
 from loop.embedded_redis import EmbeddedRedis, free_port, is_free
 from loop.supervisor import NAME, Child, ChildProcess, Console, Readiness, Supervisor, describe_status
 from shared.credentials import make_private_directory, read_or_make_admin_token
-from shared.db.schema import migrate
 from shared.errors import Configuration
+from shared.process import WHEN_TOLD
 from shared.settings import Settings, environment_name
 
-COMMANDS = {name: (sys.executable, "-m", name) for name in ("loop", "worker")}
+COMMANDS = {name: (sys.executable, "-m", name, WHEN_TOLD) for name in ("loop", "worker")}
 """What runs beside Redis, by the name its log lines carry."""
 _STOPPING_SECONDS = 5.0
 """What a part may need beyond its time to drain before it is killed; a little more than it allows itself."""
@@ -46,21 +46,47 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
         port = _port(settings)
         token = read_or_make_admin_token(settings)
         console.say(NAME, f"starting in {settings.home}")
-        migrate(settings.database)
         with _redis(settings) as (redis_url, redis_parts):
             env = child_environment(settings, port=port, redis_url=redis_url, admin_token=token)
             host = _ANY_HOST.get(settings.host, settings.host)
             address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             logs = make_private_directory(settings.home / "logs")
             children = [Child(name, argv, env) for name, argv in commands.items()]
+            with _told_when_done() as told:
+                parts = [ChildProcess(child, logs / f"{child.name}.log", console, told) for child in children]
+                _migrate_while_loading(settings.database, parts)
             return Supervisor(
-                [ChildProcess(child, logs / f"{child.name}.log", console) for child in children],
+                parts,
                 console,
                 foundation=redis_parts,
                 look=lambda: ask_readiness(host, port),
                 announce=lambda found: console.write(welcome(address, token, settings, found)),
                 drain_seconds=settings.drain_seconds + _STOPPING_SECONDS,
             ).run()
+
+
+@contextlib.contextmanager
+def _told_when_done() -> Iterator[int]:
+    """Make a pipe that says nothing and is closed at the end; processes that wait for that end read from it."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(writing)
+        os.close(reading)
+
+
+def _migrate_while_loading(url: str, parts: Sequence[ChildProcess]) -> None:
+    """Start the processes, which take seconds to load and then wait, and bring the database's schema up meanwhile."""
+    with contextlib.ExitStack() as undo:
+        for part in parts:
+            undo.callback(part.clear)
+            part.start()
+        # Deferred: the database's tools take as long to load as everything else here.
+        from shared.db.schema import migrate
+
+        migrate(url)
+        undo.pop_all()
 
 
 @dataclass

@@ -78,3 +78,24 @@ def tied_to_me(how: signal.Signals = signal.SIGKILL) -> Callable[[], None] | Non
         return None
     parent_pid = os.getpid()
     return lambda: die_with_parent(parent_pid, how)
+
+
+WHEN_TOLD = "--when-told"
+
+
+def wait_until_told() -> None:
+    """Where this process was started with ``--when-told``, wait until its standard input is closed.
+
+    So it can be loaded while what it needs is still being made ready.
+    """
+    if WHEN_TOLD in sys.argv:
+        sys.stdin.buffer.read()
+
+
+_GIVES_WAY = 10
+
+
+def lower_thread_priority() -> None:
+    """Have the calling thread, for good, give way to others; where a thread has no priority of its own do nothing."""
+    if sys.platform == "linux":
+        os.nice(_GIVES_WAY)

@@ -6,11 +6,15 @@ Values come from the environment and from ``.env``. A wrong value stops the star
 
 from __future__ import annotations
 
+import difflib
+import os
+from collections.abc import Collection, Iterator
 from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
+from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -404,6 +408,24 @@ def environment_name(field: str) -> str:
     """Return the environment variable that sets ``field``."""
     alias = Settings.model_fields[field].validation_alias
     return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"AFTERTHOUGHT_{field.upper()}"
+
+
+_PREFIX = "AFTERTHOUGHT_"
+_OF_THE_COMMAND_LINE = {"AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"}
+
+
+def names_given() -> set[str]:
+    """Return the names of all variables that are set in the environment or in ``.env``."""
+    return {*os.environ, *dotenv_values(".env")}
+
+
+def unread_names(environment: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Return variables that are meant for us and that nobody reads, with what to do about each."""
+    known = {environment_name(field) for field in Settings.model_fields} | _OF_THE_COMMAND_LINE
+    for name in sorted(environment):
+        if name.startswith(_PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            yield name, f"Did you mean {close[0]}?" if close else "docs/reference/settings.md lists them all."
 
 
 def read_settings(**overrides: object) -> Settings:

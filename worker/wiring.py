@@ -104,7 +104,7 @@ def _embed_messages(
 ) -> EmbedMessages:
     @cache
     def former(name: str) -> Embedder | None:
-        return make_embedder_by_name(name, settings.ollama_host, settings.model_timeout_seconds)
+        return make_embedder_by_name(name, settings.ollama_host, settings.model_timeout_seconds, in_background=True)
 
     return EmbedMessages(database, clock, embedder, accountant, accountant.metrics, settings.embed_batch, former)
 
@@ -124,7 +124,8 @@ class Agents:
 
 def build_agents(settings: Settings) -> Agents:
     """Return the agents of the settings: a model when one is named, else the extractive ones."""
-    embedder = make_embedder(settings.embedding, settings.ollama_host, settings.model_timeout_seconds)
+    seconds = settings.model_timeout_seconds
+    embedder = make_embedder(settings.embedding, settings.ollama_host, seconds, in_background=True)
     sessions: dict[str, CompressionAgent] = {EXTRACTIVE: ExtractiveCompressionAgent()}
     if settings.model is None:
         return Agents(

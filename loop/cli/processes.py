@@ -24,12 +24,12 @@ _FINDING_COLUMNS: Columns = {
 
 def up() -> None:
     """Start everything on this machine (Redis, loop, worker) and keep it running until Ctrl-C."""
-    from loop.cli.checks import check_names, names_given  # brings the settings
-    from loop.up import run_up  # brings the database's tools
+    from loop.up import run_up  # brings the client of Redis
+    from shared.settings import names_given, unread_names  # as above
 
     settings = Invocation().settings
-    for finding in check_names(names_given()):
-        remark(f"{finding.found}. {finding.mend}")
+    for name, advice in unread_names(names_given()):
+        remark(f"{name} is no setting. {advice}")
     raise typer.Exit(run_up(settings))
 
 

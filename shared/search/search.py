@@ -232,14 +232,14 @@ class MessageSearch:
         """Return the query's vector; None, and what is missing, where it cannot be had."""
         if prepared.model is None:
             return None, ("vectors",) if prepared.messages else ()
-        embedder = self.embedders.of(prepared.model)
-        if embedder is None:
-            return None, ("embedding",)
         meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
         try:
-            [vector] = embedder.embed([without_names(question.text, prepared.names)], meter)
+            asked = without_names(question.text, prepared.names)
+            vector = self.embedders.embed(app_id, prepared.model, asked, meter)
         except (Transient, Configuration, OverBudget) as error:
             get_logger().warning("query_not_embedded", app_id=app_id, embedder=prepared.model, why=error.code)
+            return None, ("embedding",)
+        if vector is None:
             return None, ("embedding",)
         if prepared.dimensions and len(vector) != prepared.dimensions:
             got = len(vector)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
+from shared.errors import AfterthoughtError
+from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, from_bytes
 from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
 from shared.search.models import POSITION_BITS
@@ -218,16 +225,58 @@ class QueryVector:
         return float(np.dot(from_bytes(stored), self.vector))
 
 
+MOST_QUERIES = 1000
+"""Vectors of queries that are remembered, some 1.5 MB."""
+
+
 class QueryEmbedders:
-    """The embedders of queries, each made when it is first needed; for any number of threads."""
+    """Embeds queries, each once; an embedder is made when it is first needed. For any number of threads.
+
+    What was embedded lately is remembered for the app that asked, under a keyed digest: its words are kept nowhere, and
+    no other app can tell by the time an answer takes that they were asked.
+    """
 
     def __init__(self, make: Callable[[str], Embedder | None]) -> None:
         self._make = make
         self._lock = threading.Lock()
         self._made: dict[str, Embedder | None] = {}
+        self._secret = secrets.token_bytes(32)
+        self._vectors: OrderedDict[bytes, Future[Vector]] = OrderedDict()
 
-    def of(self, model: str) -> Embedder | None:
-        """Return the embedder of a model, by its name; None where it cannot be had."""
+    def embed(self, app_id: str, model: str, text: str, meter: Meter) -> Vector | None:
+        """Return the vector of a query; None where its model cannot be had. One that is remembered costs nothing.
+
+        Raises: as ``Embedder.embed``, also where another thread was embedding the same.
+        """
+        embedder = self._of(model)
+        if embedder is None:
+            return None
+        words = json.dumps([app_id, model, text]).encode()
+        key = blake2b(words, key=self._secret, digest_size=16).digest()
+        with self._lock:
+            known = self._vectors.get(key)
+            if known is None:
+                mine = self._vectors[key] = Future()
+                if len(self._vectors) > MOST_QUERIES:
+                    self._vectors.popitem(last=False)
+            else:
+                self._vectors.move_to_end(key)
+        if known is not None:
+            return known.result()
+        try:
+            vector: Vector = embedder.embed([text], meter)[0]
+            mine.set_result(vector)
+        except AfterthoughtError as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            # Does nothing to one that has its result; nobody waits for ever for one that has none.
+            if mine.cancel() or mine.exception() is not None:
+                with self._lock:
+                    self._vectors.pop(key, None)
+        return vector
+
+    def _of(self, model: str) -> Embedder | None:
         with self._lock:
             if model not in self._made:
                 self._made[model] = self._make(model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -100,6 +102,53 @@ def test_while_the_embedder_is_away_words_serve_and_that_is_said(library: Librar
     found = library.finder.find("notes", SearchRequest("paint"))
     assert (found.hits[0].message_id, found.degraded) == ("boats-0", ("embedding",))
     assert library.house.counted("searches_degraded_total", part="embedding") == 1
+
+
+def test_a_question_asked_again_is_neither_embedded_nor_paid_again(library: Library) -> None:
+    first = library.find("puppy")
+    library.recorder.take()
+    again = library.finder.find("notes", SearchRequest("puppy"))
+    assert [hit.message_id for hit in again.hits] == [hit.message_id for hit in first.hits]
+    assert library.embedder.seen.count("puppy") == 1
+    assert library.recorder.take()[1] == {}
+
+
+def test_a_question_that_could_not_be_embedded_is_tried_anew(library: Library) -> None:
+    library.house.embed()
+    library.embedder.fails = [Transient("away")]
+    degraded = [library.finder.find("notes", SearchRequest("puppy")).degraded for _ in range(2)]
+    assert degraded == [("embedding",), ()]
+
+
+def test_what_one_app_asked_is_not_remembered_for_another_nor_kept_in_words(library: Library) -> None:
+    library.house.install("other")
+    library.tell("dogs", "A hound followed us.", "Did it?", app_id="other")
+    library.house.embed()
+    library.find("puppy")
+    library.finder.find("other", SearchRequest("puppy"))
+    assert library.embedder.seen.count("puppy") == 2
+    assert "puppy" not in str(library.finder.embedders._vectors)
+
+
+def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Library) -> None:
+    library.house.embed()
+    everyone = threading.Barrier(8)
+
+    def ask(_: int) -> tuple[str, ...]:
+        everyone.wait()
+        return tuple(hit.message_id for hit in library.finder.find("notes", SearchRequest("puppy")).hits)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(ask, range(8)))) == 1
+    assert library.embedder.seen.count("puppy") == 1
+
+
+def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.search.view.MOST_QUERIES", 2)
+    library.house.embed()
+    for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
+        library.finder.find("notes", SearchRequest(text))
+    assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
 
 
 def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
@@ -308,8 +357,8 @@ def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library
     library.house.embed()
     with library.house.database.read() as session:
         before = count(session, sa.select(sa.func.count()).select_from(Spending))
-    for _ in range(3):
-        library.finder.find("notes", SearchRequest("paint"))
+    for text in ("paint", "yacht", "colour"):
+        library.finder.find("notes", SearchRequest(text))
     with library.house.database.read() as session:
         assert count(session, sa.select(sa.func.count()).select_from(Spending)) == before
     assert library.recorder.take()[1]["notes"].prompt_tokens == 30

@@ -9,6 +9,7 @@ import pytest
 from ops.bench import (
     composing_sessions,
     corpora,
+    embedding,
     extracting,
     finding,
     finding_corpora,
@@ -22,16 +23,19 @@ from ops.bench import (
     scarcity,
     searching,
     service,
+    starting,
     ticking,
     truncating,
     weighing,
 )
 from ops.bench.scarcity import Scarcity
 from shared.llm.embedding import NgramEmbedder
+from shared.llm.minilm import is_installed
 from tests.support.recorded_answers import RecordedAnswers
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 long = pytest.mark.long
+needs_model = pytest.mark.skipif(not is_installed(), reason="the built-in embedding model is not installed")
 no_corpora = pytest.mark.skipif(
     corpora.missing(corpora.DEFAULT_DATA) is not None, reason="the public corpora are not here"
 )
@@ -232,3 +236,19 @@ def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> No
     figures = truncating.measured(tmp_path, messages=6, sentences=60)
     assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
     assert figures["truncated"]["without_chunking"] > 0
+
+
+def test_a_start_is_measured_until_a_worker_is_there(tmp_path: Path) -> None:
+    figures = starting.measure(tmp_path, 1)
+    assert 0 < figures["later"]["live"] <= figures["later"]["ready"] <= figures["later"]["worker"]
+    assert figures["imports"]["command"]["modules"] < figures["imports"]["loop"]["modules"]
+
+
+@no_corpora
+@needs_model
+@long
+def test_what_is_embedded_while_it_is_searched_is_all_embedded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bench.db'}"
+    figures = embedding.measure(tmp_path, url, list(corpora.locomo(corpora.DEFAULT_DATA)), 400)
+    assert figures["least_cosine"] > 0.9999
+    assert figures["service"]["messages"] > 0 and figures["service"]["embedded_a_second"] > 0

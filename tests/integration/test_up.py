@@ -17,12 +17,15 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from loop.embedded_redis import free_port
+from shared.db.schema import migrate
+from shared.process import WHEN_TOLD
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
 _LOOP = """
-import json, os, sys
+import json, os, sqlite3, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 class Ready(BaseHTTPRequestHandler):
@@ -32,8 +35,12 @@ class Ready(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+print("loaded", flush=True)
+sys.stdin.read()
+with sqlite3.connect(os.environ["DATABASE_URL"].removeprefix("sqlite:///")) as database:
+    [migrated] = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'messages'").fetchone()
 names = ("REDIS_URL", "DATABASE_URL", "AFTERTHOUGHT_ADMIN_TOKEN", "AFTERTHOUGHT_PORT")
-print(json.dumps({"pid": os.getpid(), **{name: os.environ[name] for name in names}}), flush=True)
+print(json.dumps({"pid": os.getpid(), "migrated": migrated, **{name: os.environ[name] for name in names}}), flush=True)
 HTTPServer(("127.0.0.1", int(os.environ["AFTERTHOUGHT_PORT"])), Ready).serve_forever()
 """
 _UP = """
@@ -116,6 +123,34 @@ def test_it_prints_the_address_the_token_and_a_next_step(tmp_path: Path) -> None
         assert told["AFTERTHOUGHT_ADMIN_TOKEN"] == token
         assert up.stop() == 0
     assert not _runs(int(told["pid"]))
+
+
+def test_its_processes_load_while_the_schema_is_made_and_begin_when_it_stands(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        assert up.wait_ready()["migrated"] == 1
+        os.kill(int(up.told()[0]["pid"]), signal.SIGKILL)
+        wait_until(lambda: len(up.told()) == 2, 60, "the loop to begin again, untold")
+
+
+@pytest.mark.parametrize("module", ["loop", "worker"])
+def test_a_process_that_is_to_be_told_touches_nothing_before(module: str, tmp_path: Path) -> None:
+    env = {
+        **os.environ,
+        "AFTERTHOUGHT_HOME": str(tmp_path),
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        "AFTERTHOUGHT_PORT": f"{free_port()}",
+    }
+    command = [sys.executable, "-m", module, WHEN_TOLD]
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as one:
+        assert one.stdin is not None and one.stdout is not None
+        migrate(f"sqlite:///{tmp_path}/afterthought.db")
+        one.stdin.close()
+        # The stand-in address has no Redis, which the loop says at any time.
+        said = next(line for line in iter(one.stdout.readline, b"") if b"notices_lost" not in line)
+        one.kill()
+    assert f"{module}_started" in said.decode()
 
 
 def test_a_second_start_finds_yesterday_s_queue_and_token(tmp_path: Path) -> None:

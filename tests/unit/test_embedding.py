@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +18,26 @@ from shared.llm.minilm import MiniLmEmbedder
 from shared.llm.providers import make_embedder
 from tests.support.meters import Calls
 
+ROOT = Path(__file__).resolve().parents[2]
 HOST = "http://127.0.0.1:1"
 needs_model = pytest.mark.skipif(not minilm.is_installed(), reason="the built-in embedding model is not installed")
+needs_runtime = pytest.mark.skipif(minilm.runtime() == "numpy", reason="onnxruntime is not installed")
 
 
-@pytest.fixture(params=["ngrams", pytest.param("minilm", marks=needs_model)])
-def embedder(request: pytest.FixtureRequest) -> Embedder:
-    return NgramEmbedder() if request.param == "ngrams" else MiniLmEmbedder()
+@pytest.fixture(
+    params=[
+        "ngrams",
+        pytest.param("numpy", marks=needs_model),
+        pytest.param("onnxruntime", marks=[needs_model, needs_runtime]),
+        pytest.param("in background", marks=needs_model),
+    ]
+)
+def embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Embedder:
+    if request.param == "ngrams":
+        return NgramEmbedder()
+    if request.param == "numpy":
+        monkeypatch.setattr(minilm, "runtime", lambda: "numpy")
+    return MiniLmEmbedder(in_background=request.param == "in background")
 
 
 def test_each_text_has_a_vector_of_unit_length(embedder: Embedder) -> None:
@@ -94,6 +111,53 @@ def test_what_means_the_same_is_alike_to_the_model() -> None:
 def test_what_is_stored_can_be_compared_with_what_a_later_release_makes() -> None:
     [vector] = MiniLmEmbedder().embed(["Lives in Lyon"], Calls())
     assert vector[:6] == pytest.approx([0.02958, -0.02787, -0.06186, -0.01644, 0.04255, 0.04681], abs=2e-5)
+
+
+@needs_model
+@needs_runtime
+def test_onnxruntime_gives_the_vectors_that_numpy_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
+    lines = [line for page in pages for line in page.splitlines() if line]
+    texts = ["hi", pages[0], *lines[:400:10]]
+    fast = MiniLmEmbedder().embed(texts, Calls())
+    monkeypatch.setattr(minilm, "runtime", lambda: "numpy")
+    cosines = (fast * MiniLmEmbedder().embed(texts, Calls())).sum(axis=1)
+    assert cosines.min() > 0.99999
+
+
+@needs_model
+def test_in_the_background_texts_are_embedded_on_threads_that_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = MiniLmEmbedder(in_background=True)
+    seen: list[tuple[int, int]] = []
+
+    def encode(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        seen.append((threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0)))
+        return np.ones((len(ids), minilm.DIMENSIONS), np.float32)
+
+    monkeypatch.setitem(embedder.__dict__, "_encode", encode)
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    embedder.embed(["word " * 300] * 8, Calls())
+    assert threading.get_native_id() not in {thread for thread, _ in seen} and len(seen) == 4
+    assert sys.platform != "linux" or {priority for _, priority in seen} == {min(19, mine + 10)}
+    assert os.getpriority(os.PRIO_PROCESS, 0) == mine
+
+
+@needs_model
+def test_texts_of_like_length_are_embedded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = MiniLmEmbedder()
+    shapes: list[tuple[int, int]] = []
+    real = embedder._encode
+
+    def encode(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        shapes.append(ids.shape)
+        return real(ids, mask)
+
+    monkeypatch.setitem(embedder.__dict__, "_encode", encode)
+    texts = ["tea", "word " * 300] * 20
+    vectors = embedder.embed(texts, Calls())
+    assert shapes == [(2, 256)] * 10 + [(20, 3)]
+    assert vectors[::2] == pytest.approx(np.tile(vectors[0], (20, 1)), abs=1e-5)
+    assert vectors[0] @ vectors[1] < 0.9
 
 
 @needs_model

@@ -1,0 +1,130 @@
+"""MiniLM-L6 as a graph for onnxruntime, which takes a fifth of the time that numpy does.
+
+The graph holds no numbers: it names where they lie in the file of weights, which onnxruntime maps into memory. So it is
+built in some milliseconds whenever a process needs it, and nothing has to be stored or kept up to date. Imported only
+where the optional packages are installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from shared.llm.embedding import Vectors
+
+_FUSED = "com.microsoft"
+"""Operators of onnxruntime's own that do several steps at once."""
+_OPSET, _IR_VERSION = 17, 8
+_ERRORS_ONLY = 3
+
+Encode = Callable[[NDArray[np.int64], NDArray[np.int32]], Vectors]
+"""Encodes token ids and their mask, both of shape ``(texts, tokens)``, as vectors of unit length."""
+
+
+def open_graph(weights: Path, offsets: Mapping[str, tuple[int, int, list[int]]], layers: int, heads: int) -> Encode:
+    """Return what encodes tokens on the calling thread alone; any number of threads may call it at once.
+
+    ``offsets``: of each tensor in the file of weights its offset and length in bytes, and its shape.
+    """
+    onnxruntime.disable_telemetry_events()
+    options = onnxruntime.SessionOptions()
+    # Threads that wait for one another lose much where cores are shared; whoever has several texts calls in parallel.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Plans for every shape that was ever seen would pile up.
+    options.enable_mem_pattern = False
+    options.log_severity_level = _ERRORS_ONLY
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights.parent))
+    model = _Graph(weights.name, offsets).model(layers, heads).SerializeToString()
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def encode(ids: NDArray[np.int64], mask: NDArray[np.int32]) -> Vectors:
+        [vectors] = session.run(None, {"ids": ids, "places": np.arange(ids.shape[1]), "mask": mask})
+        found: Vectors = vectors
+        return found
+
+    return encode
+
+
+class _Graph:
+    """Collects operators; each method that adds some returns the name of what comes out."""
+
+    def __init__(self, file: str, offsets: Mapping[str, tuple[int, int, list[int]]]) -> None:
+        self._file = file
+        self._offsets = offsets
+        self._nodes: list[NodeProto] = []
+        self._tensors: dict[str, TensorProto] = {}
+
+    def model(self, layers: int, heads: int) -> ModelProto:
+        """Return the whole: token ids in, mean-pooled vectors of unit length out."""
+        hidden = self._embedded()
+        for layer in range(layers):
+            hidden = self._layer(hidden, f"encoder.layer.{layer}", heads)
+        one = self._constant("one", [1])
+        shown = self._add("Unsqueeze", self._add("Cast", "mask", to=TensorProto.FLOAT), one)
+        # The sum over what is no padding: at unit length it is the same as the mean.
+        self._add(
+            "LpNormalization", self._add("Squeeze", self._add("MatMul", shown, hidden), one), axis=1, out="vectors"
+        )
+        inputs = [
+            helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"]),
+            helper.make_tensor_value_info("places", TensorProto.INT64, ["tokens"]),
+            helper.make_tensor_value_info("mask", TensorProto.INT32, ["texts", "tokens"]),
+        ]
+        outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", None])]
+        graph = helper.make_graph(self._nodes, "minilm", inputs, outputs, list(self._tensors.values()))
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+
+    def _embedded(self) -> str:
+        words = self._add("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
+        places = self._add("Gather", self._weight("embeddings.position_embeddings.weight"), "places")
+        types = self._weight("embeddings.token_type_embeddings.weight")
+        first = self._add("Gather", types, self._constant("zero", 0))
+        return self._norm(self._add("Add", words, self._add("Add", places, first)), "embeddings.LayerNorm")
+
+    def _layer(self, hidden: str, name: str, heads: int) -> str:
+        parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
+        biases = self._add("Concat", *(self._weight(f"{part}.bias") for part in parts), axis=0)
+        projected = [self._times(hidden, part) for part in parts]
+        mixed = self._add("MultiHeadAttention", *projected, biases, "mask", domain=_FUSED, num_heads=heads)
+        hidden = self._norm(
+            self._dense(mixed, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm", hidden
+        )
+        inner = f"{name}.intermediate.dense"
+        widened = self._add("BiasGelu", self._times(hidden, inner), self._weight(f"{inner}.bias"), domain=_FUSED)
+        return self._norm(self._dense(widened, f"{name}.output.dense"), f"{name}.output.LayerNorm", hidden)
+
+    def _times(self, hidden: str, name: str) -> str:
+        return self._add("MatMul", hidden, self._add("Transpose", self._weight(f"{name}.weight"), perm=[1, 0]))
+
+    def _dense(self, hidden: str, name: str) -> str:
+        return self._add("Add", self._times(hidden, name), self._weight(f"{name}.bias"))
+
+    def _norm(self, hidden: str, name: str, skipped: str | None = None) -> str:
+        scaled = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
+        if skipped is None:
+            return self._add("LayerNormalization", hidden, *scaled, epsilon=1e-12, axis=-1)
+        return self._add("SkipLayerNormalization", hidden, skipped, *scaled, domain=_FUSED, epsilon=1e-12)
+
+    def _add(self, kind: str, *inputs: str, domain: str = "", out: str | None = None, **attributes: Any) -> str:
+        out = out or f"{kind}{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, inputs, [out], domain=domain, **attributes))
+        return out
+
+    def _constant(self, name: str, value: Any) -> str:
+        self._tensors[name] = numpy_helper.from_array(np.array(value, np.int64), name)
+        return name
+
+    def _weight(self, name: str) -> str:
+        offset, length, shape = self._offsets[name]
+        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
+        for key, value in (("location", self._file), ("offset", offset), ("length", length)):
+            tensor.external_data.add(key=key, value=str(value))
+        self._tensors[name] = tensor
+        return name
