@@ -36,7 +36,6 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
-from shared.errors import Transient
 from shared.search.search import Findings
 from shared.subjects import recalled_for
 from shared.telemetry.logging import get_logger
@@ -127,15 +126,15 @@ class ContextParts:
 
     def material(self, app_name: str, users: tuple[str, ...], message: str | None) -> RecallMaterial:
         """Read what there is to recall of users while this is said; see ``shared.subjects.recalled_for``."""
-        memories = self._read("memories", lambda session: queries.memories_to_recall(session, self.app_id, users))
-        facts = self._read("facts", lambda session: queries.facts_to_recall(session, self.app_id, users))
+        with self.transactions.read() as session:
+            memories = self._read("memories", lambda: queries.memories_to_recall(session, self.app_id, users))
+            facts = self._read("facts", lambda: queries.facts_to_recall(session, self.app_id, users))
         return RecallMaterial(app_name, memories, in_order(facts, message))
 
-    def _read(self, part: str, read: Callable[[Session], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
+    def _read(self, part: str, read: Callable[[], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
         try:
-            with self.transactions.read() as session:
-                return read(session)
-        except (Transient, SQLAlchemyError) as error:
+            return read()
+        except SQLAlchemyError as error:
             self.missing.append(part)
             self.metrics.context_parts_missing.labels(part).inc()
             get_logger().warning("context_part_missing", part=part, app_id=self.app_id, error=type(error).__name__)

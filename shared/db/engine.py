@@ -1,7 +1,9 @@
 """Short transactions on SQLite or PostgreSQL behind one object.
 
-``read()`` gives a snapshot, ``write()`` takes the writer's place at once: on SQLite a deferred transaction that reads
-and then writes is refused however long the busy timeout is, so writers begin with ``BEGIN IMMEDIATE``.
+``read()`` reads what is committed: on SQLite a snapshot; on PostgreSQL, where each statement sees its own moment anyway,
+without a transaction, whose beginning and end would be two trips more. ``write()`` takes the writer's place at once: on
+SQLite a deferred transaction that reads and then writes is refused however long the busy timeout is, so writers begin
+with ``BEGIN IMMEDIATE``.
 Both translate the driver's errors; neither may be held across a call to anything outside the database.
 """
 
@@ -35,6 +37,7 @@ class Database:
         self.is_sqlite = make_url(url).get_backend_name() == "sqlite"
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _postgres_engine(url, pool_size)
         self._writing = self.engine.execution_options(begin_immediate=True)
+        self._reading = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._open = threading.local()
         self._turn = threading.Lock() if self.is_sqlite else None
 
@@ -44,8 +47,8 @@ class Database:
         return bool(getattr(self._open, "depth", 0))
 
     def read(self) -> AbstractContextManager[Session]:
-        """Open a transaction that only reads. Raises: Transient."""
-        return self._transaction(self.engine)
+        """Open a session that only reads. Raises: Transient."""
+        return self._transaction(self._reading)
 
     def write(self) -> AbstractContextManager[Session]:
         """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient."""
