@@ -125,7 +125,7 @@ def _say(
     say(session, conversation, messages, said[0][1].created_at)
     at = {doc_id_of(conversation.key, position_of(one.doc_id)) or 0: one.doc_id for _, one in said}
     rows = [
-        {"set_key": set_key, "place": doc_id, "part": 0, "vector": pack(index.vectors[nth])}
+        {"set_key": set_key, "doc_id": doc_id, "part": 0, "vector": pack(index.vectors[nth])}
         for doc_id, (nth, _) in zip(at, said, strict=True)
     ]
     session.execute(sa.insert(MessageVector), rows)

@@ -40,6 +40,14 @@ def pack(row: Floats) -> bytes:
     return bytes(scale.astype("<f4").tobytes() + steps.astype(np.int8).tobytes())
 
 
+def pack_all(rows: Floats) -> list[bytes]:
+    """Return vectors as they are stored. Shape: ``(n, dim)``."""
+    scales = np.abs(rows).max(axis=1, initial=0.0).astype(np.float32) / np.float32(_MOST)
+    steps = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+    table = np.concatenate([scales.astype("<f4")[:, None].view(np.uint8), steps.view(np.uint8)], axis=1)
+    return [one.tobytes() for one in table]
+
+
 def unpack(stored: bytes) -> Floats:
     """Return a stored vector. Shape: ``(dim,)``."""
     rows: Floats = unpack_all([stored])[0]
