@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+import orjson
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Select,
+    TableValuedAlias,
+    and_,
+    bindparam,
+    cast,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -34,8 +49,22 @@ _FRESH = {"populate_existing": True}
 _POSITIONS = LAST_POSITION + 1
 """Shifting bits is written otherwise on each database; multiplying is not."""
 _SPOKEN = ("user", "assistant")
-_AT_ONCE = 10_000
-"""Parameters of one statement; a search of long messages asks for more vectors than a database takes at once."""
+
+
+def _vectors_by_key(keys: TableValuedAlias) -> Select[Any]:
+    table = MessageVector.__table__
+    named = cast(keys.c.value, BigInteger)
+    query = select(table.c.key, table.c.vector).select_from(keys).join(table, table.c.key == named)
+    return query.where(table.c.set_key == bindparam("set_key"))
+
+
+_KEYS: BindParameter[object] = bindparam("keys")
+_VECTORS_BY_KEY = {
+    "sqlite": _vectors_by_key(func.json_each(_KEYS).table_valued("value", name="wanted")),
+    "postgresql": _vectors_by_key(
+        func.unnest(cast(_KEYS, ARRAY(BigInteger))).table_valued("value", name="wanted").render_derived()
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -79,13 +108,12 @@ def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Seq
 
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
     """Return some vectors of a set by their keys; those that are gone are left out."""
-    one = MessageVector
-    found: dict[int, bytes] = {}
-    for at in range(0, len(keys), _AT_ONCE):
-        some = one.key.in_(keys[at : at + _AT_ONCE])
-        rows = session.execute(select(one.key, one.vector).where(some, one.set_key == set_key))
-        found |= {key: vector for key, vector in rows}  # noqa: C416
-    return found
+    # As one value: a statement with hundreds of parameters takes longer to build than to run.
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    listed = orjson.dumps(keys).decode() if is_sqlite else list(keys)
+    statement = _VECTORS_BY_KEY["sqlite" if is_sqlite else "postgresql"]
+    rows = session.connection().execute(statement, {"set_key": set_key, "keys": listed})
+    return {key: vector for key, vector in rows}  # noqa: C416
 
 
 def count_vectors(session: Session, set_key: int) -> int:
