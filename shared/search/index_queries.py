@@ -55,7 +55,8 @@ def _vectors_by_key(keys: TableValuedAlias) -> Select[Any]:
     table = MessageVector.__table__
     named = cast(keys.c.value, BigInteger)
     query = select(table.c.key, table.c.vector).select_from(keys).join(table, table.c.key == named)
-    return query.where(table.c.set_key == bindparam("set_key"))
+    # Written so that no index on it is used: a set has many vectors, and few are asked for.
+    return query.where(func.coalesce(table.c.set_key, 0) == bindparam("set_key"))
 
 
 _KEYS: BindParameter[object] = bindparam("keys")
