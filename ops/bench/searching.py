@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -251,6 +251,7 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
     }
     taken, stages, right = [], [], 0
     after_erasure = [_after_erasure(finder, app) for app in sorted(first)[:10]]
+    worked = process_time()
     for app, number in asked:
         text = chatter.message(app * each + number)
         question = chatter.question(text)
@@ -262,6 +263,7 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
     return {
         "count": queries,
         **spread(taken),
+        "mean_cpu_ms_of_this_process": round(1000 * (process_time() - worked) / queries, 2),
         "first_of_an_app": spread(list(first.values())),
         "first_after_an_erasure": spread(after_erasure),
         "mean_ms_by_stage": {name: round(float(np.mean([one[name] for one in stages])), 2) for name in stages[0]},

@@ -50,6 +50,8 @@ _LONGEST = 400
 """Characters; a longer text says the same only where it is the same."""
 _COMMON = 20_000
 """A word that stands in more messages of an app than this does not say where a text stands."""
+_TELLING = 3
+"""The longest words of a text nearly always say where it stands; what is found there is read and compared."""
 _WORD = re.compile(r"\w+")
 Gist = tuple[str, str | None, int, str]
 """By whom, whether it is a part of something, and what."""
@@ -229,7 +231,9 @@ def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list
         seen.update(new)
         found = _passing(session, request, search_queries.messages_at(session, request.app_id, new))
         passing |= found
-        gists.update(gist(row.content) for row in found.values())
+        for row in found.values():
+            if len(gists) < wanted:
+                gists.add(gist(row.content))
         if len(gists) >= wanted or (len(gists) == len(passing) and not request.filters.looks_at_messages):
             break
     return [passing[doc_id] for doc_id in sorted(passing)]
@@ -358,9 +362,11 @@ def _said_alike(
     if not repeated:
         return {}
     words = {one.doc_id: words_of(one.content) for one in repeated}
-    every_word = list(dict.fromkeys(chain.from_iterable(words.values())))
-    found = postings_in(open_index(session, request.app_id), every_word, _COMMON)
-    places = {one.doc_id: _places_saying(words[one.doc_id], found, scope) for one in repeated}
+    longest = {doc_id: sorted(of_text, key=len)[-_TELLING:] for doc_id, of_text in words.items()}
+    places = _places_saying(session, request.app_id, longest, scope)
+    unclear = [one for one, found in places.items() if not 0 < len(found) <= _COUNTED and len(words[one]) > _TELLING]
+    if unclear:
+        places |= _places_saying(session, request.app_id, {one: words[one] for one in unclear}, scope)
     looked_at = np.unique(np.concatenate([doc_ids[-_COUNTED:] for doc_ids in places.values()])).tolist()
     rows = search_queries.messages_at(session, request.app_id, looked_at).values() if looked_at else ()
     said: dict[Gist, list[datetime]] = {}
@@ -378,12 +384,16 @@ def _said_alike(
 
 
 def _places_saying(
-    words: Sequence[str], found: Mapping[str, NDArray[np.int64] | None], scope: SearchScope
-) -> NDArray[np.int64]:
-    """Return where all words of a text stand in one message, within a scope; none where its words do not tell."""
-    known = [doc_ids for word in words if (doc_ids := found.get(word)) is not None]
-    doc_ids = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
-    return doc_ids[scope.holds(doc_ids)]
+    session: Session, app_id: str, words: Mapping[int, Sequence[str]], scope: SearchScope
+) -> dict[int, NDArray[np.int64]]:
+    """Return for each list of words where all of them stand in one message; none where they do not tell."""
+    found = postings_in(open_index(session, app_id), list(dict.fromkeys(chain.from_iterable(words.values()))), _COMMON)
+    places = {}
+    for doc_id, of_text in words.items():
+        known = [doc_ids for word in of_text if (doc_ids := found.get(word)) is not None]
+        together = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
+        places[doc_id] = together[scope.holds(together)]
+    return places
 
 
 def _gist_of(candidate: Candidate) -> Gist:

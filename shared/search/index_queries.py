@@ -114,7 +114,7 @@ def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[
     listed = orjson.dumps(keys).decode() if is_sqlite else list(keys)
     statement = _VECTORS_BY_KEY["sqlite" if is_sqlite else "postgresql"]
     rows = session.connection().execute(statement, {"set_key": set_key, "keys": listed})
-    return {key: vector for key, vector in rows}  # noqa: C416
+    return {key: vector for key, vector in rows.all()}  # noqa: C416 - dict() takes a row for something else
 
 
 def count_vectors(session: Session, set_key: int) -> int:

@@ -142,15 +142,15 @@ def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[i
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
     rows = session.connection().execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
     # A message that only calls a tool says nothing.
-    return {row.doc_id: row for row in map(MessageRow._make, rows) if row.content.strip()}
+    return {row.doc_id: row for row in map(MessageRow._make, rows.all()) if row.content.strip()}
 
 
 def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
     """Return the passages of those messages of an app at these places that have any, in order."""
     found: dict[int, list[PassageRow]] = {}
     rows = session.connection().execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
-    for row in rows:
-        found.setdefault(row[0], []).append(PassageRow(*row))
+    for row in map(PassageRow._make, rows.all()):
+        found.setdefault(row.doc_id, []).append(row)
     return found
 
 
