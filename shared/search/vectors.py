@@ -15,7 +15,7 @@ from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from shared.db.counting import rows_changed
@@ -210,28 +210,17 @@ def signs_of_rows(rows: Sequence[StoredVector], dimensions: int) -> Signs:
 
 def add_blocks(session: Session, into: VectorSet) -> None:
     """Make blocks of what fills any of a locked app's set."""
-    last = _last_blocked(session, into.key)
-    while _fills_block(session, into, last):
+    last = max(index_queries.ends_of_blocks(session, into.key), default=0)
+    while index_queries.has_vectors_after(session, into.key, last, PER_BLOCK):
         rows = vectors_after(session, into.key, last, PER_BLOCK)
         last = rows[-1][0]
         session.add(VectorBlock(set_key=into.key, last_key=last, rows=signs_of_rows(rows, into.dimensions).tobytes()))
     session.flush()
 
 
-def _last_blocked(session: Session, set_key: int) -> int:
-    return session.scalar(select(func.max(VectorBlock.last_key)).where(VectorBlock.set_key == set_key)) or 0
-
-
-def _fills_block(session: Session, into: VectorSet, after: int) -> bool:
-    keys = select(MessageVector.key).where(MessageVector.set_key == into.key, MessageVector.key > after)
-    return session.scalar(keys.order_by(MessageVector.key).offset(PER_BLOCK - 1).limit(1)) is not None
-
-
 def read_blocks(session: Session, serving: VectorSet) -> Signs:
     """Return the signs of a set's vectors up to the end of its last block, by key."""
-    query = select(VectorBlock.rows).where(VectorBlock.set_key == serving.key).order_by(VectorBlock.last_key)
-    blocks = session.connection().execute(query).scalars()
-    return np.frombuffer(b"".join(blocks), _sign_type(serving.dimensions))
+    return np.frombuffer(b"".join(index_queries.blocks_of(session, serving.key)), _sign_type(serving.dimensions))
 
 
 def remove_conversation_vectors(session: Session, app_id: str, conversation_key: int) -> int:
@@ -240,7 +229,7 @@ def remove_conversation_vectors(session: Session, app_id: str, conversation_key:
     removed = 0
     for one in index_queries.sets_of(session, app_id):
         mine = (MessageVector.set_key == one.key, MessageVector.doc_id.between(first, last))
-        _clear_from_blocks(session, one, session.scalars(select(MessageVector.key).where(*mine)).all(), (first, last))
+        _clear_from_blocks(session, one, first, last)
         removed += rows_changed(session, delete(MessageVector).where(*mine))
         one.erasures += 1
         session.add(VectorErasure(set_key=one.key, number=one.erasures, conversation_key=conversation_key))
@@ -250,18 +239,17 @@ def remove_conversation_vectors(session: Session, app_id: str, conversation_key:
     return removed
 
 
-def _clear_from_blocks(session: Session, of: VectorSet, keys: Sequence[int], doc_ids: tuple[int, int]) -> None:
-    """Make those blocks anew that have any of the vectors."""
-    in_set = VectorBlock.set_key == of.key
-    of_set = select(VectorBlock.last_key).where(in_set).order_by(VectorBlock.last_key)
-    ends = np.array(session.scalars(of_set).all(), np.int64)
+def _clear_from_blocks(session: Session, of: VectorSet, first: int, last: int) -> None:
+    """Make those blocks anew that have any of the places."""
+    keys = index_queries.vectors_between(session, of.key, first, last)
+    ends = np.array(index_queries.ends_of_blocks(session, of.key), np.int64)
     which = np.unique(np.searchsorted(ends, np.array(keys, np.int64)))
-    for last_key in ends[which[which < len(ends)]].tolist():
-        block = (in_set, VectorBlock.last_key == last_key)
-        rows = np.frombuffer(session.scalars(select(VectorBlock.rows).where(*block)).one(), _sign_type(of.dimensions))
-        rest = rows[(rows["doc_id"] < doc_ids[0]) | (rows["doc_id"] > doc_ids[1])]
-        # One that is empty stays: its end says from where on vectors are in no block.
-        session.execute(update(VectorBlock).where(*block).values(rows=rest.tobytes()))
+    for end in ends[which[which < len(ends)]].tolist():
+        block = session.get_one(VectorBlock, (of.key, end), populate_existing=True)
+        rows = np.frombuffer(block.rows, _sign_type(of.dimensions))
+        # One that becomes empty stays: its end says from where on vectors are in no block.
+        block.rows = rows[(rows["doc_id"] < first) | (rows["doc_id"] > last)].tobytes()
+    session.flush()
 
 
 def remove_all_vectors(session: Session, sets: Collection[VectorSet]) -> int:
@@ -270,14 +258,6 @@ def remove_all_vectors(session: Session, sets: Collection[VectorSet]) -> int:
     session.execute(delete(VectorBlock).where(VectorBlock.set_key.in_(keys)))
     session.execute(delete(VectorErasure).where(VectorErasure.set_key.in_(keys)))
     return rows_changed(session, delete(MessageVector).where(MessageVector.set_key.in_(keys))) if keys else 0
-
-
-def erased_since(session: Session, serving: VectorSet, number: int) -> Sequence[int] | None:
-    """Return the conversations whose vectors went since a set's erasures were at a number; None if long ago."""
-    one = VectorErasure
-    query = select(one.conversation_key).where(one.set_key == serving.key, one.number > number)
-    keys = session.scalars(query.where(one.number <= serving.erasures)).all()
-    return keys if len(keys) == serving.erasures - number else None
 
 
 def advance_fill(session: Session, filling: VectorSet, to: int, messages: int) -> None:
@@ -432,7 +412,7 @@ class VectorMatrices:
 
 def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None) -> VectorMatrix:
     if known is not None and known.set_key == serving.key and known.erasures < serving.erasures:
-        erased = erased_since(session, serving, known.erasures)
+        erased = index_queries.erased_since(session, serving, known.erasures)
         known = None if erased is None else known.without(erased, serving.erasures)
     if known is None or known.set_key != serving.key:
         blocks = read_blocks(session, serving)
