@@ -250,8 +250,7 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
         app: _timed(lambda app=app: finder.find(f"app{app}", SearchRequest("warm up"))) for app in {a for a, _ in asked}
     }
     taken, stages, right = [], [], 0
-    after_erasure = [_after_erasure(finder, app) for app in sorted(first)[:10]]
-    worked = process_time()
+    begun_working = process_time()
     for app, number in asked:
         text = chatter.message(app * each + number)
         question = chatter.question(text)
@@ -260,10 +259,12 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
         taken.append(perf_counter() - begun)
         stages.append(findings.durations)
         right += any(hit.content == text for hit in findings.hits)
+    worked = process_time() - begun_working
+    after_erasure = [_after_erasure(finder, app) for app in sorted(first)[:10]]
     return {
         "count": queries,
         **spread(taken),
-        "mean_cpu_ms_of_this_process": round(1000 * (process_time() - worked) / queries, 2),
+        "mean_cpu_ms_of_this_process": round(1000 * worked / queries, 2),
         "first_of_an_app": spread(list(first.values())),
         "first_after_an_erasure": spread(after_erasure),
         "mean_ms_by_stage": {name: round(float(np.mean([one[name] for one in stages])), 2) for name in stages[0]},
