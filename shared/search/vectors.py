@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -331,15 +332,22 @@ class VectorMatrix:
 
     def with_rows(self, rows: Signs) -> VectorMatrix:
         """Return this matrix with more vectors of its set, later ones than it has, in the order of their keys."""
-        last_key, rows = int(rows["key"][-1]), rows[np.lexsort((rows["part"], rows["doc_id"]))]
+        last_key, order = int(rows["key"][-1]), np.lexsort((rows["part"], rows["doc_id"]))
+        if (np.diff(order) < 0).any():
+            rows = rows[order]
         at = np.searchsorted(self.doc_ids, rows["doc_id"], side="right")
+
+        def among(held: NDArray[Any], new: NDArray[Any], axis: int = 0) -> NDArray[Any]:
+            # Into nothing they are put as they come: inserting a million takes as long as reading them.
+            return np.insert(held, at, new, axis=axis) if held.size else np.ascontiguousarray(new)
+
         return replace(
             self,
             last_key=last_key,
-            doc_ids=np.insert(self.doc_ids, at, rows["doc_id"]),
-            parts=np.insert(self.parts, at, rows["part"]),
-            keys=np.insert(self.keys, at, rows["key"]),
-            bits=np.insert(self.bits, at, as_words(rows["signs"]), axis=1),
+            doc_ids=among(self.doc_ids, rows["doc_id"]),
+            parts=among(self.parts, rows["part"]),
+            keys=among(self.keys, rows["key"]),
+            bits=among(self.bits, as_words(rows["signs"]), axis=1),
         )
 
     def without(self, conversations: Sequence[int], erasures: int) -> VectorMatrix:
