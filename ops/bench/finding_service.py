@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,7 +89,7 @@ def _vectors(index: Index) -> dict[str, np.ndarray]:
 def _there(ranked: RankedCandidate, doc_ids: dict[int, int]) -> RankedCandidate:
     """Return a result with the place it has in the corpus."""
     candidate = ranked.candidate
-    return RankedCandidate(replace(candidate, doc_id=doc_ids[candidate.doc_id]), ranked.score, ranked.parts)
+    return RankedCandidate(candidate._replace(doc_id=doc_ids[candidate.doc_id]), ranked.score, ranked.parts)
 
 
 def _fill(database: Database, index: Index) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,16 @@ class Chatter:
 
     def message(self, number: int) -> str:
         """Return a message of about twenty words."""
-        rng = np.random.default_rng((self._seed, number))
-        length = int(np.clip(rng.lognormal(2.9, 0.5), 4, 80))
-        chosen = np.searchsorted(self._bounds, rng.random(length)).clip(max=len(self._words) - 1)
-        return " ".join(self._words[n] for n in chosen) + "."
+        return self._thousand(number // 1_000)[number % 1_000]
+
+    @lru_cache(maxsize=64)  # noqa: B019 - there is one for each bench
+    def _thousand(self, nth: int) -> list[str]:
+        rng = np.random.default_rng((self._seed, nth))
+        lengths = rng.lognormal(2.9, 0.5, 1_000).clip(4, 80).astype(int)
+        chosen = np.searchsorted(self._bounds, rng.random(lengths.sum())).clip(max=len(self._words) - 1)
+        words = [self._words[n] for n in chosen.tolist()]
+        ends = np.cumsum(lengths).tolist()
+        return [" ".join(words[a:b]) + "." for a, b in zip([0, *ends], ends, strict=False)]
 
     def question(self, text: str) -> str:
         """Return a question about a message: some of its rarer words among plain ones."""

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -36,14 +36,15 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import get_conversation
 from shared.db.engine import Database
 from shared.db.schema import migrate
+from shared.erasure.erasing import erase_conversation
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.llm.embedding import Vectors
 from shared.search import word_index
-from shared.search.models import MessageVector, SetState, VectorSet, doc_id_of
+from shared.search.models import SetState, VectorSet, doc_id_of
 from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
 from shared.search.tuning import Tuning
-from shared.search.vectors import VectorMatrices, pack
+from shared.search.vectors import VectorMatrices, insert_vectors
 from shared.search.view import QueryEmbedders
 from shared.telemetry.metrics import Metrics
 
@@ -52,7 +53,7 @@ _PER_CONVERSATION = 100
 _BATCH = 5_000
 _MODEL = "bench"
 _RIVAL = Path(__file__).with_name("rival_stores.py")
-_INDEX_TABLES = ("message_words", "message_vectors", "passages", "unembedded", "app_indexes", "vector_sets")
+_INDEX_TABLES = ("message_words", "message_vectors", "vector_", "passages", "unembedded", "app_indexes")
 
 
 def main(arguments: list[str]) -> int:
@@ -115,7 +116,8 @@ def measure(url: str, messages: int, apps: int, queries: int, commits: int) -> d
     say(f"filled in {filled:.0f} s")
     before = _resident()
     matrices = VectorMatrices(1_000_000_000)
-    found = _search(_finder(database, chatter, matrices), chatter, apps, messages // apps, queries)
+    finder = _finder(database, chatter, matrices)
+    found = _search(finder, chatter, apps, messages // apps, queries)
     figures = {
         "database": "sqlite" if database.is_sqlite else "postgresql",
         "messages": messages,
@@ -126,6 +128,7 @@ def measure(url: str, messages: int, apps: int, queries: int, commits: int) -> d
         "sizes": _sizes(database, messages),
         "bulk_fill_messages_a_second": round(messages / filled),
         "single_commits": _commits(database, chatter, commits),
+        "first_search_after_an_erasure": spread([_after_erasure(finder, app) for app in range(min(apps, 10))]),
     }
     database.dispose()
     return figures
@@ -157,8 +160,7 @@ def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Seque
             conversation = get_conversation(session, "app0", "c0")
             [message] = say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
             doc_id = doc_id_of(message.conversation_key, message.position)
-            row = {"set_key": 1, "doc_id": doc_id, "part": 0, "vector": pack(chatter.vector(text))}
-            session.execute(sa.insert(MessageVector), [row])
+            insert_vectors(session, session.get_one(VectorSet, 1), {(doc_id or 0, 0): chatter.vector(text)})
     added = perf_counter() - begun
     finder = _finder(database, chatter, VectorMatrices(100_000_000))
     finder.find("app0", SearchRequest(questions[0]))
@@ -239,11 +241,8 @@ def _insert(
     session.execute(sa.insert(Message), rows)
     doc_ids = [doc_id_of(*one) or 0 for one in where]
     word_index.add(session, app_id, word_index.open_index(session, app_id), zip(doc_ids, texts, strict=True))
-    vectors = [
-        {"set_key": set_key, "doc_id": doc_id, "part": 0, "vector": pack(chatter.vector(text))}
-        for doc_id, text in zip(doc_ids, texts, strict=True)
-    ]
-    session.execute(sa.insert(MessageVector), vectors)
+    kept = session.get_one(VectorSet, set_key)
+    insert_vectors(session, kept, {(one, 0): chatter.vector(text) for one, text in zip(doc_ids, texts, strict=True)})
 
 
 def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queries: int) -> dict[str, Any]:
@@ -253,6 +252,7 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
         app: _timed(lambda app=app: finder.find(f"app{app}", SearchRequest("warm up"))) for app in {a for a, _ in asked}
     }
     taken, stages, right = [], [], 0
+    begun_working = process_time()
     for app, number in asked:
         text = chatter.message(app * each + number)
         question = chatter.question(text)
@@ -261,13 +261,24 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
         taken.append(perf_counter() - begun)
         stages.append(findings.durations)
         right += any(hit.content == text for hit in findings.hits)
+    worked = process_time() - begun_working
     return {
         "count": queries,
         **spread(taken),
+        "mean_cpu_ms_of_this_process": round(1000 * worked / queries, 2),
         "first_of_an_app": spread(list(first.values())),
         "mean_ms_by_stage": {name: round(float(np.mean([one[name] for one in stages])), 2) for name in stages[0]},
         "found_within_ten": round(right / queries, 3),
     }
+
+
+def _after_erasure(finder: MessageSearch, app: int) -> float:
+    """Erase an app's last conversation, as over HTTP, and return how long the search after that takes, in seconds."""
+    with finder.transactions.write() as session:
+        query = sa.select(Conversation.conversation_id).where(Conversation.app_id == f"app{app}")
+        last = session.scalars(query.order_by(Conversation.key.desc()).limit(1)).one()
+        erase_conversation(session, f"app{app}", last, "bench", _NOW)
+    return _timed(lambda: finder.find(f"app{app}", SearchRequest("warm up")))
 
 
 def _commits(database: Database, chatter: Chatter, commits: int) -> dict[str, Any]:

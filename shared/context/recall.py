@@ -8,7 +8,7 @@ alone is longer than that; nothing is recalled then. Nothing is said twice. Sour
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shared.context.budgets import (
     WHOLE_FROM,
@@ -310,4 +310,4 @@ def _quoted(hit: SearchHit, text: str) -> RankedCandidate:
     if hit.times > 1:
         content += f" (said {hit.times} times, last on {hit.last_at:%Y-%m-%d})"
     name = None if one.name is None else " ".join(unmarked(one.name).split())
-    return replace(hit.ranked, candidate=replace(one, content=content, name=name))
+    return hit.ranked._replace(candidate=one._replace(content=content, name=name))

@@ -322,7 +322,7 @@ STORES = (
     ),
     # Before the messages: which words of the index are theirs is reckoned from their text.
     Store(
-        ("app_indexes", "passages", "vector_sets", "message_vectors", "unembedded"),
+        ("app_indexes", "passages", "vector_sets", "message_vectors", "vector_blocks", "vector_erasures", "unembedded"),
         _WHOLE,
         _forget_index,
         _count_index,

@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import reduce
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from shared.search import search_queries
+from shared.search.lexical import spoken_words
 from shared.search.models import PassageKind, conversation_of
+from shared.search.passages import may_have_passages
 from shared.search.query import SearchQuestion
 from shared.search.ranking import LEAST_LIKENESS, Candidate, RankedCandidate, Recipe, is_beside, is_found, rank
 from shared.search.search_queries import MessageRow, PassageRow
@@ -47,6 +50,8 @@ _LONGEST = 400
 """Characters; a longer text says the same only where it is the same."""
 _COMMON = 20_000
 """A word that stands in more messages of an app than this does not say where a text stands."""
+_TELLING = 3
+"""The longest words of a text nearly always say where it stands; what is found there is read and compared."""
 _WORD = re.compile(r"\w+")
 Gist = tuple[str, str | None, int, str]
 """By whom, whether it is a part of something, and what."""
@@ -168,17 +173,17 @@ def find_candidates(
 ) -> list[SearchHit]:
     """Return what is found within a scope, the best first."""
     view = ScopedView(session, sources, scope)
-    rows = _rows(session, view, request)
-    if not rows:
+    messages = {one.doc_id: one for one in _read(session, view, request)}
+    if not messages:
         return []
-    messages = [_candidate(rows[doc_id], view) for doc_id in sorted(rows)]
-    ranked = _ranked(request, messages, sources)
-    passages = _passages(session, view, request, ranked, rows) if request.in_passages else {}
+    candidates = _candidates(list(messages.values()), view)
+    ranked = _ranked(request, candidates, sources)
+    passages = _passages(session, view, request, ranked) if request.in_passages else {}
     if passages:
-        whole = [one for one in messages if one.doc_id not in passages]
+        whole = [one for one in candidates if one.doc_id not in passages]
         ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
     languages = {(one.doc_id, one.part): one.language for parts in passages.values() for one, _ in parts}
-    return _hits(session, request, ranked, rows, languages, scope)
+    return _hits(session, request, ranked, messages, languages, scope)
 
 
 def merge_hits(hits: Iterable[SearchHit]) -> list[SearchHit]:
@@ -193,11 +198,15 @@ def merge_hits(hits: Iterable[SearchHit]) -> list[SearchHit]:
     return list(found.values())
 
 
-def gist(text: str) -> str:
-    """Return what texts have in common whose words are the same, whatever the case and the signs between them."""
+def gist(text: str, said: Sequence[str] | None = None) -> str:
+    """Return what texts have in common whose words are the same, whatever the case and the signs between them.
+
+    ``said``: its spoken words, where they are known.
+    """
     if len(text) > _LONGEST:
         return text
-    return " ".join(_WORD.findall(text.casefold())) or text.strip()
+    folded = said if said is not None and text.isascii() else _WORD.findall(text.casefold())
+    return " ".join(folded) or text.strip()
 
 
 def _ranked(request: CandidateRequest, candidates: Sequence[Candidate], sources: IndexSources) -> list[RankedCandidate]:
@@ -206,9 +215,10 @@ def _ranked(request: CandidateRequest, candidates: Sequence[Candidate], sources:
     return [one for one in ranked if is_found(request.question, one.candidate) or is_beside(one.candidate)]
 
 
-def _rows(session: Session, view: ScopedView, request: CandidateRequest) -> dict[int, MessageRow]:
-    """Read the best messages that pass the filters; what is found is looked at in ``view``."""
+def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list[MessageRow]:
+    """Return the best messages that pass the filters, by doc id."""
     passing: dict[int, MessageRow] = {}
+    gists: set[str] = set()
     seen: set[int] = set()
     wanted = max(_LEAST, 2 * request.limit)
     for nth in range(ROUNDS):
@@ -219,12 +229,14 @@ def _rows(session: Session, view: ScopedView, request: CandidateRequest) -> dict
         if not new:
             break
         seen.update(new)
-        passing |= _passing(session, request, search_queries.messages_at(session, request.app_id, new))
-        said = len({gist(row.content) for row in passing.values()})
-        if said >= wanted or (said == len(passing) and not request.filters.looks_at_messages):
+        found = _passing(session, request, search_queries.messages_at(session, request.app_id, new))
+        passing |= found
+        for row in found.values():
+            if len(gists) < wanted:
+                gists.add(gist(row.content))
+        if len(gists) >= wanted or (len(gists) == len(passing) and not request.filters.looks_at_messages):
             break
-    view.look(np.array(sorted(passing), np.int64))
-    return passing
+    return [passing[doc_id] for doc_id in sorted(passing)]
 
 
 def _passing(session: Session, request: CandidateRequest, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
@@ -244,19 +256,15 @@ def _passing(session: Session, request: CandidateRequest, rows: dict[int, Messag
     }
 
 
-def _candidate(row: MessageRow, view: ScopedView) -> Candidate:
-    return Candidate(
-        doc_id=row.doc_id,
-        part=0,
-        role=row.role,
-        name=row.name,
-        content=row.content,
-        created_at=row.created_at,
-        dense=view.best_cosine(row.doc_id),
-        around=view.around(row.doc_id),
-        turn=view.turn(row.doc_id),
-        window=view.window(row.doc_id),
-    )
+def _candidates(rows: Sequence[MessageRow], view: ScopedView) -> list[Candidate]:
+    """Return messages, which come by doc id, with what the indexes know of them."""
+    known = view.look(np.array([row.doc_id for row in rows], np.int64))
+    return [
+        Candidate(
+            row.doc_id, 0, row.role, row.name, row.content, row.created_at, *of_row, None, spoken_words(row.content)
+        )
+        for row, of_row in zip(rows, zip(*known, strict=True), strict=True)
+    ]
 
 
 def _passages(
@@ -264,7 +272,6 @@ def _passages(
     view: ScopedView,
     request: CandidateRequest,
     ranked: Sequence[RankedCandidate],
-    rows: dict[int, MessageRow],
 ) -> dict[int, list[tuple[PassageRow, Candidate]]]:
     """Return the passages of the best messages that have any, a few of each: what says most of the question first."""
     words = set(request.question.words)
@@ -272,20 +279,20 @@ def _passages(
     def candidate(passage: PassageRow, whole: Candidate) -> Candidate:
         cosine = view.cosine(passage.doc_id, passage.part)
         here = words.intersection(words_of(passage.content))
-        return replace(
-            whole,
+        return whole._replace(
             part=passage.part,
             content=passage.content,
+            said=None,
             kind=PassageKind(passage.kind),
             dense=whole.dense if cosine is None else cosine,
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
         )
 
-    doc_ids = [one.candidate.doc_id for one in ranked[: max(_OPENED, 2 * request.limit)]]
+    best = [one.candidate for one in ranked[: max(_OPENED, 2 * request.limit)]]
+    long = {one.doc_id: one for one in best if may_have_passages(one.content)}
     opened = {}
-    for doc_id, found in search_queries.passages_at(session, request.app_id, doc_ids).items():
-        whole = _candidate(rows[doc_id], view)
-        parts = [(one, candidate(one, whole)) for one in found]
+    for doc_id, found in search_queries.passages_at(session, request.app_id, list(long)).items() if long else ():
+        parts = [(one, candidate(one, long[doc_id])) for one in found]
         if len(parts) > _LIKELIEST:
             parts = [one for one in parts if request.filters.allows(_kind(one[1]))] or parts
             parts.sort(key=lambda one: (one[1].turn or 0.0, one[1].dense or 0.0), reverse=True)
@@ -305,11 +312,12 @@ def _hits(
     messages = [rows[same[0].candidate.doc_id] for same in chosen if not same[0].candidate.part]
     cut = [row.key for row in messages if row.chars > search_queries.MOST_CHARS]
     whole = search_queries.whole_contents(session, cut) if cut else {}
+    said_alike = _said_alike(session, request, [same[0].candidate for same in chosen if len(same) > 1], scope)
     hits = []
     for same in chosen:
         candidate = same[0].candidate
         row = rows[candidate.doc_id]
-        times, last_at = _times_said(session, request, same, scope)
+        times, last_at = said_alike.get((candidate.doc_id, candidate.part), (1, row.created_at))
         hits.append(
             SearchHit(
                 ranked=same[0],
@@ -320,8 +328,8 @@ def _hits(
                 content=candidate.content if candidate.part else whole.get(row.key, row.content),
                 kind=_kind(candidate),
                 language=languages.get((candidate.doc_id, candidate.part)),
-                times=times,
-                last_at=last_at,
+                times=max(times, len(same)),
+                last_at=max(last_at, *(one.candidate.created_at for one in same)),
             )
         )
     return hits
@@ -343,38 +351,53 @@ def _chosen(ranked: Iterable[RankedCandidate], request: CandidateRequest) -> lis
     return list(chosen.values())
 
 
-def _times_said(
-    session: Session, request: CandidateRequest, same: Sequence[RankedCandidate], scope: SearchScope
-) -> tuple[int, datetime]:
-    """Return how often was said what these candidates say alike, and when last.
+def _said_alike(
+    session: Session, request: CandidateRequest, repeated: Sequence[Candidate], scope: SearchScope
+) -> dict[tuple[int, int], tuple[int, datetime]]:
+    """Return how often messages that are known to be said more than once were said, and when last.
 
-    Not all of them may have been read; where their words stand says where the others are.
+    Not all that say the same may have been read; where their words stand says where the others are.
     """
-    first = same[0].candidate
-    times, last_at = len(same), max(one.candidate.created_at for one in same)
-    if times > 1 and not first.part:
-        doc_ids = _doc_ids_saying(session, request.app_id, first.content, scope)
-        rows = search_queries.messages_at(session, request.app_id, doc_ids[-_COUNTED:].tolist()).values()
-        alike = [
-            row
-            for row in rows
-            if request.filters.passes(row, {}) and (row.role, row.name, 0, gist(row.content)) == _gist_of(first)
-        ]
-        times = max(times, len(alike), len(doc_ids) if len(doc_ids) > _COUNTED else 0)
-        last_at = max([last_at, *(row.created_at for row in alike)])
-    return times, last_at
+    repeated = [one for one in repeated if not one.part]
+    if not repeated:
+        return {}
+    words = {one.doc_id: words_of(one.content) for one in repeated}
+    longest = {doc_id: sorted(of_text, key=len)[-_TELLING:] for doc_id, of_text in words.items()}
+    places = _places_saying(session, request.app_id, longest, scope)
+    unclear = [one for one, found in places.items() if not 0 < len(found) <= _COUNTED and len(words[one]) > _TELLING]
+    if unclear:
+        places |= _places_saying(session, request.app_id, {one: words[one] for one in unclear}, scope)
+    looked_at = np.unique(np.concatenate([doc_ids[-_COUNTED:] for doc_ids in places.values()])).tolist()
+    rows = search_queries.messages_at(session, request.app_id, looked_at).values() if looked_at else ()
+    said: dict[Gist, list[datetime]] = {}
+    for row in rows:
+        if request.filters.passes(row, {}):
+            said.setdefault((row.role, row.name, 0, gist(row.content)), []).append(row.created_at)
+    alike = {one.doc_id: said.get(_gist_of(one), []) for one in repeated}
+    return {
+        (one.doc_id, 0): (
+            max(len(alike[one.doc_id]), len(places[one.doc_id]) if len(places[one.doc_id]) > _COUNTED else 0),
+            max([one.created_at, *alike[one.doc_id]]),
+        )
+        for one in repeated
+    }
 
 
-def _doc_ids_saying(session: Session, app_id: str, text: str, scope: SearchScope) -> NDArray[np.int64]:
-    """Return where all words of a text stand in one message, within a scope; none where its words do not tell."""
-    found = postings_in(open_index(session, app_id), words_of(text), _COMMON)
-    known = [doc_ids for doc_ids in found.values() if doc_ids is not None]
-    doc_ids = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
-    return doc_ids[scope.holds(doc_ids)]
+def _places_saying(
+    session: Session, app_id: str, words: Mapping[int, Sequence[str]], scope: SearchScope
+) -> dict[int, NDArray[np.int64]]:
+    """Return for each list of words where all of them stand in one message; none where they do not tell."""
+    found = postings_in(open_index(session, app_id), list(dict.fromkeys(chain.from_iterable(words.values()))), _COMMON)
+    places = {}
+    for doc_id, of_text in words.items():
+        known = [doc_ids for word in of_text if (doc_ids := found.get(word)) is not None]
+        together = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
+        places[doc_id] = together[scope.holds(together)]
+    return places
 
 
 def _gist_of(candidate: Candidate) -> Gist:
-    return candidate.role, candidate.name, min(candidate.part, 1), gist(candidate.content)
+    return candidate.role, candidate.name, min(candidate.part, 1), gist(candidate.content, candidate.said)
 
 
 def _kind(candidate: Candidate) -> HitKind:

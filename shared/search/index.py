@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import INDEX_PRIORITY, JobKind
@@ -24,7 +24,6 @@ from shared.jobs.queries import last_of_kind
 from shared.search import index_queries, word_index
 from shared.search.models import (
     AppIndex,
-    MessageVector,
     Passage,
     SetState,
     Unembedded,
@@ -33,7 +32,7 @@ from shared.search.models import (
     doc_ids_of,
 )
 from shared.search.passages import passages_of
-from shared.search.vectors import note_unembedded
+from shared.search.vectors import note_unembedded, remove_all_vectors, remove_conversation_vectors
 from shared.telemetry.logging import get_logger
 
 _WITHOUT_WORDS = "messages_without_words"
@@ -301,18 +300,12 @@ _READ_AT_ONCE = 500
 def remove_conversation_from_index(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Take a conversation of a locked app out of the indexes; return what went, by index."""
     first, last = doc_ids_of(conversation_key)
-    sets = [one.key for one in index_queries.sets_of(session, app_id)]
-    mine = (MessageVector.set_key.in_(sets), MessageVector.doc_id.between(first, last))
     erased = {
         "words": _forget_words(session, app_id, conversation_key),
         "passages": rows_changed(session, delete(Passage).where(Passage.doc_id.between(first, last))),
-        "vectors": rows_changed(session, delete(MessageVector).where(*mine)) if sets else 0,
+        "vectors": remove_conversation_vectors(session, app_id, conversation_key),
     }
     session.execute(delete(Unembedded).where(Unembedded.doc_id.between(first, last)))
-    session.execute(
-        update(VectorSet).where(VectorSet.app_id == app_id).values(erasures=VectorSet.erasures + 1),
-        execution_options={"synchronize_session": "fetch"},
-    )
     return erased
 
 
@@ -330,13 +323,12 @@ def _forget_words(session: Session, app_id: str, conversation_key: int) -> int:
 
 def remove_app_from_index(session: Session, app_id: str) -> dict[str, int]:
     """Take everything of a locked app out of the indexes; return what went, by index."""
-    sets = [one.key for one in index_queries.sets_of(session, app_id)]
     words = word_index.count_of_app(session, app_id)
     word_index.remove_conversations_of(session, app_id)
     erased = {
         "words": words,
         "passages": rows_changed(session, delete(Passage).where(Passage.app_id == app_id)),
-        "vectors": rows_changed(session, delete(MessageVector).where(MessageVector.set_key.in_(sets))) if sets else 0,
+        "vectors": remove_all_vectors(session, index_queries.sets_of(session, app_id)),
     }
     session.execute(delete(Unembedded).where(Unembedded.app_id == app_id))
     session.execute(delete(VectorSet).where(VectorSet.app_id == app_id))

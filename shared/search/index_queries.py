@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+import orjson
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Select,
+    TableValuedAlias,
+    and_,
+    bindparam,
+    cast,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -25,6 +40,8 @@ from shared.search.models import (
     Passage,
     SetState,
     Unembedded,
+    VectorBlock,
+    VectorErasure,
     VectorSet,
 )
 
@@ -34,8 +51,23 @@ _FRESH = {"populate_existing": True}
 _POSITIONS = LAST_POSITION + 1
 """Shifting bits is written otherwise on each database; multiplying is not."""
 _SPOKEN = ("user", "assistant")
-_AT_ONCE = 10_000
-"""Parameters of one statement; a search of long messages asks for more vectors than a database takes at once."""
+
+
+def _vectors_by_key(keys: TableValuedAlias) -> Select[Any]:
+    table = MessageVector.__table__
+    named = cast(keys.c.value, BigInteger)
+    query = select(table.c.key, table.c.vector).select_from(keys).join(table, table.c.key == named)
+    # Written so that no index on it is used: a set has many vectors, and few are asked for.
+    return query.where(func.coalesce(table.c.set_key, 0) == bindparam("set_key"))
+
+
+_KEYS: BindParameter[object] = bindparam("keys")
+_VECTORS_BY_KEY = {
+    "sqlite": _vectors_by_key(func.json_each(_KEYS).table_valued("value", name="wanted")),
+    "postgresql": _vectors_by_key(
+        func.unnest(cast(_KEYS, ARRAY(BigInteger))).table_valued("value", name="wanted").render_derived()
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -79,13 +111,44 @@ def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Seq
 
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
     """Return some vectors of a set by their keys; those that are gone are left out."""
+    # As one value: a statement with hundreds of parameters takes longer to build than to run.
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    listed = orjson.dumps(list(keys)).decode() if is_sqlite else list(keys)
+    statement = _VECTORS_BY_KEY["sqlite" if is_sqlite else "postgresql"]
+    rows = session.connection().execute(statement, {"set_key": set_key, "keys": listed})
+    return {key: vector for key, vector in rows.all()}  # noqa: C416 - dict() takes a row for something else
+
+
+def vectors_between(session: Session, set_key: int, first: int, last: int) -> Sequence[int]:
+    """Return the keys of a set's vectors between two places."""
     one = MessageVector
-    found: dict[int, bytes] = {}
-    for at in range(0, len(keys), _AT_ONCE):
-        some = one.key.in_(keys[at : at + _AT_ONCE])
-        rows = session.execute(select(one.key, one.vector).where(some, one.set_key == set_key))
-        found |= {key: vector for key, vector in rows}  # noqa: C416
-    return found
+    return session.scalars(select(one.key).where(one.set_key == set_key, one.doc_id.between(first, last))).all()
+
+
+def has_vectors_after(session: Session, set_key: int, after: int, count: int) -> bool:
+    """Whether a set has so many vectors whose keys come after ``after``."""
+    keys = select(MessageVector.key).where(MessageVector.set_key == set_key, MessageVector.key > after)
+    return session.scalar(keys.order_by(MessageVector.key).offset(count - 1).limit(1)) is not None
+
+
+def ends_of_blocks(session: Session, set_key: int) -> Sequence[int]:
+    """Return the last key of each block of a set, ascending."""
+    query = select(VectorBlock.last_key).where(VectorBlock.set_key == set_key)
+    return session.scalars(query.order_by(VectorBlock.last_key)).all()
+
+
+def blocks_of(session: Session, set_key: int) -> Sequence[bytes]:
+    """Return the rows of each block of a set, by key."""
+    query = select(VectorBlock.rows).where(VectorBlock.set_key == set_key)
+    return session.scalars(query.order_by(VectorBlock.last_key)).all()
+
+
+def erased_since(session: Session, serving: VectorSet, number: int) -> Sequence[int] | None:
+    """Return whose vectors went since a set's erasures were at a number, by conversation; None if that is long ago."""
+    one = VectorErasure
+    between = (one.number > number, one.number <= serving.erasures)
+    keys = session.scalars(select(one.conversation_key).where(one.set_key == serving.key, *between)).all()
+    return keys if len(keys) == serving.erasures - number else None
 
 
 def count_vectors(session: Session, set_key: int) -> int:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -152,7 +153,8 @@ def _around(here: Marks, near: Sequence[tuple[int, tuple[Marks, Marks]]]) -> Mar
 
 LEAST_ALIKE = 0.25
 """Words whose vectors' cosine is no higher say nothing of each other; from there on likeness counts up to 1."""
-_MOST_CHARS = 4000
+_SPOKEN = re.compile(r"\w+")
+SPOKEN_CHARS = 4000
 """Of one text: what comes later in a very long one is known to the index."""
 _BM25_K1, _BM25_B = 1.2, 0.75
 """BM25's k1 and b. Source: Robertson and Zaragoza, 2009."""
@@ -197,30 +199,48 @@ class Coverage:
         """Return what share of the question each text says, 0..1."""
         return _listed(self.weights @ self.says)
 
-    def shares_nearby(self, groups: Sequence[Sequence[int]]) -> list[float]:
-        """Return what share of the question is said by the texts of each group together; every group has some."""
-        if not groups:
+    def shares_nearby(self, doc_ids: Places) -> list[float]:
+        """Return what share of the question each text says together with those within reach of it, its own among them.
+
+        ``doc_ids``: of the texts; those of several passages of a message are the same.
+        """
+        if not len(doc_ids):
             return []
-        starts = np.cumsum([0, *map(len, groups[:-1])])
-        together = np.maximum.reduceat(self.says[:, [at for group in groups for at in group]], starts, axis=1)
-        return _listed(self.weights @ together)
+        order = np.argsort(doc_ids, kind="stable")
+        places, starts, nth = np.unique(doc_ids[order], return_index=True, return_inverse=True)
+        at_place = np.maximum.reduceat(self.says[:, order], starts, axis=1)
+        together = at_place.copy()
+        for step in range(1, REACH + 1):
+            near = np.searchsorted(places, places + step).clip(max=len(places) - 1)
+            # Within one conversation: beyond its last position begins another.
+            stands = (places[near] == places + step) & (places[near] >> POSITION_BITS == places >> POSITION_BITS)
+            here, there = np.flatnonzero(stands), near[stands]
+            together[:, here] = np.maximum(together[:, here], at_place[:, there])
+            together[:, there] = np.maximum(together[:, there], at_place[:, here])
+        spread = np.empty_like(self.says)
+        spread[:, order] = together[:, nth]
+        return _listed(self.weights @ spread)
+
+
+def spoken_words(text: str) -> list[str]:
+    """Return the words of a text as they are said, in lower case, as far as it is looked at."""
+    return _SPOKEN.findall(text[:SPOKEN_CHARS].lower())
 
 
 def coverage_of(
-    question: str, contents: Sequence[str], worth: Mapping[str, float], likeness: WordLikeness | None
+    question: str, said: Sequence[Sequence[str]], worth: Mapping[str, float], likeness: WordLikeness | None
 ) -> Coverage:
-    """Look for a question's words in texts; like words count in part, words by their worth."""
+    """Look for a question's words in texts, given as their spoken words; like words count in part, words by worth."""
     looked_for = set(query_words(question))
     stems_of = {
         word: tuple(stem for stem in words_of(word) if stem in looked_for)
-        for word in dict.fromkeys(re.findall(r"\w+", question.lower()))
+        for word in dict.fromkeys(_SPOKEN.findall(question.lower()))
     }
     asked = {word: stems for word, stems in stems_of.items() if stems}
-    said = [list(dict.fromkeys(re.findall(r"\w+", content[:_MOST_CHARS].lower()))) for content in contents]
-    vocabulary = list(dict.fromkeys(word for words in said for word in words))
+    vocabulary = list(dict.fromkeys(chain.from_iterable(said)))
     weights = np.array([max(worth.get(stem, 0.0) for stem in stems) for stems in asked.values()], np.float32)
     if not vocabulary or not weights.sum():
-        return Coverage(np.zeros(1, np.float32), np.zeros((1, len(contents)), np.float32))
+        return Coverage(np.zeros(1, np.float32), np.zeros((1, len(said)), np.float32))
     return Coverage(weights / weights.sum(), _best(_matches(asked, vocabulary, likeness), said, vocabulary))
 
 
@@ -231,8 +251,11 @@ def _listed(values: Matches) -> list[float]:
 
 def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], likeness: WordLikeness | None) -> Matches:
     """Return how far each word of the vocabulary says each of the question's, 0..1: 1 where it is the same."""
-    stems = [_stems(word) for word in vocabulary]
-    same = np.array([[not own.isdisjoint(one) for own in stems] for one in asked.values()], np.float32)
+    same = np.zeros((len(asked), len(vocabulary)), np.float32)
+    looked_for = frozenset(chain.from_iterable(asked.values()))
+    for at, own in enumerate(map(_stems, vocabulary)):
+        if not own.isdisjoint(looked_for):
+            same[:, at] = [not own.isdisjoint(one) for one in asked.values()]
     if likeness is None:
         return same
     alike = (likeness.likeness(list(asked), vocabulary) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
@@ -253,9 +276,11 @@ def _remembered(word: str) -> frozenset[str]:
 def _best(matches: Matches, said: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matches:
     """Return how far each text says each word. Shape: ``(words, texts)``."""
     column = {word: at for at, word in enumerate(vocabulary)}
-    # A column of zeros for texts without words.
-    padded = np.pad(matches, ((0, 0), (0, 1)))
-    spoken = [[column[word] for word in words] or [len(vocabulary)] for words in said]
-    starts = np.cumsum([0, *map(len, spoken[:-1])])
-    best: Matches = np.maximum.reduceat(padded[:, [at for one in spoken for at in one]], starts, axis=1)
+    spoken = np.fromiter(map(column.__getitem__, chain.from_iterable(said)), np.intp)
+    lengths = np.fromiter(map(len, said), np.intp, len(said))
+    best = np.zeros((len(matches), len(said)), np.float32)
+    # A text without words says nothing, and has no place among what is reduced.
+    speaks = lengths > 0
+    starts = (np.cumsum(lengths) - lengths)[speaks]
+    best[:, speaks] = np.maximum.reduceat(matches[:, spoken], starts, axis=1)
     return best

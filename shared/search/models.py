@@ -97,7 +97,7 @@ class VectorSet(Base):
     dimensions: Mapped[int]
     state: Mapped[str] = mapped_column(String(10))
     erasures: Mapped[int] = mapped_column(default=0)
-    """Raised whenever vectors were removed, so that who holds copies reads anew."""
+    """Raised whenever vectors were removed; ``vector_erasures`` says whose, so that who holds copies drops them."""
     filled_to: Mapped[int] = mapped_column(BigInteger, default=0)
     """Key of the last message whose vectors a fill has made."""
     fill_until: Mapped[int | None] = mapped_column(BigInteger)
@@ -118,6 +118,8 @@ class MessageVector(Base):
     __table_args__ = (
         UniqueConstraint("set_key", "doc_id", "part"),
         Index("ix_message_vectors_set_key_key", "set_key", "key"),
+        # No key is used again, or a copy that is read up to a key would lack what took the place of what is gone.
+        {"sqlite_autoincrement": True},
     )
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
@@ -125,6 +127,31 @@ class MessageVector(Base):
     doc_id: Mapped[int] = mapped_column(BigInteger)
     part: Mapped[int]
     vector: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class VectorBlock(Base):
+    """Signs of a thousand vectors of a set, side by side, so that a large set is read in no time.
+
+    A block has what is up to its ``last_key`` and after that of the block before. What comes after the last block, and
+    fills none yet, is read from the vectors themselves. ``rows``: see ``shared.search.vectors``.
+    """
+
+    __tablename__ = "vector_blocks"
+
+    set_key: Mapped[int] = mapped_column(ForeignKey("vector_sets.key"), primary_key=True)
+    last_key: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    rows: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class VectorErasure(Base):
+    """Whose vectors went when a set's ``erasures`` reached ``number``; the last so many of each set."""
+
+    __tablename__ = "vector_erasures"
+
+    set_key: Mapped[int] = mapped_column(ForeignKey("vector_sets.key"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    conversation_key: Mapped[int] = mapped_column(BigInteger)
+    """Not a foreign key: the conversation is gone."""
 
 
 class Unembedded(Base):

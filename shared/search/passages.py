@@ -64,6 +64,11 @@ def passages_of(content: str) -> tuple[Span, ...]:
     return chunks
 
 
+def may_have_passages(content: str) -> bool:
+    """Whether a message may be more than one passage of prose; what tells for certain takes longer."""
+    return len(content) > LAST_RESORT.chars_in(MOST_TOKENS) or "```" in content or "~~~" in content
+
+
 def chunks_of(content: str) -> tuple[Span, ...]:
     """Return what a message consists of, in order and without overlap; white space belongs to none of it."""
     return tuple(span for block in _blocks(content) for span in _spans(content, block))

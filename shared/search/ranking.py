@@ -6,18 +6,21 @@ What stands around a candidate is known as far as it is a candidate too. What ea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
+from typing import NamedTuple
 
-from shared.search.lexical import REACH, Coverage, WordLikeness, bm25, coverage_of, worth_of_words
-from shared.search.models import LAST_POSITION, PassageKind, conversation_of, position_of
+import numpy as np
+
+from shared.search.lexical import SPOKEN_CHARS, Coverage, WordLikeness, bm25, coverage_of, spoken_words, worth_of_words
+from shared.search.models import PassageKind, conversation_of, position_of
 from shared.search.query import SearchQuestion, fit_to_time_spans, identifiers_of, without_names
 from shared.search.words import words_of
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A message, or with ``part`` from 1 a passage of it, that may be what is asked for."""
 
     doc_id: int
@@ -35,10 +38,11 @@ class Candidate:
     window: float | None
     """Score of the words said around it."""
     kind: PassageKind | None = None
+    said: Sequence[str] | None = None
+    """Its spoken words, where somebody has cut them already."""
 
 
-@dataclass(frozen=True)
-class RankedCandidate:
+class RankedCandidate(NamedTuple):
     """A candidate and why it stands where it does: ``parts`` add up to ``score``."""
 
     candidate: Candidate
@@ -46,6 +50,8 @@ class RankedCandidate:
     parts: dict[str, float]
 
 
+Strengths = Sequence[float]
+"""Of a signal in each candidate, 0..1."""
 LEAST_LIKENESS = 0.25
 """The cosine from which a candidate without any word of the question counts as found."""
 
@@ -106,14 +112,20 @@ def rank(
 
     ``worth``: how rare the question's words are in the app; ``likeness``: which words mean nearly the same.
     """
+    if not candidates:
+        return []
     if isinstance(recipe, WeightedRecipe):
-        parts = _weighted(question, candidates, recipe, worth or {})
+        weights = {"dense": recipe.alpha, "words": recipe.beta, "identifier": recipe.gamma}
+        measured = _weighted(question, candidates, worth or {})
     else:
         has_vectors = any(one.dense is not None for one in candidates)
-        weights = asdict(WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe)
+        weights = vars(WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe)
         measured = signals(question, candidates, worth or {}, likeness)
-        parts = [{name: weights[name] * strength for name, strength in one.items()} for one in measured]
-    ranked = [RankedCandidate(one, sum(part.values()), part) for one, part in zip(candidates, parts, strict=True)]
+    table = np.array([weights[name] * np.asarray(strengths, np.float64) for name, strengths in measured.items()])
+    # One after the other, so that a score is to the last bit the sum of its parts.
+    scores = reduce(np.add, table).tolist()
+    parts = [dict(zip(measured, row, strict=True)) for row in table.T.tolist()]
+    ranked = map(RankedCandidate, candidates, scores, parts)
     return sorted(ranked, key=lambda one: (one.score, one.candidate.created_at, one.candidate.doc_id), reverse=True)
 
 
@@ -121,7 +133,7 @@ def is_found(question: SearchQuestion, candidate: Candidate) -> bool:
     """Whether a candidate is a result at all: it has a word or an identifier of the question, or is like it."""
     if (candidate.turn or 0) > 0 or (candidate.dense or 0) >= LEAST_LIKENESS:
         return True
-    return bool(question.identifiers and question.identifiers & identifiers_of(candidate.content))
+    return _names_identifier(question, candidate.content)
 
 
 def is_beside(candidate: Candidate) -> bool:
@@ -130,62 +142,88 @@ def is_beside(candidate: Candidate) -> bool:
 
 
 def _weighted(
-    question: SearchQuestion, candidates: Sequence[Candidate], recipe: WeightedRecipe, worth: Mapping[str, float]
-) -> list[dict[str, float]]:
-    likeness = scaled([one.dense for one in candidates])
-    words = scaled(keywords(question, candidates, worth))
-    return [
-        {
-            "dense": recipe.alpha * likeness[at],
-            "words": recipe.beta * words[at],
-            "identifier": recipe.gamma * bool(question.identifiers & identifiers_of(one.content)),
-        }
-        for at, one in enumerate(candidates)
-    ]
+    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float]
+) -> dict[str, Strengths]:
+    """Measure what the formula of seed 002 weighs."""
+    return {
+        "dense": scaled([one.dense for one in candidates]),
+        "words": scaled(keywords(question, candidates, worth)),
+        "identifier": [_names_identifier(question, one.content) for one in candidates],
+    }
 
 
-_TIME_WORDS = re.compile(
-    r"\b(?:today|yesterday|tomorrow|tonight|last|next|ago|week(?:end)?|month|year"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october"
-    r"|november|december|since|recently|\d{4})\b",
-    re.IGNORECASE,
+_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+_SAYING_WHEN = frozenset(
+    {"today", "yesterday", "tomorrow", "tonight", "last", "next", "ago", "week", "weekend", "month", "year", "since"}
+    | {"january", "february", "march", "april", "june", "july", "august", "september", "october", "november"}
+    | {"december", "recently", *(f"{day}day" for day in _DAYS)}
 )
-_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
+_SAYING_I = frozenset({"i", "me", "my", "mine", "we", "us", "our", "ours"})
+_WHEN, _FIRST_PERSON = (
+    re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE) for words in (_SAYING_WHEN, _SAYING_I)
+)
+# What is looked behind for comes last, so that a text is searched for digits and not for the ends of words.
+_YEAR = re.compile(r"\d{4}\b(?<!\w\d{4})")
 _OF_OTHERS = 0.5
 """What it is worth that the named person speaks, but of something else."""
 
 
 def signals(
     question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
-) -> list[dict[str, float]]:
-    """Measure all signals of all candidates."""
-    dense = scaled([one.dense for one in candidates])
-    around = scaled([one.around for one in candidates])
-    conversation = scaled(_best_of_conversation(candidates))
-    most = max((one.window or 0.0 for one in candidates), default=0.0)
-    covering = _coverage(question, candidates, worth, likeness)
-    coverage, nearby = covering.shares(), covering.shares_nearby(_nearby(candidates))
+) -> dict[str, Strengths]:
+    """Measure all signals of all candidates: by signal, its strength in each."""
+    said = [spoken_words(one.content) if one.said is None else one.said for one in candidates]
+    spoken = list(zip(candidates, said, strict=True))
+    names = {one.name for one in candidates}
+    named = {name for name in names if any(word in question.names for word in _words_of_name(name))}
+    windows = [one.window or 0.0 for one in candidates]
+    most = max(windows)
+    covering = _coverage(question, candidates, said, names, worth, likeness)
+    coverage = covering.shares()
     is_question = [one.content.rstrip().endswith("?") for one in candidates]
     # How much of the question each doc id asks itself: what comes next is then its answer.
     asked = {one.doc_id: share for one, share, asks in zip(candidates, coverage, is_question, strict=True) if asks}
-    named = {one.name for one in candidates if any(word in question.names for word in _name_of(one))}
-    return [
-        {
-            "dense": dense[at],
-            "around": around[at],
-            "conversation": conversation[at],
-            "window": (one.window or 0.0) / most if most > 0 else 0.0,
-            "coverage": coverage[at],
-            "nearby": nearby[at],
-            "answers": asked.get(one.doc_id - 1, 0.0) if position_of(one.doc_id) else 0.0,
-            "author": (1.0 if _FIRST_PERSON.search(one.content) else _OF_OTHERS) if one.name in named else 0.0,
-            "date": fit_to_time_spans(one.created_at, question.time_spans) if question.time_spans else 0.0,
-            "when": float(question.asks_when and _TIME_WORDS.search(one.content) is not None),
-            "identifier": float(bool(question.identifiers and question.identifiers & identifiers_of(one.content))),
-            "asking": float(is_question[at]),
-        }
-        for at, one in enumerate(candidates)
-    ]
+    nothing, spans = [0.0] * len(candidates), question.time_spans
+    return {
+        "dense": scaled([one.dense for one in candidates]),
+        "around": scaled([one.around for one in candidates]),
+        "conversation": scaled(_best_of_conversation(candidates)),
+        "window": [one / most for one in windows] if most > 0 else nothing,
+        "coverage": coverage,
+        "nearby": covering.shares_nearby(np.array([one.doc_id for one in candidates], np.int64)),
+        "answers": [asked.get(one.doc_id - 1, 0.0) if position_of(one.doc_id) else 0.0 for one in candidates],
+        "author": [_speaks_for(*one) if one[0].name in named else 0.0 for one in spoken] if named else nothing,
+        "date": [fit_to_time_spans(one.created_at, spans) for one in candidates] if spans else nothing,
+        "when": [_says_when(*one) for one in spoken] if question.asks_when else nothing,
+        "identifier": [_names_identifier(question, one.content) for one in candidates],
+        "asking": is_question,
+    }
+
+
+def _speaks_for(candidate: Candidate, said: Sequence[str]) -> float:
+    """Return what it is worth that the named person says this."""
+    return 1.0 if _says(_SAYING_I, _FIRST_PERSON, candidate.content, said) else _OF_OTHERS
+
+
+def _says_when(candidate: Candidate, said: Sequence[str]) -> bool:
+    return _says(_SAYING_WHEN, _WHEN, candidate.content, said) or _YEAR.search(candidate.content) is not None
+
+
+def _says(words: frozenset[str], pattern: re.Pattern[str], content: str, said: Sequence[str]) -> bool:
+    """Whether any of the words is said, which ``pattern`` finds in any text."""
+    # Its own words are quicker to look through, but not those of a text that is cut, or where case is no simple matter.
+    if content.isascii() and len(content) <= SPOKEN_CHARS:
+        return not words.isdisjoint(said)
+    return pattern.search(content) is not None
+
+
+def _names_identifier(question: SearchQuestion, content: str) -> bool:
+    """Whether an identifier of the question stands in a text."""
+    if not question.identifiers:
+        return False
+    if content.isascii() and not any(map(content.lower().__contains__, question.identifiers)):
+        return False  # To read a text for identifiers takes far longer than to see that none of these is in it.
+    return not question.identifiers.isdisjoint(identifiers_of(content))
 
 
 def keywords(
@@ -211,34 +249,25 @@ def scaled(values: Sequence[float | None], *, smaller_is_better: bool = False) -
 
 def _best_of_conversation(candidates: Sequence[Candidate]) -> list[float | None]:
     best: dict[int, float] = {}
-    for one in candidates:
+    conversations = [conversation_of(one.doc_id) for one in candidates]
+    for conversation, one in zip(conversations, candidates, strict=True):
         if one.dense is not None:
-            best[conversation_of(one.doc_id)] = max(one.dense, best.get(conversation_of(one.doc_id), -1.0))
-    return [best.get(conversation_of(one.doc_id)) for one in candidates]
+            best[conversation] = max(one.dense, best.get(conversation, -1.0))
+    return [best.get(conversation) for conversation in conversations]
 
 
 def _coverage(
-    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
+    question: SearchQuestion,
+    candidates: Sequence[Candidate],
+    said: Sequence[Sequence[str]],
+    names: Collection[str | None],
+    worth: Mapping[str, float],
+    likeness: WordLikeness | None,
 ) -> Coverage:
-    text = without_names(question.text, {word for one in candidates for word in _name_of(one)})
+    text = without_names(question.text, {word for name in names for word in _words_of_name(name)})
     texts = [words_of(one.content) for one in candidates] if any(word not in worth for word in question.words) else []
-    return coverage_of(
-        text, [one.content for one in candidates], worth_of_words(question.words, texts, worth), likeness
-    )
+    return coverage_of(text, said, worth_of_words(question.words, texts, worth), likeness)
 
 
-def _nearby(candidates: Sequence[Candidate]) -> list[list[int]]:
-    """Return for each candidate those within reach of it, and itself."""
-    standing: dict[int, list[int]] = {}
-    for at, one in enumerate(candidates):
-        standing.setdefault(one.doc_id, []).append(at)
-
-    def within_reach(doc_id: int) -> range:
-        position = position_of(doc_id)
-        return range(doc_id - min(REACH, position), doc_id + min(REACH, LAST_POSITION - position) + 1)
-
-    return [[at for doc_id in within_reach(one.doc_id) for at in standing.get(doc_id, ())] for one in candidates]
-
-
-def _name_of(candidate: Candidate) -> list[str]:
-    return (candidate.name or "").lower().split()
+def _words_of_name(name: str | None) -> list[str]:
+    return (name or "").lower().split()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -112,8 +112,7 @@ _OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
 _TOTAL = select(func.count()).select_from(Message).where(Message.app_id == _APP)
 
 
-@dataclass(frozen=True)
-class MessageRow:
+class MessageRow(NamedTuple):
     """A message that was found; ``content`` is cut at ``MOST_CHARS``."""
 
     doc_id: int
@@ -129,8 +128,7 @@ class MessageRow:
     """Whose conversation it is."""
 
 
-@dataclass(frozen=True)
-class PassageRow:
+class PassageRow(NamedTuple):
     """A passage of a message that was found."""
 
     doc_id: int
@@ -142,16 +140,17 @@ class PassageRow:
 
 def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, MessageRow]:
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
-    rows = session.execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
+    rows = session.connection().execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
     # A message that only calls a tool says nothing.
-    return {row.doc_id: row for row in (MessageRow(*each) for each in rows) if row.content.strip()}
+    return {row.doc_id: row for row in map(MessageRow._make, rows.all()) if row.content.strip()}
 
 
 def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
     """Return the passages of those messages of an app at these places that have any, in order."""
     found: dict[int, list[PassageRow]] = {}
-    for row in session.execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids)):
-        found.setdefault(row[0], []).append(PassageRow(*row))
+    rows = session.connection().execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
+    for row in map(PassageRow._make, rows.all()):
+        found.setdefault(row.doc_id, []).append(row)
     return found
 
 

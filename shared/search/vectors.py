@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,16 @@ from shared.errors import Configuration
 from shared.llm.embedding import Vectors
 from shared.search import index_queries
 from shared.search.index_queries import StoredVector, serving_set, vectors_after, vectors_by_key
-from shared.search.models import MessageVector, SetState, Unembedded, VectorSet
+from shared.search.models import (
+    POSITION_BITS,
+    MessageVector,
+    SetState,
+    Unembedded,
+    VectorBlock,
+    VectorErasure,
+    VectorSet,
+    doc_ids_of,
+)
 
 Floats = NDArray[np.float32]
 SCALE_BYTES = 4
@@ -34,10 +44,15 @@ _WORD_BITS = 64
 
 def pack(row: Floats) -> bytes:
     """Return a vector as it is stored. Shape: ``(dim,)``."""
-    largest = float(np.abs(row).max(initial=0.0))
-    scale = np.float32(largest / _MOST)
-    steps = np.rint(row / scale) if scale > 0 else np.zeros_like(row)
-    return bytes(scale.astype("<f4").tobytes() + steps.astype(np.int8).tobytes())
+    return pack_all(row[None])[0]
+
+
+def pack_all(rows: Floats) -> list[bytes]:
+    """Return vectors as they are stored. Shape: ``(n, dim)``."""
+    scales = np.abs(rows).max(axis=1, initial=0.0).astype(np.float32) / np.float32(_MOST)
+    steps = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+    table = np.concatenate([scales.astype("<f4")[:, None].view(np.uint8), steps.view(np.uint8)], axis=1)
+    return [one.tobytes() for one in table]
 
 
 def unpack(stored: bytes) -> Floats:
@@ -64,11 +79,6 @@ def likeness_of(stored: Sequence[bytes], query: Floats) -> Floats:
 def signs(rows: NDArray[np.float32] | NDArray[np.int8]) -> NDArray[np.uint8]:
     """Return a bit a dimension, set where it is above zero. Shape: ``(n, ceil(dim / 8))``."""
     return np.packbits(rows > 0, axis=1)
-
-
-def signs_of_stored(stored: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return the signs of stored vectors in whole words, as ``as_words``."""
-    return as_words(signs(_parts(stored)[1]))
 
 
 def as_words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -167,11 +177,88 @@ def insert_vectors(session: Session, into: VectorSet, vectors: PartVectors) -> N
                 f"{into.model} now returns {len(row)} dimensions instead of {into.dimensions}; it is another model, so "
                 "give it another name (ollama cp) and set AFTERTHOUGHT_EMBEDDING to that."
             )
+    if not vectors:
+        return
     rows = [
-        {"set_key": into.key, "doc_id": doc_id, "part": part, "vector": pack(row)}
-        for (doc_id, part), row in vectors.items()
+        {"set_key": into.key, "doc_id": doc_id, "part": part, "vector": packed}
+        for (doc_id, part), packed in zip(vectors, pack_all(np.stack(list(vectors.values()))), strict=True)
     ]
     insert_all_if_absent(session, MessageVector, rows)
+    add_blocks(session, into)
+
+
+PER_BLOCK = 1_024
+"""Vectors of one block, so that one costs little to make, and little to make anew when some of it is erased."""
+MOST_ERASURES = 1_000
+"""Who holds a copy that is more erasures behind reads all of it anew."""
+Signs = NDArray[np.void]
+"""Vectors as they are compared: key, doc id, part, and a bit a dimension in whole bytes. Stored as they are."""
+
+
+def _sign_type(dimensions: int) -> np.dtype[np.void]:
+    return np.dtype([("key", "<i8"), ("doc_id", "<i8"), ("part", "<i4"), ("signs", "u1", (-(-dimensions // 8),))])
+
+
+def signs_of_rows(rows: Sequence[StoredVector], dimensions: int) -> Signs:
+    """Return rows of vectors with no more than their signs. Shape: ``(n,)``."""
+    reduced = np.empty(len(rows), _sign_type(dimensions))
+    if rows:
+        for nth, name in enumerate(("key", "doc_id", "part")):
+            reduced[name] = [row[nth] for row in rows]
+        reduced["signs"] = signs(_parts([row[3] for row in rows])[1])
+    return reduced
+
+
+def add_blocks(session: Session, into: VectorSet) -> None:
+    """Make blocks of what fills any of a locked app's set."""
+    last = max(index_queries.ends_of_blocks(session, into.key), default=0)
+    while index_queries.has_vectors_after(session, into.key, last, PER_BLOCK):
+        rows = vectors_after(session, into.key, last, PER_BLOCK)
+        last = rows[-1][0]
+        session.add(VectorBlock(set_key=into.key, last_key=last, rows=signs_of_rows(rows, into.dimensions).tobytes()))
+    session.flush()
+
+
+def read_blocks(session: Session, serving: VectorSet) -> Signs:
+    """Return the signs of a set's vectors up to the end of its last block, by key."""
+    return np.frombuffer(b"".join(index_queries.blocks_of(session, serving.key)), _sign_type(serving.dimensions))
+
+
+def remove_conversation_vectors(session: Session, app_id: str, conversation_key: int) -> int:
+    """Remove the vectors of a locked app's conversation from all of its sets, and note it; return how many went."""
+    first, last = doc_ids_of(conversation_key)
+    removed = 0
+    for one in index_queries.sets_of(session, app_id):
+        mine = (MessageVector.set_key == one.key, MessageVector.doc_id.between(first, last))
+        _clear_from_blocks(session, one, first, last)
+        removed += rows_changed(session, delete(MessageVector).where(*mine))
+        one.erasures += 1
+        session.add(VectorErasure(set_key=one.key, number=one.erasures, conversation_key=conversation_key))
+        long_ago = (VectorErasure.set_key == one.key, VectorErasure.number <= one.erasures - MOST_ERASURES)
+        session.execute(delete(VectorErasure).where(*long_ago))
+    session.flush()
+    return removed
+
+
+def _clear_from_blocks(session: Session, of: VectorSet, first: int, last: int) -> None:
+    """Make those blocks anew that have any of the places."""
+    keys = index_queries.vectors_between(session, of.key, first, last)
+    ends = np.array(index_queries.ends_of_blocks(session, of.key), np.int64)
+    which = np.unique(np.searchsorted(ends, np.array(keys, np.int64)))
+    for end in ends[which[which < len(ends)]].tolist():
+        block = session.get_one(VectorBlock, (of.key, end), populate_existing=True)
+        rows = np.frombuffer(block.rows, _sign_type(of.dimensions))
+        # One that becomes empty stays: its end says from where on vectors are in no block.
+        block.rows = rows[(rows["doc_id"] < first) | (rows["doc_id"] > last)].tobytes()
+    session.flush()
+
+
+def remove_all_vectors(session: Session, sets: Collection[VectorSet]) -> int:
+    """Remove all that belongs to sets; return how many vectors went."""
+    keys = [one.key for one in sets]
+    session.execute(delete(VectorBlock).where(VectorBlock.set_key.in_(keys)))
+    session.execute(delete(VectorErasure).where(VectorErasure.set_key.in_(keys)))
+    return rows_changed(session, delete(MessageVector).where(MessageVector.set_key.in_(keys))) if keys else 0
 
 
 def advance_fill(session: Session, filling: VectorSet, to: int, messages: int) -> None:
@@ -195,9 +282,12 @@ def clear_retired(session: Session, app_id: str, limit: int = CLEARED_AT_ONCE) -
     retired = next((one for one in index_queries.sets_of(session, app_id) if one.state == SetState.RETIRED), None)
     if retired is None:
         return False
+    # All at once, or a set that is taken back half removed would have signs of what is gone.
+    session.execute(delete(VectorBlock).where(VectorBlock.set_key == retired.key))
     keys = index_queries.first_vectors(session, retired.key, limit)
     rows_changed(session, delete(MessageVector).where(MessageVector.key.in_(keys)))
     if len(keys) < limit:
+        remove_all_vectors(session, [retired])
         session.delete(retired)
         session.flush()
     return True
@@ -240,23 +330,31 @@ class VectorMatrix:
             np.take(table, np.bitwise_count(block).sum(axis=0, dtype=np.int64), out=estimated[at : at + _BLOCK])
         return estimated
 
-    def with_rows(self, rows: Sequence[StoredVector]) -> VectorMatrix:
+    def with_rows(self, rows: Signs) -> VectorMatrix:
         """Return this matrix with more vectors of its set, later ones than it has, in the order of their keys."""
-        keys = np.array([row[0] for row in rows], np.int64)
-        new_places, new_parts = (np.array([row[nth] for row in rows], np.int64) for nth in (1, 2))
-        order = np.lexsort((new_parts, new_places))
-        at = np.searchsorted(self.doc_ids, new_places[order], side="right")
-        return VectorMatrix(
-            set_key=self.set_key,
-            model=self.model,
-            dimensions=self.dimensions,
-            erasures=self.erasures,
-            last_key=int(keys[-1]),
-            doc_ids=np.insert(self.doc_ids, at, new_places[order]),
-            parts=np.insert(self.parts, at, new_parts[order]),
-            keys=np.insert(self.keys, at, keys[order]),
-            bits=np.insert(self.bits, at, signs_of_stored([row[3] for row in rows])[:, order], axis=1),
+        last_key, order = int(rows["key"][-1]), np.lexsort((rows["part"], rows["doc_id"]))
+        if (np.diff(order) < 0).any():
+            rows = rows[order]
+        at = np.searchsorted(self.doc_ids, rows["doc_id"], side="right")
+
+        def among(held: NDArray[Any], new: NDArray[Any], axis: int = 0) -> NDArray[Any]:
+            # Into nothing they are put as they come: inserting a million takes as long as reading them.
+            return np.insert(held, at, new, axis=axis) if held.size else np.ascontiguousarray(new)
+
+        return replace(
+            self,
+            last_key=last_key,
+            doc_ids=among(self.doc_ids, rows["doc_id"]),
+            parts=among(self.parts, rows["part"]),
+            keys=among(self.keys, rows["key"]),
+            bits=among(self.bits, as_words(rows["signs"]), axis=1),
         )
+
+    def without(self, conversations: Sequence[int], erasures: int) -> VectorMatrix:
+        """Return this matrix after so many erasures, without the vectors of those conversations."""
+        stays = ~np.isin(self.doc_ids >> POSITION_BITS, conversations)
+        doc_ids, parts, keys = self.doc_ids[stays], self.parts[stays], self.keys[stays]
+        return replace(self, erasures=erasures, doc_ids=doc_ids, parts=parts, keys=keys, bits=self.bits[:, stays])
 
 
 def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query: Floats) -> Floats:
@@ -264,11 +362,15 @@ def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query
 
     A row that was erased meanwhile is as unlike as can be.
     """
-    keys = matrix.keys[rows].tolist()
-    stored = vectors_by_key(session, matrix.set_key, keys)
-    found = [nth for nth, key in enumerate(keys) if key in stored]
+    keys = matrix.keys[rows]
+    stored = vectors_by_key(session, matrix.set_key, keys.tolist())
     cosines = np.full(len(keys), GONE, np.float32)
-    cosines[found] = likeness_of([stored[keys[nth]] for nth in found], query)
+    if stored:
+        held = np.fromiter(stored, np.int64, len(stored))
+        order = np.argsort(held)
+        at = order[np.searchsorted(held[order], keys).clip(max=len(held) - 1)]
+        found = held[at] == keys
+        cosines[found] = likeness_of(list(stored.values()), query)[at[found]]
     return cosines
 
 
@@ -317,7 +419,11 @@ class VectorMatrices:
 
 
 def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None) -> VectorMatrix:
-    if known is None or known.set_key != serving.key or known.erasures < serving.erasures:
+    if known is not None and known.set_key == serving.key and known.erasures < serving.erasures:
+        erased = index_queries.erased_since(session, serving, known.erasures)
+        known = None if erased is None else known.without(erased, serving.erasures)
+    if known is None or known.set_key != serving.key:
+        blocks = read_blocks(session, serving)
         known = VectorMatrix(
             set_key=serving.key,
             model=serving.model,
@@ -329,6 +435,7 @@ def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None
             keys=np.zeros(0, np.int64),
             bits=np.zeros((-(-serving.dimensions // 64), 0), np.uint64),
         )
+        known = known.with_rows(blocks) if len(blocks) else known
     while rows := vectors_after(session, serving.key, known.last_key, READ_AT_ONCE):
-        known = known.with_rows(rows)
+        known = known.with_rows(signs_of_rows(rows, serving.dimensions))
     return known

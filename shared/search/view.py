@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,16 @@ class IndexSources:
     """Which words mean nearly the same; None where that is not known."""
 
 
+class Measures(NamedTuple):
+    """What the indexes know of places, in the order in which a candidate has it; None where they do not know."""
+
+    dense: Sequence[float | None]
+    around: Sequence[float | None]
+    """Mean estimated cosine of the messages within reach."""
+    turn: Sequence[float | None]
+    window: Sequence[float | None]
+
+
 class ScopedView:
     """The indexes as seen within a scope, for one search."""
 
@@ -93,11 +104,7 @@ class ScopedView:
         self._session = session
         self._sources = sources
         self._scope = scope
-        self._turn: dict[int, float] = {}
-        self._window: dict[int, float] = {}
-        self._around: dict[int, float] = {}
         self._cosines: dict[tuple[int, int], float] = {}
-        self._best: dict[int, float] = {}
 
     @property
     def worth(self) -> Mapping[str, float]:
@@ -150,59 +157,51 @@ class ScopedView:
         known: Vector = np.where(matrix.doc_ids[row] == doc_ids, estimated[row], 0).astype(np.float32)
         return known
 
-    def look(self, doc_ids: Places) -> None:
-        """Reckon what is to be known of places, which ascend; they are then asked for one by one."""
+    def look(self, doc_ids: Places) -> Measures:
+        """Return what is known of places, which ascend."""
+        unknown: list[float | None] = [None] * len(doc_ids)
+        if not self._sources.postings:
+            return Measures(self._best_cosines(doc_ids), self._likeness_around(doc_ids), unknown, unknown)
         scores = self.table.scores(doc_ids)
-        self._turn = dict(zip(doc_ids.tolist(), scores.turn.tolist(), strict=True))
-        self._window = dict(zip(doc_ids.tolist(), scores.window.tolist(), strict=True))
-        self._around = self._likeness_around(doc_ids)
-        self._cosines = self._exact(doc_ids)
-
-    def turn(self, doc_id: int) -> float | None:
-        """Return the score of a message's words; None where words are not searched."""
-        return self._turn[doc_id] if self._sources.postings else None
-
-    def window(self, doc_id: int) -> float | None:
-        """Return the score of the words within reach of a message."""
-        return self._window[doc_id] if self._sources.postings else None
-
-    def around(self, doc_id: int) -> float | None:
-        """Return the mean likeness of the messages within reach."""
-        return self._around.get(doc_id)
+        around = self._likeness_around(doc_ids)
+        return Measures(self._best_cosines(doc_ids), around, scores.turn.tolist(), scores.window.tolist())
 
     def cosine(self, doc_id: int, part: int) -> float | None:
-        """Return the cosine of a message or a passage with the question."""
+        """Return the cosine with the question of a message or a passage that was looked at."""
         return self._cosines.get((doc_id, part))
 
-    def best_cosine(self, doc_id: int) -> float | None:
-        """Return the cosine of a message, or of that passage of it which is most like the question."""
-        return self._best.get(doc_id)
-
-    def _exact(self, doc_ids: Places) -> dict[tuple[int, int], float]:
+    def _best_cosines(self, doc_ids: Places) -> list[float | None]:
+        """Return the cosine of each message, or of that passage of it which is most like the question."""
+        best: list[float | None] = [None] * len(doc_ids)
         matrix, vector = self._sources.matrix, self._sources.vector
         if matrix is None or vector is None or not len(matrix.doc_ids):
-            return {}
+            return best
         first, last = (np.searchsorted(matrix.doc_ids, doc_ids, side=side) for side in ("left", "right"))
-        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [np.zeros(0)]).astype(int)
-        cosines = exact(self._session, matrix, rows, vector).tolist() if len(rows) else []
-        found = zip(matrix.doc_ids[rows].tolist(), matrix.parts[rows].tolist(), cosines, strict=True)
-        known = {(doc_id, part): cosine for doc_id, part, cosine in found}
-        for (doc_id, _), cosine in known.items():
-            self._best[doc_id] = max(cosine, self._best.get(doc_id, -1.0))
-        return known
+        parts = last - first
+        known = np.flatnonzero(parts)
+        if not len(known):
+            return best
+        starts = (np.cumsum(parts) - parts)[known]
+        rows = np.repeat(first[known] - starts, parts[known]) + np.arange(parts.sum())
+        cosines = exact(self._session, matrix, rows, vector)
+        keys = zip(matrix.doc_ids[rows].tolist(), matrix.parts[rows].tolist(), strict=True)
+        self._cosines = dict(zip(keys, cosines.tolist(), strict=True))
+        for at, cosine in zip(known.tolist(), np.maximum.reduceat(cosines, starts).tolist(), strict=True):
+            best[at] = max(cosine, -1.0)
+        return best
 
-    def _likeness_around(self, doc_ids: Places) -> dict[int, float]:
+    def _likeness_around(self, doc_ids: Places) -> list[float | None]:
         matrix, estimated = self._sources.matrix, self.likeness
         if matrix is None or estimated is None or not len(estimated):
-            return {}
+            return [None] * len(doc_ids)
         total, times = np.zeros(len(doc_ids)), np.zeros(len(doc_ids))
         for step in range(-REACH, REACH + 1):
             row = np.searchsorted(matrix.doc_ids, doc_ids + step).clip(max=len(matrix.doc_ids) - 1)
             stands = (matrix.doc_ids[row] == doc_ids + step) & (estimated[row] > BEYOND)
             total += np.where(stands, estimated[row], 0)
             times += stands
-        known = times > 0
-        return dict(zip(doc_ids[known].tolist(), (total[known] / times[known]).tolist(), strict=True))
+        means = (total / np.maximum(times, 1)).tolist()
+        return [mean if known else None for mean, known in zip(means, (times > 0).tolist(), strict=True)]
 
 
 def _share(values: Vector) -> Vector:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.llm.embedding import normalised
-from shared.search.models import MessageVector, VectorSet
+from shared.search import vectors
+from shared.search.index_queries import StoredVector
+from shared.search.models import MessageVector, SetState, VectorBlock, VectorErasure, VectorSet, doc_ids_of
 from shared.search.search import SearchRequest
-from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, exact, unpack
+from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, clear_retired, exact, unpack
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House
@@ -138,3 +144,105 @@ def test_a_query_by_a_model_that_came_to_return_other_vectors_is_answered_by_wor
     library.embedder = ScriptedEmbedder(house, library.embedder.name, dimensions=96)
     found = library.finder.find("notes", SearchRequest("paint"))
     assert ([hit.message_id for hit in found.hits], found.degraded, found.query) == (["boats-0"], ("embedding",), None)
+
+
+class VectorReads:
+    """Counts the vectors that are read for matrices: whole, and by their signs in blocks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.whole = self.in_blocks = 0
+        after, blocks = vectors.vectors_after, vectors.read_blocks
+
+        def vectors_after(session: Session, set_key: int, last: int, limit: int) -> Sequence[StoredVector]:
+            rows = after(session, set_key, last, limit)
+            self.whole += len(rows)
+            return rows
+
+        def read_blocks(session: Session, serving: VectorSet) -> vectors.Signs:
+            rows = blocks(session, serving)
+            self.in_blocks += len(rows)
+            return rows
+
+        monkeypatch.setattr(vectors, "vectors_after", vectors_after)
+        monkeypatch.setattr(vectors, "read_blocks", read_blocks)
+
+
+def tell_many(house: House) -> int:
+    """Have twelve conversations embedded in turns, so that a block has some of several; return how many vectors."""
+    for turn in range(2):
+        for number in range(12):
+            tell(house, "notes", f"c{number}", f"heron {number} {turn}", f"swan {turn} {number}")
+        house.embed()
+    return 48
+
+
+def test_a_large_set_is_read_from_blocks_and_the_rest_whole(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
+    count = tell_many(house)
+    read = VectorReads(monkeypatch)
+    check_matrix(house, look(house, VectorMatrices(10**7)))
+    assert (read.in_blocks, read.whole) == (40, count - 40)
+
+
+def test_the_search_after_an_erasure_reads_no_vector_anew_and_holds_none_that_is_gone(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
+    tell_many(house)
+    mine, of_another_process = VectorMatrices(10**7), VectorMatrices(10**7)
+    look(house, mine)
+    look(house, of_another_process)
+    for number in (3, 11):
+        with house.database.write() as session:
+            gone = doc_ids_of(get_conversation(session, "notes", f"c{number}").key)
+            erase_conversation(session, "notes", f"c{number}", "test", house.clock.now())
+        read = VectorReads(monkeypatch)
+        for matrices in (mine, of_another_process):
+            check_matrix(house, look(house, matrices))
+        assert (read.in_blocks, read.whole) == (0, 0)
+        with house.database.read() as session:
+            kept = vectors.read_blocks(session, session.scalars(select(VectorSet)).one())["doc_id"]
+        assert not ((gone[0] <= kept) & (kept <= gone[1])).any(), "no bit of what is erased stays"
+    check_matrix(house, look(house, VectorMatrices(10**7)))
+    tell_many(house)
+    read = VectorReads(monkeypatch)
+    check_matrix(house, look(house, mine))
+    assert (read.in_blocks, read.whole) == (0, 48)
+    check_matrix(house, look(house, VectorMatrices(10**7)))
+
+
+def test_who_missed_too_many_erasures_reads_everything_anew(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "MOST_ERASURES", 2)
+    tell_many(house)
+    matrices = VectorMatrices(10**7)
+    look(house, matrices)
+    for number in range(3):
+        with house.database.write() as session:
+            erase_conversation(session, "notes", f"c{number}", "test", house.clock.now())
+    with house.database.read() as session:
+        assert sorted(session.scalars(select(VectorErasure.number))) == [2, 3]
+    read = VectorReads(monkeypatch)
+    check_matrix(house, look(house, matrices))
+    assert read.whole == 36
+    with house.database.write() as session:
+        erase_app(session, "notes", "test", house.clock.now())
+    with house.database.read() as session:
+        assert [*session.scalars(select(VectorErasure)), *session.scalars(select(VectorBlock))] == []
+
+
+def test_a_set_that_is_taken_back_while_it_is_removed_has_no_signs_of_what_is_gone(
+    house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "PER_BLOCK", 10)
+    tell_many(house)
+    with house.database.write() as session:
+        one = session.scalars(select(VectorSet)).one()
+        one.state = SetState.RETIRED
+        session.flush()
+        clear_retired(session, "notes", limit=7)
+        one.state = SetState.SERVING
+    check_matrix(house, look(house, VectorMatrices(10**7)))

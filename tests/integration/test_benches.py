@@ -18,6 +18,7 @@ from ops.bench import (
     idling,
     ingesting,
     keeping,
+    nearest,
     remembering,
     retaining,
     scarcity,
@@ -190,6 +191,11 @@ def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes
     assert (figures["messages"], figures["apps"]) == (600, 3)
     assert figures["vectors_in_memory_bytes_a_message"] >= 48
     assert figures["searches"] and figures["sizes"] and figures["single_commits"]
+
+
+def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(sqlite_url: str) -> None:
+    found = nearest.measure(sqlite_url, count=3_000, queries=5, memory_mb=100, build_seconds=10)["in_memory"]
+    assert found["recall_at_40"] > 0.9
 
 
 @no_corpora

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -24,7 +23,7 @@ def _found(
     candidate = Candidate(
         1 << 20 | nth, 0, "user", name, content, DAY + timedelta(days=days, minutes=nth), 0.5, 0.5, 1.0, 1.0
     )
-    return RankedCandidate(replace(candidate, kind=kind), 1 - nth / 100, {})
+    return RankedCandidate(candidate._replace(kind=kind), 1 - nth / 100, {})
 
 
 def test_each_stands_with_its_speaker_under_the_day_it_was_said() -> None:
@@ -36,7 +35,7 @@ def test_each_stands_with_its_speaker_under_the_day_it_was_said() -> None:
 
 def test_what_was_sent_at_the_same_time_stands_in_the_order_in_which_it_was_said() -> None:
     ranked = [_found("Second.", 1), _found("First.", 0)]
-    at_once = [replace(one, candidate=replace(one.candidate, created_at=DAY)) for one in ranked]
+    at_once = [one._replace(candidate=one.candidate._replace(created_at=DAY)) for one in ranked]
     assert assemble(at_once, 100, estimate_tokens).text == "2023-05-07\nMel: First.\nMel: Second."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -12,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shared.search.lexical import LEAST_ALIKE, coverage_of
+from shared.search.lexical import LEAST_ALIKE, REACH, coverage_of, spoken_words
 from shared.search.models import doc_id_of
 from shared.search.query import SearchQuestion, read_question
 from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank, scaled
+from shared.search.words import words_of
 
 NOW = datetime(2023, 10, 20, tzinfo=UTC)
 MAY = datetime(2023, 5, 8, tzinfo=UTC)
@@ -34,7 +36,7 @@ def _candidate(said: str, position: int = 0, **known: object) -> Candidate:
         turn=0.0,
         window=0.0,
     )
-    return replace(plain, **known)  # type: ignore[arg-type]
+    return plain._replace(**known)  # type: ignore[arg-type]
 
 
 def _asked(text: str) -> SearchQuestion:
@@ -155,7 +157,9 @@ def test_how_far_a_like_word_counts_grows_from_the_least_likeness_to_the_same_me
     cosine: float, counts: float
 ) -> None:
     likeness = _Alike("photo", "picture", cosine)
-    shares = coverage_of("which photo?", ["a picture of it", "of it"], {"photo": 1.0}, likeness).shares()
+    shares = coverage_of(
+        "which photo?", [["a", "picture", "of", "it"], ["of", "it"]], {"photo": 1.0}, likeness
+    ).shares()
     assert shares == pytest.approx([counts, 0], abs=1e-6)
 
 
@@ -171,8 +175,8 @@ def test_the_turn_after_the_same_question_is_lifted() -> None:
 
 
 def test_the_first_turn_of_a_conversation_has_none_before_it() -> None:
-    last = replace(_candidate("Which game do you play?"), doc_id=doc_id_of(1, (1 << 20) - 1))
-    first = replace(_candidate("Chess"), doc_id=doc_id_of(2, 0))
+    last = _candidate("Which game do you play?")._replace(doc_id=doc_id_of(1, (1 << 20) - 1))
+    first = _candidate("Chess")._replace(doc_id=doc_id_of(2, 0))
     ranked = rank(_asked("Which game does he play?"), [last, first])
     assert all(one.parts["answers"] == 0 and one.parts["nearby"] == one.parts["coverage"] * 2.5 for one in ranked)
 
@@ -226,3 +230,42 @@ def test_any_candidates_are_ranked_and_explained(text: str, candidates: list[Can
     most = 1 if recipe == WeightedRecipe() else sum(map(abs, asdict(SIGNALS).values())) + 0.4
     for one in ranked:
         assert one.score == pytest.approx(sum(one.parts.values())) and -0.11 <= one.score <= most + 1e-6
+
+
+_SOME = st.sampled_from(["heron", "herons", "swan", "Photo", "of", "the", "Ärger", "2021", "i", ""])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.lists(_SOME, max_size=6)), min_size=1, max_size=12),
+    st.lists(_SOME, min_size=1, max_size=4),
+)
+def test_what_is_said_nearby_is_the_most_that_any_within_reach_says_of_each_word(
+    turns: list[tuple[int, list[str]]], asked: list[str]
+) -> None:
+    """Against the definition, turn by turn and word by word: the arrays reckon all of them at once."""
+    doc_ids = [doc_id_of(1 + at // 5, at % 5) or 0 for at, _ in turns]
+    texts = [" ".join(words) for _, words in turns]
+    question, likeness = " ".join(asked), _Alike("photo", "swan", 0.7)
+    worth = {word: 1.0 + len(word) for word in words_of(question)}
+    alone = [coverage_of(question, [spoken_words(text)], worth, likeness) for text in texts]
+    together = coverage_of(question, [spoken_words(text) for text in texts], worth, likeness)
+    assert together.shares() == pytest.approx([one.shares()[0] for one in alone], abs=1e-6)
+    expected = []
+    for doc_id in doc_ids:
+        near = [
+            np.resize(one.says[:, 0], len(together.weights))
+            for other, one in zip(doc_ids, alone, strict=True)
+            if abs(other - doc_id) <= REACH and other >> 20 == doc_id >> 20
+        ]
+        expected.append(float(together.weights @ np.max(near, axis=0)))
+    assert together.shares_nearby(np.array(doc_ids, np.int64)) == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.text(alphabet="iIweourW 12,.'’agoAGOyearſı\n", max_size=40))
+def test_what_is_found_among_spoken_words_is_what_the_pattern_finds(text: str) -> None:
+    asks = replace(_asked("When did Ann go?"), names=("ann",))
+    [ranked] = rank(asks, [_candidate(text, name="Ann")])
+    says_when = re.search(r"\b(?:ago|year|\d{4})\b", text, re.IGNORECASE) is not None
+    says_i = re.search(r"\b(?:i|we|our)\b", text, re.IGNORECASE) is not None
+    assert ranked.parts["when"] == pytest.approx(WORDS_ALONE.when * says_when)
+    assert ranked.parts["author"] == pytest.approx(WORDS_ALONE.author * (1 if says_i else 0.5))

@@ -49,6 +49,8 @@ def upgrade() -> None:
             if "no such module" not in str(error):
                 raise
     else:
+        # Signs do not get smaller by being compressed, only slower.
+        op.execute("ALTER TABLE vector_blocks ALTER COLUMN rows SET STORAGE EXTERNAL")
         op.execute("CREATE TABLE message_words (doc_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)")
         op.execute("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
 
@@ -327,7 +329,14 @@ def _create_tables() -> None:
     op.create_table(
         "message_vectors", Column("key", BigKey, primary_key=True),
         required("set_key", BigKey, ForeignKey("vector_sets.key")), required("doc_id", BigInteger),
-        required("part", Integer), required("vector", LargeBinary), UniqueConstraint("set_key", "doc_id", "part"))
+        required("part", Integer), required("vector", LargeBinary), UniqueConstraint("set_key", "doc_id", "part"),
+        sqlite_autoincrement=True)
+    op.create_table(
+        "vector_blocks", Column("set_key", BigKey, ForeignKey("vector_sets.key"), primary_key=True),
+        Column("last_key", BigInteger, primary_key=True, autoincrement=False), required("rows", LargeBinary))
+    op.create_table(
+        "vector_erasures", Column("set_key", BigKey, ForeignKey("vector_sets.key"), primary_key=True),
+        Column("number", Integer, primary_key=True, autoincrement=False), required("conversation_key", BigInteger))
     op.create_index("ix_message_vectors_set_key_key", "message_vectors", ["set_key", "key"])
     op.create_table(
         "messages", Column("key", BigKey, primary_key=True),
