@@ -111,8 +111,13 @@ class Database:
         # Ours alone: the server's catalogues hold no text, and are most of the work.
         ours = [table.name for table in Base.metadata.sorted_tables]
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            words = connection.scalar(sa.text("SELECT to_regclass('message_words')::text"))
-            connection.execute(sa.text(f"VACUUM {', '.join([*ours, *([words] if words else [])])}"))
+            words = connection.scalars(
+                sa.text(
+                    "SELECT relname FROM pg_class WHERE oid IN (to_regclass('message_words'),"
+                    " to_regclass('message_words_blocks'))"
+                )
+            )
+            connection.execute(sa.text(f"VACUUM {', '.join([*ours, *words])}"))
 
     def dispose(self) -> None:
         """Close this process's connections."""

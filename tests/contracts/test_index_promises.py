@@ -21,7 +21,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.jobs.models import Job, JobState
-from shared.search import word_index
+from shared.search import postgres_words, word_index
 from shared.search.index import (
     BackfillStep,
     FillProgress,
@@ -183,7 +183,8 @@ def test_a_word_in_more_messages_than_asked_for_is_too_common_to_be_listed(house
 
 def test_nothing_that_was_said_can_be_read_in_the_word_index(house: House) -> None:
     tell(house, "notes", "c1", "Quokkaville is where Zebedee lives")
-    tables = ("message_words_data", "message_words_docsize") if house.database.is_sqlite else ("message_words",)
+    others = ("message_words_data", "message_words_docsize")
+    tables = others if house.database.is_sqlite else ("message_words", "message_words_blocks")
     with house.database.read() as session:
         rows = [row for table in tables for row in session.execute(sa.text(f"SELECT * FROM {table}"))]
     held = b"".join(value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row)
@@ -215,11 +216,22 @@ ACTIONS = st.lists(
     min_size=3,
     max_size=10,
 )
+
+
+@pytest.fixture(params=["as they are", "tiny"])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep words in blocks as they are, and in such that a few messages fill them."""
+    if request.param == "tiny":
+        for name, value in {"MERGED_FROM": 60, "_LOOKED_EVERY": 1, "BLOCK": 3, "_DIVIDED_FROM": 1}.items():
+            monkeypatch.setattr(postgres_words, name, value)
+
+
 SPOKEN = ["a heron by the gate", "the swan and the heron", CODE, "", "Kites, kites and an oboe!", "naïve ÄRGER"]
 
 
 @given(actions=ACTIONS)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("blocks")
 def test_the_indexes_hold_what_stands_after_whatever_happened(house: House, actions: list[tuple[str, int]]) -> None:
     app_id = f"app{next(anew)}"
     house.install(app_id)
@@ -284,11 +296,15 @@ def test_erasing_a_conversation_takes_its_part_of_every_index_and_no_more(house:
 
 
 def test_a_conversation_of_many_messages_is_taken_out_whole(house: House) -> None:
-    tell(house, "notes", "c1", *[f"heron number {n}" for n in range(1100)])
+    tell(house, "notes", "c0", "a swan and a heron")
+    tell(house, "notes", "c1", *[f"heron number {n}" for n in range(3_000)])
+    tell(house, "notes", "c1", *[f"heron number {n}" for n in range(1_100)])
+    assert len(found(house, "notes", "heron", 5_000)["heron"] or ()) == 4_101
+    assert found(house, "notes", "heron", at_most=4_000) == {"heron": None}
     with house.database.write() as session:
         receipt = erase_conversation(session, "notes", "c1", "test", house.clock.now())
-    assert (receipt.erased["words"], receipt.left["words"]) == (1100, 0)
-    assert list(found(house, "notes", "heron").values()) == [[]]
+    assert (receipt.erased["words"], receipt.left["words"]) == (4_100, 0)
+    assert [len(doc_ids or ()) for doc_ids in found(house, "notes", "heron swan 100").values()] == [1, 1, 0]
 
 
 def test_erasing_an_app_leaves_no_key_to_its_words_and_nothing_of_the_rest(house: House) -> None:

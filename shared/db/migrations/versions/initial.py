@@ -49,8 +49,13 @@ def upgrade() -> None:
             if "no such module" not in str(error):
                 raise
     else:
-        op.execute("CREATE TABLE message_words (doc_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)")
-        op.execute("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
+        op.execute(
+            "CREATE TABLE message_words (key BIGINT, doc_id BIGINT, words BYTEA NOT NULL, PRIMARY KEY (key, doc_id))"
+        )
+        op.execute(
+            "CREATE TABLE message_words_blocks (bucket BIGINT, nth INTEGER, hashes BYTEA NOT NULL,"
+            " doc_ids BYTEA NOT NULL, PRIMARY KEY (bucket, nth))"
+        )
 
 
 # fmt: off
