@@ -48,7 +48,7 @@ Places = NDArray[np.int64]
 CREATE = (
     "CREATE TABLE message_words (key BIGINT, doc_id BIGINT, words BYTEA NOT NULL, PRIMARY KEY (key, doc_id))",
     "CREATE TABLE message_words_blocks (bucket BIGINT, nth INTEGER, hashes BYTEA NOT NULL, doc_ids BYTEA NOT NULL,"
-    " PRIMARY KEY (bucket, nth))",
+    " PRIMARY KEY (bucket, nth)) WITH (autovacuum_vacuum_scale_factor = 0.05)",
 )
 _IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
 _LOOK = (

@@ -55,7 +55,7 @@ def upgrade() -> None:
         )
         op.execute(
             "CREATE TABLE message_words_blocks (bucket BIGINT, nth INTEGER, hashes BYTEA NOT NULL,"
-            " doc_ids BYTEA NOT NULL, PRIMARY KEY (bucket, nth))"
+            " doc_ids BYTEA NOT NULL, PRIMARY KEY (bucket, nth)) WITH (autovacuum_vacuum_scale_factor = 0.05)"
         )
 
 
