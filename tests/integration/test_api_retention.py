@@ -169,6 +169,20 @@ def test_keys_of_repeated_requests_go_with_their_hours(api: Api) -> None:
     api.refused(409, "POST", "/apps", json={"appId": "chat", "name": "Chat"}, headers=headers)
 
 
+def test_what_the_tables_take_is_shown_to_the_admin_alone(api: Api) -> None:
+    path = api.install()
+    api.converse(path, "c1", *[f"hello {n}" for n in range(20)])
+    with api.loop.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("ANALYZE")
+    storage = api.ask("GET", "/storage")
+    sizes = {one["table"]: one for one in storage["tables"]}
+    assert (sizes["messages"]["rows"], sizes["energy_days"]["rows"]) == (20, 0)
+    assert 4096 <= sizes["messages"]["sizeBytes"] < storage["sizeBytes"]
+    assert sizes["messages"]["oldest"] is not None
+    assert sizes["message_words"]["rows"] is None and sizes["message_words"]["sizeBytes"] > 0
+    api.refused(403, "GET", "/storage", token=api.token())
+
+
 @pytest.mark.parametrize(("days", "is_allowed"), [(0, True), (1, False), (2, True)])
 def test_the_ledger_is_kept_longer_than_it_is_looked_back_on(days: float, is_allowed: bool) -> None:
     try:
