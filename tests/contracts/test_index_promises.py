@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.archive.export import export_app
@@ -21,7 +22,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.jobs.models import Job, JobState
-from shared.search import postgres_words, word_index
+from shared.search import postgres_words, search_queries, word_index
 from shared.search.index import (
     BackfillStep,
     FillProgress,
@@ -33,6 +34,7 @@ from shared.search.index import (
 )
 from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of, doc_ids_of
 from shared.search.passages import passages_of
+from shared.search.search import MessageCounts
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
 from tests.support.house import House
@@ -451,3 +453,33 @@ def test_passages_are_characters_of_their_message(house: House) -> None:
         spans: Sequence[Passage] = session.scalars(select(Passage).order_by(Passage.part)).all()
     assert len(spans) > 1
     assert any("def hop(kites)" in CODE[one.start : one.start + one.length] for one in spans if one.kind == "code")
+
+
+def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, now = MessageCounts(), [1_000.0]
+    monkeypatch.setattr("shared.search.search.monotonic", lambda: now[0])
+    looked: list[int] = []
+    count = search_queries.count_messages
+
+    def counted(session: Session, app_id: str, after: int) -> tuple[int, int]:
+        found = count(session, app_id, after)
+        looked.append(found[0])
+        return found
+
+    monkeypatch.setattr(search_queries, "count_messages", counted)
+
+    def shown() -> int:
+        with house.database.read() as session:
+            return counts.of(session, "notes")
+
+    tell(house, "notes", "c1", *["a heron"] * 5)
+    assert [shown(), shown()] == [5, 5]
+    tell(house, "notes", "c2", "a swan", "a kite")
+    assert shown() == 7
+    with house.database.write() as session:
+        erase_conversation(session, "notes", "c2", "test", house.clock.now())
+    now[0] += 301
+    assert shown() == 5
+    assert looked == [5, 0, 2, 5]
