@@ -20,7 +20,7 @@ from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs, kinds_in_need
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendTenantQueues, ProbeProvider, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetOld, MendTenantQueues, ProbeProvider, Upkeep
 from loop.streams import Hub, Notices, is_of_events
 from loop.thinking.focus import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
@@ -201,7 +201,7 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
-        ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
+        ForgetOld(fenced, clock, base.settings, base.metrics),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
         scan, TendSessions(fenced, clock, base.store, base.metrics, base.settings), IndexSessions(fenced, base.store),
         AgeSessions(fenced, clock, base.store, base.metrics, base.settings),

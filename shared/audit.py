@@ -8,6 +8,8 @@ from datetime import datetime
 BY_HAND = "by hand"
 ERASED = "erased"
 """Stands where a reason stood that may have quoted what is gone."""
+AGED = "its text is no longer kept"
+"""Stands there where it went for its age."""
 
 
 @dataclass(frozen=True)

@@ -347,6 +347,30 @@ class JobSettings(SettingsGroup):
     drain_seconds: _Seconds = Field(10.0, description="How long a stopping process finishes what it began.")
 
 
+class RetentionSettings(SettingsGroup):
+    """How long things are kept once they are over."""
+
+    job_days: float = Field(30.0, ge=0, le=36_500, description="Days that jobs are kept which ended; 0: for ever.")
+    dead_letter_days: float = Field(
+        180.0, ge=0, le=36_500, description="Days that dead letters wait to be replayed; 0: for ever."
+    )
+    ledger_days: float = Field(
+        60.0, ge=0, le=36_500,
+        description="Days that each call of a model is a row of the ledger; then sums of a day are kept. 0: for ever.",
+    )  # fmt: skip
+    history_days: float = Field(
+        365.0, ge=0, le=36_500,
+        description="Days that the history of memories and facts that are gone keeps their text; 0: for ever.",
+    )  # fmt: skip
+
+    @field_validator("ledger_days")
+    @classmethod
+    def _longer_than_windows(cls, value: float) -> float:
+        if 0 < value < 2:
+            raise ValueError("must be 2 or more, as spending is looked back on for a day; or 0")
+        return value
+
+
 class HttpSettings(SettingsGroup):
     """The HTTP interface."""
 
@@ -358,6 +382,7 @@ class HttpSettings(SettingsGroup):
 class Settings(
     # The last group first: pydantic takes the fields of the last base first, and problems are told in their order.
     HttpSettings,
+    RetentionSettings,
     JobSettings,
     EventSettings,
     ThinkingSettings,

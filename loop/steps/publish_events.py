@@ -78,7 +78,9 @@ class PublishEvents:
             old = queries.has_older(session, before)
         if old:
             with self.database.write() as session:
-                if publication.forget(session, before, BATCH) == BATCH:
-                    return False
+                count = publication.forget(session, before, BATCH)
+            self.metrics.rows_forgotten.labels("events").inc(count)
+            if count == BATCH:
+                return False
         self._forgot_at = time.monotonic()
         return True

@@ -7,8 +7,8 @@ taken back, or made due, as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import redis
@@ -20,21 +20,25 @@ from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure, IdempotencyKe
 from shared.apps.queries import (
     erasures_with_files,
     erasures_with_queued_text,
-    has_keys_before,
+    idempotency_keys_before,
     unscrubbed_erasures,
 )
 from shared.clock import Clock
+from shared.db.counting import rows_changed
 from shared.db.transactions import Transactions
-from shared.energy import ledger
+from shared.energy import folding, ledger
 from shared.errors import Transient
 from shared.events.recording import record_end_of_job
+from shared.facts import clearing
 from shared.jobs import dispatch, ownership, tenant_queues
+from shared.jobs.control import forget_finished
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
 from shared.jobs.queries import has_due_beyond, has_expired, tenant_queues_astray, waits_for_provider
+from shared.memories import forgetting
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
-from shared.search.tuning import Tuning, in_force
+from shared.search.tuning import in_force, tuning_of
 from shared.sessions.store import Store
 from shared.sessions.sweep import SESSION_FILES, clear_files
 from shared.settings import Settings
@@ -46,7 +50,7 @@ _LOOK_AHEAD_SECONDS = 30.0
 
 @dataclass
 class Upkeep:
-    """Takes back lost jobs, forgets old idempotency keys, and lets go of what killed calls reserved."""
+    """Takes back lost jobs, and lets go of what killed calls reserved."""
 
     database: Transactions
     clock: Clock
@@ -65,13 +69,8 @@ class Upkeep:
         now = self.clock.now()
         with self.database.read() as session:
             expired = has_expired(session, now, now + self.horizon) or self._is_astray(session, now)
-            keys_from = now - timedelta(hours=self.settings.idempotency_hours)
-            old_keys = has_keys_before(session, keys_from)
             lost_calls = ledger.has_lost(session, now, self.longest_call)
         swept = self._sweep() if expired else Swept()
-        if old_keys:
-            with self.database.write() as session:
-                session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < keys_from))
         if lost_calls:
             with self.database.write() as session:
                 count = ledger.let_go_of_lost(session, now, self.longest_call)
@@ -174,37 +173,114 @@ class FinishErasures:
 
 
 BATCH = 1000
-"""Rows removed in one transaction."""
-_BATCHES = 20
-"""In one tick; the rest goes with the next."""
+"""Rows looked at, and removed or folded, in one transaction."""
+_BITES = 10
+"""Of each rule in one tick; the rest goes a minute later."""
+
+
+Bite = Callable[[Session, datetime, int], tuple[int, int | None]]
+"""Sees to a ``BATCH`` of what is older than a time, above what was looked at before.
+
+Returns how many went, and what to go on above; None when there is no more.
+"""
+
+
+@dataclass(frozen=True)
+class AgeRule:
+    """What goes with age. ``rows`` labels the metric."""
+
+    rows: str
+    days: Callable[[Session, Settings], float]
+    """After how many; 0: never."""
+    bite: Bite
+
+
+def _in_order(forget: Callable[[Session, datetime, int], int]) -> Bite:
+    """Return a bite of what goes oldest first, and leaves nothing behind that would be looked at again."""
+
+    def bite(session: Session, before: datetime, _after: int) -> tuple[int, int | None]:
+        count = forget(session, before, BATCH)
+        return count, 0 if count == BATCH else None
+
+    return bite
+
+
+def _forget_jobs(session: Session, before: datetime, limit: int) -> int:
+    left = limit
+    for state in (JobState.DONE, JobState.NOTHING, JobState.CANCELLED):
+        left -= forget_finished(session, state, before, left) if left else 0
+    return limit - left
+
+
+def _forget_dead(session: Session, before: datetime, limit: int) -> int:
+    return forget_finished(session, JobState.DEAD, before, limit)
+
+
+def _forget_keys(session: Session, before: datetime, limit: int) -> int:
+    old = idempotency_keys_before(session, before, limit)
+    return rows_changed(session, delete(IdempotencyKey).where(IdempotencyKey.row.in_(old)))
+
+
+def _forget_retrievals(session: Session, before: datetime, limit: int) -> int:
+    return rows_changed(session, delete(Retrieval).where(Retrieval.key.in_(keys_before(session, before, limit))))
+
+
+AGE_RULES = (
+    AgeRule("jobs", lambda _, settings: settings.job_days, _in_order(_forget_jobs)),
+    AgeRule("dead_letters", lambda _, settings: settings.dead_letter_days, _in_order(_forget_dead)),
+    AgeRule("energy_ledger", lambda _, settings: settings.ledger_days, _in_order(folding.fold)),
+    AgeRule(
+        "memory_history",
+        lambda _, settings: settings.history_days,
+        lambda session, before, after: forgetting.forget_old_texts(session, before, after, BATCH),
+    ),
+    AgeRule(
+        "fact_history",
+        lambda _, settings: settings.history_days,
+        lambda session, before, after: clearing.forget_old_texts(session, before, after, BATCH),
+    ),
+    AgeRule("idempotency_keys", lambda _, settings: settings.idempotency_hours / 24, _in_order(_forget_keys)),
+    AgeRule(
+        "retrievals",
+        lambda session, settings: in_force(session, tuning_of(settings), None).metrics_days,
+        _in_order(_forget_retrievals),
+    ),
+)
 
 
 @dataclass
-class ForgetRetrievals:
-    """Removes records of searches that are older than they are kept."""
+class ForgetOld:
+    """Removes, folds or empties what is too old, rule by rule, in bites that cost the same at any size."""
 
     database: Transactions
     clock: Clock
-    defaults: Tuning
-    """The settings' values, in force where nothing was changed."""
-    name = "forget_retrievals"
+    settings: Settings
+    metrics: Metrics
+    name = "forget_old"
     every_seconds = 60.0
+    _after: dict[str, int] = field(default_factory=dict, init=False)
 
     def run(self) -> bool:
-        """Remove what is old, some at a time; nobody waits for it, so it never asks to be run again at once."""
-        forgotten = 0
-        for _ in range(_BATCHES):
-            with self.database.read() as session:
-                days = in_force(session, self.defaults, None).metrics_days
-                keys = keys_before(session, self.clock.now() - timedelta(days=days), BATCH)
-            if not keys:
-                break
-            with self.database.write() as session:
-                session.execute(delete(Retrieval).where(Retrieval.key.in_(keys)))
-            forgotten += len(keys)
-        if forgotten:
-            get_logger().info("retrievals_forgotten", count=forgotten)
+        """Take some bites of each rule; nobody waits for it, so it never asks to be run again at once."""
+        for rule in AGE_RULES:
+            forgotten = sum(self._bites(rule))
+            if forgotten:
+                self.metrics.rows_forgotten.labels(rule.rows).inc(forgotten)
+                get_logger().info("rows_forgotten", rows=rule.rows, count=forgotten)
         return False
+
+    def _bites(self, rule: AgeRule) -> Iterator[int]:
+        for _ in range(_BITES):
+            with self.database.write() as session:
+                days = rule.days(session, self.settings)
+                if not days:
+                    return
+                before = self.clock.now() - timedelta(days=days)
+                count, after = rule.bite(session, before, self._after.get(rule.rows, 0))
+            self._after[rule.rows] = after or 0
+            yield count
+            if after is None:
+                return
 
 
 @dataclass

@@ -218,6 +218,8 @@ EVENTS = (
           stacked=True, width=6),
     Panel("Age of the oldest unheard event", "From commit until listeners can hear of it; over a minute is an alert.",
           {"max(afterthought_unplaced_event_seconds)": "oldest"}, "s", width=6, steps=((60.0, _RED),)),
+    Panel("What went with age", "A minute: rows that went, were folded into sums or lost their text.",
+          {"sum by (rows) (rate(afterthought_rows_forgotten_total[1h])) * 60": "{{rows}}"}, stacked=True, width=24),
 )  # fmt: skip
 
 FACTS = (

@@ -110,6 +110,12 @@ def erasures_with_files(session: Session, counted_as: str) -> Sequence[Erasure]:
     return session.scalars(select(Erasure).where(Erasure.left[counted_as].as_integer() > 0)).all()
 
 
+def idempotency_keys_before(session: Session, at: datetime, limit: int) -> Sequence[int]:
+    """Return the rows of the oldest idempotency keys of before a time."""
+    old = select(IdempotencyKey.row).where(IdempotencyKey.at < at).order_by(IdempotencyKey.at).limit(limit)
+    return session.scalars(old).all()
+
+
 def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKey | None:
     """Return the remembered answer to a caller's key."""
     return session.scalar(select(IdempotencyKey).where(IdempotencyKey.caller == caller, IdempotencyKey.key == key))
@@ -119,8 +125,3 @@ def _found(app: App | None, app_id: str) -> App:
     if app is None:
         raise NotFound(f"There is no app {app_id}; install it with POST /apps.", details={"appId": app_id})
     return app
-
-
-def has_keys_before(session: Session, at: datetime) -> bool:
-    """Whether any idempotency key is older than ``at``."""
-    return session.scalar(select(IdempotencyKey.row).where(IdempotencyKey.at < at).limit(1)) is not None

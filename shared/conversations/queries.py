@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import get_installed_app
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
-from shared.energy.models import Spending
+from shared.energy.ledger import spent_of
 from shared.errors import Conflict, NotFound
 
 _FRESH = {"populate_existing": True}
@@ -357,10 +357,9 @@ def oldest_owed(session: Session, since: datetime) -> datetime | None:
 def spent_of_budgets(session: Session) -> list[tuple[int, int]]:
     """Return budget and spending (micro-units) of every open conversation that has a budget."""
     budget = Conversation.energy_budget_micro
-    mine = Spending.conversation_key == Conversation.key
-    spent = select(func.coalesce(func.sum(Spending.micro), 0)).where(mine).correlate(Conversation).scalar_subquery()
+    spent = spent_of(Conversation.key)
     rows = session.execute(select(budget, spent).where(budget.is_not(None), Conversation.ended_at.is_(None)))
-    return [(int(has), int(used)) for has, used in rows]
+    return [(has, int(used)) for has, used in rows if has is not None]
 
 
 def count_conversations(session: Session, app_id: str | None = None) -> tuple[int, int]:

@@ -9,6 +9,7 @@ Both translate the driver's errors; neither may be held across a call to anythin
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -114,8 +115,13 @@ class Database:
         # Ours alone: the server's catalogues hold no text, and are most of the work.
         ours = [table.name for table in Base.metadata.sorted_tables]
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            words = connection.scalar(sa.text("SELECT to_regclass('message_words')::text"))
-            connection.execute(sa.text(f"VACUUM {', '.join([*ours, *([words] if words else [])])}"))
+            words = connection.scalars(
+                sa.text(
+                    "SELECT relname FROM pg_class WHERE oid IN (to_regclass('message_words'),"
+                    " to_regclass('message_words_blocks'))"
+                )
+            )
+            connection.execute(sa.text(f"VACUUM {', '.join([*ours, *words])}"))
 
     def dispose(self) -> None:
         """Close this process's connections."""
@@ -174,13 +180,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _postgres_engine(url: str, pool_size: int) -> Engine:
-    return sa.create_engine(
+    engine = sa.create_engine(
         url,
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=30,
         hide_parameters=True,  # They hold what people said, and errors end in logs.
-        pool_pre_ping=True,
         pool_use_lifo=True,
         connect_args={
             "connect_timeout": 5,
@@ -189,3 +194,16 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
             "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=15s",
         },
     )
+    sa.event.listen(engine, "checkout", _refuse_closed)
+    return engine
+
+
+def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
+    """Have the pool open another connection where the server closed this one, which a ping would find out in a trip.
+
+    A server that has something to say while nobody asks ends the connection.
+    """
+    looked = select.poll()
+    looked.register(connection.pgconn.socket, select.POLLIN | select.POLLHUP)
+    if looked.poll(0):
+        raise sa.exc.DisconnectionError

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, case, delete, func, or_, select, text, update
+from sqlalchemy import ColumnElement, SQLColumnExpression, case, delete, func, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import Budgets
 from shared.clock import CLOCK_DOUBT
+from shared.db.counting import count
 from shared.db.inserting import insert_if_absent
 from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
-from shared.energy.models import EnergyLevel, Estimate, Leadership, Reservation, Spending, TokenRate
+from shared.energy.models import (
+    ConversationSpending,
+    DaySpending,
+    EnergyLevel,
+    Estimate,
+    Leadership,
+    Reservation,
+    Spending,
+    TokenRate,
+)
 from shared.llm.calls import MEMORY_KINDS, CallOutcome, ModelCall, Prospect, WorkKind
 from shared.settings import Settings
 
@@ -212,8 +223,17 @@ def unsettled(session: Session) -> int:
     return int(session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)).where(_UNSETTLED)) or 0)
 
 
+def settled_before(session: Session, before: datetime, limit: int) -> Sequence[Spending]:
+    """Return the oldest rows of before a time that were drawn from the level."""
+    old = select(Spending).where(Spending.at < before, Spending.settled)
+    return session.scalars(old.order_by(Spending.at).limit(limit)).all()
+
+
 def spent_by_window(session: Session, app_id: str, now: datetime) -> dict[str, int]:
-    """Return an app's spending (micro-units) in total and in each window that ends now."""
+    """Return an app's spending (micro-units) in total and in each window that ends now.
+
+    What was folded is older than any window.
+    """
     sums = [
         func.coalesce(func.sum(case((Spending.at > now - span, Spending.micro), else_=0)), 0)
         for span in WINDOWS.values()
@@ -221,23 +241,34 @@ def spent_by_window(session: Session, app_id: str, now: datetime) -> dict[str, i
     row = session.execute(
         select(func.coalesce(func.sum(Spending.micro), 0), *sums).where(Spending.app_id == app_id)
     ).one()
-    return dict(zip(("total", *WINDOWS), map(int, row), strict=True))
+    folded = count(session, select(func.coalesce(func.sum(DaySpending.micro), 0)).where(DaySpending.app_id == app_id))
+    return dict(zip(("total", *WINDOWS), (int(row[0]) + int(folded), *map(int, row[1:])), strict=True))
 
 
 def spent_by_kind(session: Session, app_id: str | None = None, since: datetime | None = None) -> dict[str, int]:
-    """Return spending (micro-units) by kind of work, of one app or of all."""
-    query = select(Spending.kind, func.sum(Spending.micro)).group_by(Spending.kind)
-    if app_id is not None:
-        query = query.where(Spending.app_id == app_id)
-    if since is not None:
-        query = query.where(Spending.at > since)
-    return {kind: int(micro) for kind, micro in session.execute(query)}
+    """Return spending (micro-units) by kind of work, of one app or of all; ``since`` is within a day of now."""
+    spent: Counter[str] = Counter()
+    for table in (Spending, DaySpending) if since is None else (Spending,):
+        query = select(table.kind, func.sum(table.micro)).group_by(table.kind)
+        if app_id is not None:
+            query = query.where(table.app_id == app_id)
+        if since is not None:
+            query = query.where(Spending.at > since)
+        spent.update({kind: int(micro) for kind, micro in session.execute(query)})
+    return dict(spent)
 
 
 def spent_by_conversation(session: Session, conversation_key: int) -> int:
     """Return what a conversation has cost, in micro-units."""
-    query = select(func.coalesce(func.sum(Spending.micro), 0)).where(Spending.conversation_key == conversation_key)
-    return int(session.scalar(query) or 0)
+    return int(session.scalar(select(spent_of(literal(conversation_key)))) or 0)
+
+
+def spent_of(conversation_key: SQLColumnExpression[int]) -> ColumnElement[int]:
+    """Say what a conversation has cost, in micro-units."""
+    mine, folded = Spending.conversation_key == conversation_key, ConversationSpending
+    booked = select(func.coalesce(func.sum(Spending.micro), 0)).where(mine).scalar_subquery()
+    before = select(folded.micro).where(folded.conversation_key == conversation_key).scalar_subquery()
+    return booked + func.coalesce(before, 0)
 
 
 def spent_on_job(session: Session, job_id: str, model: str) -> tuple[int, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Index, String
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Date, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey, partial
@@ -36,6 +36,30 @@ class Spending(Base):
     micro: Mapped[int] = mapped_column(BigInteger)
     settled: Mapped[bool] = mapped_column(Boolean, default=False)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class DaySpending(Base):
+    """What an app spent on a day on one kind of work with one model, of calls whose own rows were folded."""
+
+    __tablename__ = "energy_days"
+
+    app_id: Mapped[str] = mapped_column(String(100), primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(40), primary_key=True)
+    model: Mapped[str] = mapped_column(String(200), primary_key=True)
+    calls: Mapped[int] = mapped_column(BigInteger)
+    prompt_tokens: Mapped[int] = mapped_column(BigInteger)
+    completion_tokens: Mapped[int] = mapped_column(BigInteger)
+    micro: Mapped[int] = mapped_column(BigInteger)
+
+
+class ConversationSpending(Base):
+    """What a conversation cost, of calls whose own rows were folded."""
+
+    __tablename__ = "energy_conversations"
+
+    conversation_key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=False)
+    micro: Mapped[int] = mapped_column(BigInteger)
 
 
 class EnergyLevel(Base):

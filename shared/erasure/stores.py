@@ -342,6 +342,8 @@ HOLDS_NO_WORDS = {
     "virtual_times": _SCHEDULING,
     "leadership": "which process leads",
     "energy_ledger": _ACCOUNTS,
+    "energy_days": _ACCOUNTS,
+    "energy_conversations": _ACCOUNTS,
     "energy_estimates": _ACCOUNTS,
     "energy_reservations": _ACCOUNTS,
     "token_rates": _ACCOUNTS,

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from sqlalchemy import delete, func, update
 from sqlalchemy.orm import Session
 
-from shared.audit import ERASED, Cause
+from shared.audit import AGED, ERASED, Cause
 from shared.choices import FactState
 from shared.conversations.models import Conversation
 from shared.db.counting import rows_changed
@@ -178,6 +178,19 @@ def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dic
         "facts": rows_changed(session, delete(Fact).where(*mine)),
         "factHistory": rows_changed(session, history.values(before=None, after=None, reason=ERASED, source_keys=[])),
     }
+
+
+def forget_old_texts(session: Session, before: datetime, after: int, limit: int) -> tuple[int, int | None]:
+    """Empty the history, older than that, of facts that are gone; looks at ``limit`` changes above ``after``.
+
+    Return how many were emptied, and the change to go on above; None when there are no more.
+    """
+    looked_at = queries.changes_before(session, before, after, limit)
+    old = [change_id for change_id, may_go in looked_at.items() if may_go]
+    if old:
+        emptied = update(FactChange).where(FactChange.change_id.in_(old))
+        session.execute(emptied.values(before=None, after=None, reason=AGED, source_keys=[]))
+    return len(old), max(looked_at) if len(looked_at) == limit else None
 
 
 def part_from_user(session: Session, subject: Subject) -> None:

@@ -207,6 +207,16 @@ def changes_of_app(
     return session.scalars(query if before is None else query.where(FactChange.change_id < before)).all()
 
 
+def changes_before(session: Session, before: datetime, after: int, limit: int) -> dict[int, bool]:
+    """Return the next changes above ``after`` and before a time: whether each has text of a fact that is gone."""
+    is_gone = and_(_HAS_TEXT, Fact.fact_id.is_(None))
+    query = select(FactChange.change_id, is_gone).outerjoin(Fact, Fact.fact_id == FactChange.fact_id)
+    query = (
+        query.where(FactChange.change_id > after, FactChange.at < before).order_by(FactChange.change_id).limit(limit)
+    )
+    return {change_id: may_go for change_id, may_go in session.execute(query)}  # noqa: C416
+
+
 def changes_with_text(session: Session, app_id: str) -> Sequence[FactChange]:
     """Return the changes of an app that still hold text."""
     return session.scalars(select(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT)).all()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, update
+from sqlalchemy import Select, delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
@@ -47,6 +47,18 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
     if job.conversation_key is None and job.conversation_id is not None:
         raise Conflict(f"What job {job_id} was about has been erased; it cannot be replayed.")
     return _run_again(session, job, now)
+
+
+def forget_finished(session: Session, state: JobState, before: datetime, limit: int) -> int:
+    """Delete those of the oldest ``limit`` jobs of a state that ended before then; return how many.
+
+    What one of them was asked for is not asked for again: a conversation ends once, facts are extracted from where the
+    last job stopped, a position is delivered once, and numbers of versions are not given out twice.
+    """
+    old = queries.ended_before(session, state, before, limit)
+    if old:
+        session.execute(delete(Job).where(Job.seq.in_(old)))
+    return len(old)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,12 @@ def first_jobs(session: Session, wanted: JobFilter, after: int, limit: int) -> S
     return session.scalars(query).all()
 
 
+def ended_before(session: Session, state: JobState, before: datetime, limit: int) -> list[int]:
+    """Return the ``seq`` of those of the oldest ``limit`` jobs of a state that ended before then."""
+    oldest = select(Job.seq, Job.finished_at).where(Job.state == state).order_by(Job.seq).limit(limit)
+    return [seq for seq, at in session.execute(oldest) if at is not None and at < before]
+
+
 def count_jobs(session: Session, wanted: JobFilter, after: int = 0) -> dict[str, int]:
     """Return by kind how many jobs there are, above the ``seq`` of ``after``."""
     query = select(Job.kind, func.count()).where(*wanted.conditions(), Job.seq > after)

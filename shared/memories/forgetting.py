@@ -6,11 +6,12 @@ What else of an app is erased with them, and the receipt, are left to ``shared.e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, update
 from sqlalchemy.orm import Session
 
-from shared.audit import ERASED, Cause
+from shared.audit import AGED, ERASED, Cause
 from shared.db.counting import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
@@ -37,6 +38,20 @@ def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dic
             session, changes.values(before=None, after=None, reason=ERASED, standing={}, source_keys=[])
         ),
     }
+
+
+def forget_old_texts(session: Session, before: datetime, after: int, limit: int) -> tuple[int, int | None]:
+    """Empty the history, older than that, of memories that are gone; looks at ``limit`` changes above ``after``.
+
+    Return how many were emptied, and the change to go on above; None when there are no more. What stands may have to go
+    back to an earlier text when a conversation is erased, and so keeps its own.
+    """
+    looked_at = queries.changes_before(session, before, after, limit)
+    old = [change_id for change_id, may_go in looked_at.items() if may_go]
+    if old:
+        emptied = update(Change).where(Change.change_id.in_(old))
+        session.execute(emptied.values(before=None, after=None, reason=AGED, standing={}, source_keys=[]))
+    return len(old), max(looked_at) if len(looked_at) == limit else None
 
 
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:

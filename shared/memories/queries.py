@@ -164,6 +164,14 @@ def drawn_from(session: Session, conversation_key: int) -> Sequence[Memory]:
     return session.scalars(query.where(MemorySource.conversation_key == conversation_key).order_by(*NEWEST_FIRST)).all()
 
 
+def changes_before(session: Session, before: datetime, after: int, limit: int) -> dict[int, bool]:
+    """Return the next changes above ``after`` and before a time: whether each has text of a memory that is gone."""
+    is_gone = and_(HAS_TEXT, Memory.memory_id.is_(None))
+    query = select(Change.change_id, is_gone).outerjoin(Memory, Memory.memory_id == Change.memory_id)
+    query = query.where(Change.change_id > after, Change.at < before).order_by(Change.change_id).limit(limit)
+    return {change_id: may_go for change_id, may_go in session.execute(query)}  # noqa: C416
+
+
 def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
     """Return the changes of an app that still hold text."""
     return session.scalars(select(Change).where(Change.app_id == app_id, HAS_TEXT)).all()

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.audit import ERASED, Cause
+from shared.audit import AGED, ERASED, Cause
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least_goes, oldest_goes
@@ -185,8 +185,9 @@ def restore(
     origin = queries.get_origin(session, app_id, memory_id)
     present = session.get(Memory, memory_id)
     change = _change(session, memory_id, change_id, _REWRITES if present is not None else _REMOVALS)
-    if change.before is None and change.reason == ERASED:
-        raise Conflict("The text before that change was erased and cannot be restored.", code="erased")
+    if change.before is None and change.reason in (ERASED, AGED):
+        why = "was erased" if change.reason == ERASED else "is no longer kept"
+        raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
     if present is not None:

@@ -204,7 +204,7 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
     placed = list(with_doc_ids(batch))
     words, lacking = 0, len(placed)
     if word_index.is_present(session):
-        present = word_index.doc_ids_present(session, [doc_id for doc_id, _ in placed])
+        present = word_index.doc_ids_present(session, app_id, [doc_id for doc_id, _ in placed])
         absent = [(doc_id, one) for doc_id, one in placed if doc_id not in present]
         if absent:
             add_words(session, app_id, absent)
@@ -324,7 +324,7 @@ def _forget_words(session: Session, app_id: str, conversation_key: int) -> int:
 def remove_app_from_index(session: Session, app_id: str) -> dict[str, int]:
     """Take everything of a locked app out of the indexes; return what went, by index."""
     words = word_index.count_of_app(session, app_id)
-    word_index.remove_conversations_of(session, app_id)
+    word_index.remove_app(session, app_id)
     erased = {
         "words": words,
         "passages": rows_changed(session, delete(Passage).where(Passage.app_id == app_id)),
@@ -341,7 +341,7 @@ def left_in_index_of_conversation(session: Session, app_id: str, conversation_ke
     """Count, index by index, what is left of a conversation."""
     first, last = doc_ids_of(conversation_key)
     return {
-        "words": word_index.count_between(session, first, last),
+        "words": word_index.count_between(session, app_id, first, last),
         "passages": index_queries.count_passages(session, app_id, first, last),
         "vectors": index_queries.count_vectors_between(session, app_id, first, last),
     }
@@ -349,9 +349,8 @@ def left_in_index_of_conversation(session: Session, app_id: str, conversation_ke
 
 def left_in_index_of_app(session: Session, app_id: str) -> dict[str, int]:
     """Count, index by index, what is left of an app; words that nothing leads to any more are none."""
-    has_key = index_queries.app_index(session, app_id) is not None
     return {
-        "words": word_index.count_of_app(session, app_id) if has_key else 0,
+        "words": word_index.count_of_app(session, app_id),
         "passages": index_queries.count_passages(session, app_id),
         "vectors": sum(index_queries.count_vectors(session, one.key) for one in index_queries.sets_of(session, app_id)),
     }

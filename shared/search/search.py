@@ -8,10 +8,11 @@ few results; nothing leads out of the app, nor from one user's conversations int
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import monotonic, perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,7 @@ class MessageSearch:
     metrics: Metrics
     likeness: WordLikeness | None = None
     """How alike two words are."""
+    counts: MessageCounts = field(default_factory=lambda: MessageCounts())
 
     def find(self, app_id: str, request: SearchRequest) -> Findings:
         """Search, and count how it went.
@@ -222,7 +224,7 @@ class MessageSearch:
             model=None if serving is None else serving.model,
             dimensions=0 if serving is None else serving.dimensions,
             words=words,
-            messages=search_queries.count_messages(session, app_id),
+            messages=self.counts.of(session, app_id),
             names=_speakers(session, app_id, words.postings, within) if question.names else frozenset(),
         )
 
@@ -294,6 +296,29 @@ def flags_of(tuning: Tuning) -> dict[str, object]:
         "tokenBudget": tuning.token_budget,
         "formula": tuning.formula.value,
     }
+
+
+_COUNTED_ANEW_SECONDS = 300.0
+"""Until then, what was erased still counts: how rare words are changes little by it."""
+_MOST_APPS = 10_000
+
+
+class MessageCounts:
+    """How many messages apps have: those counted before, and those that came since. Counting all takes long."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[int, int, float]] = OrderedDict()
+
+    def of(self, session: Session, app_id: str) -> int:
+        """Return how many messages an app has."""
+        total, newest, until = self._known.pop(app_id, (0, 0, 0.0))
+        if monotonic() >= until:
+            total, newest, until = 0, 0, monotonic() + _COUNTED_ANEW_SECONDS
+        more, newest = search_queries.count_messages(session, app_id, newest)
+        self._known[app_id] = total + more, newest, until
+        while len(self._known) > _MOST_APPS:
+            self._known.popitem(last=False)
+        return total + more
 
 
 class StageTimer:

@@ -109,7 +109,7 @@ _IS_USERS = Conversation.user_id == bindparam("user_id")
 _OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
 _OF_USER_OR_NOBODY = select(Conversation.key).where(_OF_APP, or_(_IS_USERS, _NAMES_NOBODY))
 _OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
-_TOTAL = select(func.count()).select_from(Message).where(Message.app_id == _APP)
+_TOTAL = select(func.count(), func.max(Message.key)).where(Message.app_id == _APP, Message.key > bindparam("after"))
 
 
 class MessageRow(NamedTuple):
@@ -198,9 +198,10 @@ def keys_of(session: Session, app_id: str, conversation_ids: Collection[str]) ->
     return np.sort(np.fromiter(keys, np.int64))
 
 
-def count_messages(session: Session, app_id: str) -> int:
-    """Return how many messages an app has."""
-    return int(session.scalar(_TOTAL, {"app_id": app_id}) or 0)
+def count_messages(session: Session, app_id: str, after: int) -> tuple[int, int]:
+    """Return how many messages of an app have a key above ``after``, and the largest of these; else ``after``."""
+    total, newest = session.execute(_TOTAL, {"app_id": app_id, "after": after}).one()
+    return int(total), after if newest is None else int(newest)
 
 
 def _dialect(session: Session) -> str:

@@ -2,34 +2,32 @@
 
 Each message has one row of tokens. A token is the key of its app's index and a keyed hash of the word, so the index
 holds nothing that can be read, the words of two apps never meet, and an app whose key and salt are gone cannot be
-looked up any more. SQLite keeps them in a contentless FTS5 table, PostgreSQL in a ``tsvector`` under a GIN index.
+looked up any more. SQLite keeps them in a contentless FTS5 table, PostgreSQL in tables of its own
+(``postgres_words``).
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 from base64 import b32encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
 from shared.search.models import LAST_POSITION, POSITION_BITS, AppIndex
+from shared.search.postgres_words import HASH_BYTES, Places, PostgresWords
 from shared.search.words import words_of
 
 _SALT_BYTES = 16
-_HASH_BYTES = 5
 _HASH_LETTERS = 8
 MOST_WORDS = 40_000
-"""Of one text, the first so many: a ``tsvector`` loses what lies beyond its first megabyte, without saying so."""
-Places = NDArray[np.int64]
-"""Sorted places."""
+"""Of one text, the first so many."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +37,19 @@ class WordKey:
     key: int
     salt: bytes
 
-    def tokens_of(self, words: Iterable[str]) -> list[str]:
-        """Return a token for each word."""
-        keyed = blake2b(key=self.salt, digest_size=_HASH_BYTES)
+    def hashes_of(self, words: Iterable[str]) -> bytes:
+        """Return a hash of ``HASH_BYTES`` for each word, one after the other."""
+        keyed = blake2b(key=self.salt, digest_size=HASH_BYTES)
         digests = []
         for word in words:
             one = keyed.copy()
             one.update(word.encode("utf-8", "surrogatepass"))
             digests.append(one.digest())
-        letters = b32encode(b"".join(digests)).decode().lower()
-        return [f"{self.key:x}x{letters[at : at + _HASH_LETTERS]}" for at in range(0, len(letters), _HASH_LETTERS)]
+        return b"".join(digests)
 
-    def row_of(self, text: str) -> list[str]:
-        """Return the tokens of a text, each once; of a very long one, those of its first words."""
-        return list(dict.fromkeys(self.tokens_of(words_of(text)[:MOST_WORDS])))
+    def row_of(self, text: str) -> bytes:
+        """Return the hashes of a text's words; of a very long one, those of its first words."""
+        return self.hashes_of(words_of(text)[:MOST_WORDS])
 
 
 @dataclass(frozen=True)
@@ -89,16 +86,13 @@ def add(session: Session, app_id: str, standing: OpenIndex, texts: Iterable[tupl
     key = standing.key or ensure_key(session, app_id)
     rows = [(doc_id, tokens) for doc_id, text in texts if (tokens := key.row_of(text))]
     if rows:
-        standing.table.add(rows)
+        standing.table.add(key.key, rows)
 
 
 def remove(session: Session, key: WordKey, texts: Sequence[tuple[int, str]]) -> int:
     """Take texts out of the index; return how many were in it."""
-    present = doc_ids_present(session, [doc_id for doc_id, _ in texts])
-    rows = [(doc_id, key.row_of(text)) for doc_id, text in texts if doc_id in present]
-    if rows:
-        _table(session).remove(rows)
-    return len(rows)
+    rows = [(doc_id, words) for doc_id, text in texts if (words := key.row_of(text))]
+    return _table(session).remove(key.key, rows) if rows else 0
 
 
 def postings(session: Session, app_id: str, words: Sequence[str], at_most: int) -> dict[str, Places | None]:
@@ -113,7 +107,7 @@ def postings_in(standing: OpenIndex, words: Sequence[str], at_most: int) -> dict
     """Return the postings of words in an app's index that was looked at before in the same transaction."""
     if standing.key is None or not standing.is_present or not words:
         return {}
-    found = standing.table.doc_ids_with(standing.key.tokens_of(words), at_most)
+    found = standing.table.doc_ids_with(standing.key.key, standing.key.hashes_of(words), at_most)
     return dict(zip(words, found, strict=True))
 
 
@@ -127,30 +121,32 @@ def size_bytes(session: Session) -> int:
     return _table(session).size_bytes() if is_present(session) else 0
 
 
-def doc_ids_present(session: Session, doc_ids: Sequence[int]) -> set[int]:
-    """Return which places are in the index."""
-    return set(
-        chain.from_iterable(_table(session).present(doc_ids[at : at + 500]) for at in range(0, len(doc_ids), 500))
-    )
+def doc_ids_present(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[int]:
+    """Return which doc ids of an app are in the index; none where it is missing."""
+    standing = open_index(session, app_id)
+    return standing.table.present(standing.key.key, doc_ids) if standing.key and standing.is_present else set()
 
 
-def count_between(session: Session, first: int, last: int) -> int:
-    """Return how many places of a range are in the index; 0 where it is missing."""
-    return _table(session).count_between(first, last) if is_present(session) else 0
+def count_between(session: Session, app_id: str, first: int, last: int) -> int:
+    """Return how many doc ids of an app within a range are in the index; 0 where it is missing."""
+    standing = open_index(session, app_id)
+    return standing.table.count_between(standing.key.key, first, last) if standing.key and standing.is_present else 0
 
 
 def count_of_app(session: Session, app_id: str) -> int:
     """Return how many messages of an app are in the index; 0 where it is missing. Looks at each of them."""
-    return _table(session).count_of_app(app_id) if is_present(session) else 0
+    standing = open_index(session, app_id)
+    return standing.table.count_of_app(standing.key.key, app_id) if standing.key and standing.is_present else 0
 
 
-def remove_conversations_of(session: Session, app_id: str) -> None:
+def remove_app(session: Session, app_id: str) -> None:
     """Take out what can be taken out without reading the messages of an app whose key goes as well.
 
     In FTS5 that is nothing: what is left are numbers without a meaning, until the index is made anew.
     """
-    if is_present(session):
-        _table(session).remove_conversations_of(app_id)
+    standing = open_index(session, app_id)
+    if standing.key is not None and standing.is_present:
+        standing.table.remove_app(standing.key.key)
 
 
 def recreate(session: Session) -> None:
@@ -197,47 +193,51 @@ class SqliteWords:
         """Whether the table is there."""
         return bool(self.connection.exec_driver_sql(f"SELECT {_SQLITE_IS_PRESENT}").scalar_one())
 
-    def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
-        """Insert rows at places that have none."""
+    def add(self, key: int, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Insert messages at doc ids that have none, with the hashes of their words."""
         statement = "INSERT INTO message_words (rowid, words) VALUES (?, ?)"
-        self.connection.exec_driver_sql(statement, [(doc_id, " ".join(tokens)) for doc_id, tokens in rows])
+        self.connection.exec_driver_sql(statement, [(doc_id, " ".join(_tokens(key, words))) for doc_id, words in rows])
 
-    def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
-        """Delete rows that are there, with the tokens they were inserted with."""
-        statement = "INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', ?, ?)"
-        self.connection.exec_driver_sql(statement, [(doc_id, " ".join(tokens)) for doc_id, tokens in rows])
+    def remove(self, key: int, rows: Sequence[tuple[int, bytes]]) -> int:
+        """Delete messages that may be there, given with the hashes they were inserted with; return how many were."""
+        present = self.present(key, [doc_id for doc_id, _ in rows])
+        gone = [(doc_id, " ".join(_tokens(key, words))) for doc_id, words in rows if doc_id in present]
+        if gone:
+            statement = "INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', ?, ?)"
+            self.connection.exec_driver_sql(statement, gone)
+        return len(gone)
 
-    def doc_ids_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
-        """Return for each token its places, sorted; None where there are more than ``at_most``."""
+    def doc_ids_with(self, key: int, hashes: bytes, at_most: int) -> list[Places | None]:
+        """Return for each hash its doc ids, sorted; None where there are more than ``at_most``."""
+        tokens = _tokens(key, hashes)
         return [None if self._has_more(token, at_most) else self._doc_ids_with(token) for token in tokens]
 
     def _has_more(self, token: str, than: int) -> bool:
-        # Stepping over places costs a tenth of reading them.
+        # Stepping over doc ids costs a tenth of reading them.
         statement = "SELECT 1 FROM message_words WHERE message_words MATCH ? LIMIT 1 OFFSET ?"
         return self.connection.exec_driver_sql(statement, (f'"{token}"', than)).first() is not None
 
-    def _doc_ids_with(self, token: str) -> NDArray[np.int64]:
+    def _doc_ids_with(self, token: str) -> Places:
         # As one text: thousands of rows of one number each cost three times as much.
         statement = "SELECT group_concat(rowid) FROM message_words WHERE message_words MATCH ?"
         joined = self.connection.exec_driver_sql(statement, (f'"{token}"',)).scalar_one() or ""
         return np.sort(np.fromstring(joined, np.int64, sep=",")) if joined else np.zeros(0, np.int64)
 
-    def present(self, doc_ids: Sequence[int]) -> list[int]:
-        """Return which places have a row."""
-        marks = ", ".join("?" * len(doc_ids))
-        statement = f"SELECT id FROM message_words_docsize WHERE id IN ({marks})"  # noqa: S608
-        return list(self.connection.exec_driver_sql(statement, tuple(doc_ids)).scalars())
+    def present(self, key: int, doc_ids: Sequence[int]) -> set[int]:
+        """Return which doc ids have a row."""
+        statement = "SELECT id FROM message_words_docsize WHERE id IN (SELECT value FROM json_each(?))"
+        return set(self.connection.exec_driver_sql(statement, (json.dumps(list(doc_ids)),)).scalars())
 
-    def count_between(self, first: int, last: int) -> int:
-        """Return how many rows a range of places has."""
+    def count_between(self, key: int, first: int, last: int) -> int:
+        """Return how many rows a range of doc ids has."""
         statement = "SELECT count(*) FROM message_words_docsize WHERE id BETWEEN ? AND ?"
         return int(self.connection.exec_driver_sql(statement, (first, last)).scalar_one())
 
-    def count_of_app(self, app_id: str) -> int:
+    def count_of_app(self, key: int, app_id: str) -> int:
         """Return how many messages of an app have a row."""
         return int(self.connection.exec_driver_sql(_SQLITE_OF_APP, (app_id,)).scalar_one())
 
-    def remove_conversations_of(self, app_id: str) -> None:
+    def remove_app(self, key: int) -> None:
         """Leave the rows where they are: their tokens mean nothing any more."""
 
     def size_bytes(self) -> int:
@@ -250,88 +250,6 @@ class SqliteWords:
         self.connection.exec_driver_sql(_SQLITE_CREATE)
 
 
-_POSTGRES_CREATE = "CREATE TABLE message_words (doc_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
-_POSTGRES_IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
-_POSTGRES_LOOK = (
-    f"SELECT mine.key, mine.salt, {_POSTGRES_IS_PRESENT} FROM (SELECT 1) one"  # noqa: S608
-    " LEFT JOIN app_indexes mine ON mine.app_id = %s"
-)
-_POSTGRES_PLACES = (
-    "SELECT (SELECT string_agg(int8send(found.doc_id), ''::bytea ORDER BY found.doc_id) FROM"
-    " (SELECT doc_id FROM message_words WHERE words @@ wanted.token::tsquery LIMIT %s) found)"
-    " FROM unnest(%s::text[]) WITH ORDINALITY wanted (token, nth) ORDER BY wanted.nth"
-)
-_POSTGRES_OF_APP = (
-    "SELECT count(*) FROM messages said JOIN message_words kept"  # noqa: S608 - the numbers are ours
-    f" ON kept.doc_id = (said.conversation_key << {POSITION_BITS} | said.position)"
-    f" WHERE said.app_id = %s AND said.position <= {LAST_POSITION}"
-)
-_POSTGRES_REMOVE_CONVERSATIONS = (
-    "DELETE FROM message_words kept USING conversations gone WHERE gone.app_id = %s"  # noqa: S608
-    f" AND kept.doc_id BETWEEN gone.key << {POSITION_BITS} AND (gone.key << {POSITION_BITS} | {LAST_POSITION})"
-)
-
-
-@dataclass(eq=False)
-class PostgresWords:
-    """The table in one transaction."""
-
-    connection: Connection
-
-    def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
-        """Return key and salt of an app's index, and whether the table is there."""
-        key, salt, is_present = self.connection.exec_driver_sql(_POSTGRES_LOOK, (app_id,)).one()
-        return key, salt or b"", bool(is_present)
-
-    def is_present(self) -> bool:
-        """Whether the table is there."""
-        return bool(self.connection.exec_driver_sql(f"SELECT {_POSTGRES_IS_PRESENT}").scalar_one())
-
-    def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
-        """Insert rows; one that is there stays."""
-        statement = (
-            "INSERT INTO message_words (doc_id, words) VALUES (%s, array_to_tsvector(%s)) ON CONFLICT DO NOTHING"
-        )
-        self.connection.exec_driver_sql(statement, list(rows))
-
-    def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
-        """Delete rows."""
-        doc_ids = [doc_id for doc_id, _ in rows]
-        self.connection.exec_driver_sql("DELETE FROM message_words WHERE doc_id = ANY(%s)", (doc_ids,))
-
-    def doc_ids_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
-        """Return for each token its places, sorted; None where there are more than ``at_most``."""
-        # Reading the whole table in the hope of an early end is what the planner likes, and what must not happen.
-        self.connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
-        found = self.connection.exec_driver_sql(_POSTGRES_PLACES, (at_most + 1, list(tokens))).scalars().all()
-        self.connection.exec_driver_sql("SET LOCAL enable_seqscan TO DEFAULT")
-        doc_ids = [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
-        return [None if len(one) > at_most else one for one in doc_ids]
-
-    def present(self, doc_ids: Sequence[int]) -> list[int]:
-        """Return which places have a row."""
-        statement = "SELECT doc_id FROM message_words WHERE doc_id = ANY(%s)"
-        return list(self.connection.exec_driver_sql(statement, (list(doc_ids),)).scalars())
-
-    def count_between(self, first: int, last: int) -> int:
-        """Return how many rows a range of places has."""
-        statement = "SELECT count(*) FROM message_words WHERE doc_id BETWEEN %s AND %s"
-        return int(self.connection.exec_driver_sql(statement, (first, last)).scalar_one())
-
-    def count_of_app(self, app_id: str) -> int:
-        """Return how many messages of an app have a row."""
-        return int(self.connection.exec_driver_sql(_POSTGRES_OF_APP, (app_id,)).scalar_one())
-
-    def remove_conversations_of(self, app_id: str) -> None:
-        """Delete the rows of all conversations of an app, which still stand."""
-        self.connection.exec_driver_sql(_POSTGRES_REMOVE_CONVERSATIONS, (app_id,))
-
-    def size_bytes(self) -> int:
-        """Return the bytes of the table and its indexes."""
-        return int(self.connection.exec_driver_sql("SELECT pg_total_relation_size('message_words')").scalar_one())
-
-    def recreate(self) -> None:
-        """Drop the table if it is there, and create it."""
-        self.connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
-        self.connection.exec_driver_sql(_POSTGRES_CREATE)
-        self.connection.exec_driver_sql("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
+def _tokens(key: int, hashes: bytes) -> list[str]:
+    letters = b32encode(hashes).decode().lower()
+    return [f"{key:x}x{letters[at : at + _HASH_LETTERS]}" for at in range(0, len(letters), _HASH_LETTERS)]

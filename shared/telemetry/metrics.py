@@ -135,6 +135,11 @@ SESSION_SOURCES = ("path", "upload", "scan", "archive")
 VERSION_REMOVALS = ("by_hand", "retention", "decay")
 CONTEXT_PARTS = ("memories", "facts", "summary", "profile", "retrieved")
 ASKERS = ("search", "context")
+FORGOTTEN_ROWS = (
+    "jobs", "dead_letters", "energy_ledger", "memory_history", "fact_history", "idempotency_keys", "retrievals",
+    "events",
+)  # fmt: skip
+"""What goes with age, or is folded into sums; closed, so it can label a metric."""
 SEARCH_STAGES = ("total", "embed", "words", "dense", "rank")
 DEGRADED_PARTS = ("words", "vectors", "embedding")
 
@@ -175,7 +180,7 @@ TICK_STEPS = (
     "settle_facts",
     "ask_for_vectors",
     "ask_for_summaries",
-    "forget_retrievals",
+    "forget_old",
     "mend_tenant_queues",
     "probe_provider",
     "scan_sessions",
@@ -248,6 +253,10 @@ class Metrics:
         )
 
     def _make_retrieval(self) -> None:
+        self.rows_forgotten = self._counter(
+            "rows_forgotten", "Rows that went with age, were folded into sums or lost their text, by what they were.",
+            {"rows": FORGOTTEN_ROWS},
+        )  # fmt: skip
         self.searches = self._counter(
             "searches", "Retrievals, by what they were for and whether they found anything.",
             {"asker": ASKERS, "found": ("true", "false")},

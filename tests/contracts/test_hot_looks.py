@@ -17,7 +17,7 @@ from loop.steps.due_jobs import AskForFacts, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleFacts
-from loop.steps.upkeep import ProbeProvider, Upkeep
+from loop.steps.upkeep import ForgetOld, ProbeProvider, Upkeep
 from shared.apps.models import Budgets
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
@@ -32,6 +32,7 @@ from tests.support.settings import default_settings
 
 BIG = (
     *("jobs", "tenant_queues", "energy_ledger", "conversations", "events", "facts", "fact_history", "unembedded"),
+    *("memory_history", "retrievals", "idempotency_keys"),
     *("projects", "recorded_sessions", "compressions", "compositions", "session_changes"),
 )
 """What grows with the backlog, with time or with the number of apps."""
@@ -97,6 +98,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         SettleFacts(busy.database, busy.clock, busy.metrics),
         AskForVectors(busy.database, busy.clock, busy.embedder.name, 5),
         ProbeProvider(busy.database, busy.clock, lambda: True),
+        ForgetOld(busy.database, busy.clock, busy.settings, busy.metrics),
     )
 
     def tick() -> None:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.archive.export import export_app
@@ -21,7 +22,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.jobs.models import Job, JobState
-from shared.search import word_index
+from shared.search import postgres_words, search_queries, word_index
 from shared.search.index import (
     BackfillStep,
     FillProgress,
@@ -33,6 +34,7 @@ from shared.search.index import (
 )
 from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of, doc_ids_of
 from shared.search.passages import passages_of
+from shared.search.search import MessageCounts
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
 from tests.support.house import House
@@ -183,7 +185,8 @@ def test_a_word_in_more_messages_than_asked_for_is_too_common_to_be_listed(house
 
 def test_nothing_that_was_said_can_be_read_in_the_word_index(house: House) -> None:
     tell(house, "notes", "c1", "Quokkaville is where Zebedee lives")
-    tables = ("message_words_data", "message_words_docsize") if house.database.is_sqlite else ("message_words",)
+    others = ("message_words_data", "message_words_docsize")
+    tables = others if house.database.is_sqlite else ("message_words", "message_words_blocks")
     with house.database.read() as session:
         rows = [row for table in tables for row in session.execute(sa.text(f"SELECT * FROM {table}"))]
     held = b"".join(value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row)
@@ -215,11 +218,22 @@ ACTIONS = st.lists(
     min_size=3,
     max_size=10,
 )
+
+
+@pytest.fixture(params=["as they are", "tiny"])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep words in blocks as they are, and in such that a few messages fill them."""
+    if request.param == "tiny":
+        for name, value in {"MERGED_FROM": 60, "_LOOKED_EVERY": 1, "BLOCK": 3, "_DIVIDED_FROM": 1}.items():
+            monkeypatch.setattr(postgres_words, name, value)
+
+
 SPOKEN = ["a heron by the gate", "the swan and the heron", CODE, "", "Kites, kites and an oboe!", "naïve ÄRGER"]
 
 
 @given(actions=ACTIONS)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("blocks")
 def test_the_indexes_hold_what_stands_after_whatever_happened(house: House, actions: list[tuple[str, int]]) -> None:
     app_id = f"app{next(anew)}"
     house.install(app_id)
@@ -284,11 +298,15 @@ def test_erasing_a_conversation_takes_its_part_of_every_index_and_no_more(house:
 
 
 def test_a_conversation_of_many_messages_is_taken_out_whole(house: House) -> None:
-    tell(house, "notes", "c1", *[f"heron number {n}" for n in range(1100)])
+    tell(house, "notes", "c0", "a swan and a heron")
+    tell(house, "notes", "c1", *[f"heron number {n}" for n in range(3_000)])
+    tell(house, "notes", "c1", *[f"heron number {n}" for n in range(1_100)])
+    assert len(found(house, "notes", "heron", 5_000)["heron"] or ()) == 4_101
+    assert found(house, "notes", "heron", at_most=4_000) == {"heron": None}
     with house.database.write() as session:
         receipt = erase_conversation(session, "notes", "c1", "test", house.clock.now())
-    assert (receipt.erased["words"], receipt.left["words"]) == (1100, 0)
-    assert list(found(house, "notes", "heron").values()) == [[]]
+    assert (receipt.erased["words"], receipt.left["words"]) == (4_100, 0)
+    assert [len(doc_ids or ()) for doc_ids in found(house, "notes", "heron swan 100").values()] == [1, 1, 0]
 
 
 def test_erasing_an_app_leaves_no_key_to_its_words_and_nothing_of_the_rest(house: House) -> None:
@@ -435,3 +453,33 @@ def test_passages_are_characters_of_their_message(house: House) -> None:
         spans: Sequence[Passage] = session.scalars(select(Passage).order_by(Passage.part)).all()
     assert len(spans) > 1
     assert any("def hop(kites)" in CODE[one.start : one.start + one.length] for one in spans if one.kind == "code")
+
+
+def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, now = MessageCounts(), [1_000.0]
+    monkeypatch.setattr("shared.search.search.monotonic", lambda: now[0])
+    looked: list[int] = []
+    count = search_queries.count_messages
+
+    def counted(session: Session, app_id: str, after: int) -> tuple[int, int]:
+        found = count(session, app_id, after)
+        looked.append(found[0])
+        return found
+
+    monkeypatch.setattr(search_queries, "count_messages", counted)
+
+    def shown() -> int:
+        with house.database.read() as session:
+            return counts.of(session, "notes")
+
+    tell(house, "notes", "c1", *["a heron"] * 5)
+    assert [shown(), shown()] == [5, 5]
+    tell(house, "notes", "c2", "a swan", "a kite")
+    assert shown() == 7
+    with house.database.write() as session:
+        erase_conversation(session, "notes", "c2", "test", house.clock.now())
+    now[0] += 301
+    assert shown() == 5
+    assert looked == [5, 0, 2, 5]

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from loop.steps.due_jobs import AskForSummaries
-from loop.steps.upkeep import BATCH, ForgetRetrievals
+from loop.steps.upkeep import BATCH, ForgetOld
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on
@@ -167,7 +167,7 @@ def test_figures_are_kept_for_as_many_days_as_are_tuned_for_all_apps(api: Api) -
     retrieved(api, [0, 6, 8, 29, 30, 31, 400])
 
     def left() -> int:
-        ForgetRetrievals(api.loop.database, api.clock, tuning_of(api.loop.settings)).run()
+        ForgetOld(api.loop.database, api.clock, api.loop.settings, api.loop.metrics).run()
         with api.loop.database.read() as session:
             return session.query(Retrieval).count()
 
@@ -179,7 +179,9 @@ def test_figures_are_kept_for_as_many_days_as_are_tuned_for_all_apps(api: Api) -
 def test_many_old_figures_go_in_one_run(sqlite_api: Api) -> None:
     sqlite_api.install()
     retrieved(sqlite_api, [40.0] * (BATCH + 10))
-    assert not ForgetRetrievals(sqlite_api.loop.database, sqlite_api.clock, tuning_of(sqlite_api.loop.settings)).run()
+    assert not ForgetOld(
+        sqlite_api.loop.database, sqlite_api.clock, sqlite_api.loop.settings, sqlite_api.loop.metrics
+    ).run()
     with sqlite_api.loop.database.read() as session:
         assert session.query(Retrieval).count() == 0
 

@@ -124,6 +124,7 @@ CASES: dict[str, Case] = {
     "GET /health/live": Case(),
     "GET /health/ready": Case(),
     "GET /metrics": Case(),
+    "GET /storage": Case(),
     # What goes, and what is gone.
     "POST /apps/{appId}/memories/{memoryId}/restore": Case(),
     "DELETE /apps/{appId}/memories/{memoryId}": Case(),

@@ -16,7 +16,7 @@ from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendTenantQueues, ProbeProvider, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetOld, MendTenantQueues, ProbeProvider, Upkeep
 from loop.thinking.thinker import ChooseAndThink
 from shared.jobs.models import FINISHED
 from shared.llm.calls import EXTRACTIVE
@@ -127,7 +127,7 @@ def test_label_sets_are_those_of_the_domain() -> None:
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
         PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendTenantQueues, AskForFacts,
-        SettleFacts, AskForVectors, AskForSummaries, ForgetRetrievals, ChooseAndThink,
+        SettleFacts, AskForVectors, AskForSummaries, ForgetOld, ChooseAndThink,
         ScanSessions, TendSessions, AgeSessions, IndexSessions, ProbeProvider,
     )  # fmt: skip
     assert set(TICK_STEPS) == {HOLD_LEADERSHIP} | {step.name for step in steps}

@@ -14,6 +14,7 @@ from loop.api.health import Live, Ready, look
 from loop.api.schema import ResponseModel
 from loop.api.writes import answer
 from loop.gauges import StateGauges
+from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status
 from shared.telemetry.exposition import gathered, scrape
 
@@ -48,6 +49,22 @@ class AppEnergy(ResponseModel):
     held_until: datetime | None = Field(description="Until when a budget holds the app's work back; null: it does not.")
 
 
+class SizeOfTable(ResponseModel):
+    """What a table takes."""
+
+    table: str
+    rows: int | None = Field(description="An estimate on PostgreSQL; null for the word index.")
+    size_bytes: int | None = Field(description="With its indexes; null where SQLite was built without dbstat.")
+    oldest: datetime | None = Field(description="When its first row was written, where rows have a time.")
+
+
+class Storage(ResponseModel):
+    """What the database holds."""
+
+    size_bytes: int
+    tables: list[SizeOfTable] = Field(description="The largest first.")
+
+
 router = APIRouter()
 
 
@@ -56,6 +73,17 @@ def show_energy(ctx: Reads) -> EnergyAnswer:
     """Show the energy level and what it holds back."""
     with ctx.read() as session:
         return EnergyAnswer(**asdict(ctx.loop.regulator.reading(session)))
+
+
+@router.get("/storage", tags=["Health"], summary="Show what the tables take")
+def show_storage(ctx: Reads) -> Storage:
+    """Show rows and bytes by table, and how far back each reaches. Needs the admin token; on SQLite it reads it all."""
+    ctx.require_admin("see what the tables take")
+    with ctx.read() as session:
+        sizes = table_sizes(session)
+    return Storage(
+        size_bytes=sum(one.size_bytes or 0 for one in sizes), tables=[SizeOfTable(**asdict(one)) for one in sizes]
+    )
 
 
 @router.get("/health/live", response_model=Live, tags=["Health"], summary="Whether the process answers")

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
     Double,
     Float,
     ForeignKey,
@@ -51,8 +52,13 @@ def upgrade() -> None:
     else:
         # Signs do not get smaller by being compressed, only slower.
         op.execute("ALTER TABLE vector_blocks ALTER COLUMN rows SET STORAGE EXTERNAL")
-        op.execute("CREATE TABLE message_words (doc_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)")
-        op.execute("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
+        op.execute(
+            "CREATE TABLE message_words (key BIGINT, doc_id BIGINT, words BYTEA NOT NULL, PRIMARY KEY (key, doc_id))"
+        )
+        op.execute(
+            "CREATE TABLE message_words_blocks (bucket BIGINT, nth INTEGER, hashes BYTEA NOT NULL,"
+            " doc_ids BYTEA NOT NULL, PRIMARY KEY (bucket, nth)) WITH (autovacuum_vacuum_scale_factor = 0.05)"
+        )
 
 
 # fmt: off
@@ -81,6 +87,14 @@ def _create_tables() -> None:
     op.create_index("ix_energy_ledger_at", "energy_ledger", ["at"])
     op.create_index("ix_energy_ledger_of_jobs", "energy_ledger", ["entry"], **partial("job_id IS NOT NULL"))
     op.create_index("ix_energy_ledger_unsettled", "energy_ledger", ["entry"], **partial("NOT settled"))
+    op.create_table(
+        "energy_days", Column("app_id", String(100), primary_key=True), Column("day", Date, primary_key=True),
+        Column("kind", String(40), primary_key=True), Column("model", String(200), primary_key=True),
+        required("calls", BigInteger), required("prompt_tokens", BigInteger),
+        required("completion_tokens", BigInteger), required("micro", BigInteger))
+    op.create_table(
+        "energy_conversations", Column("conversation_key", BigKey, primary_key=True, autoincrement=False),
+        required("micro", BigInteger))
     op.create_table(
         "energy_level", Column("only_row", Integer, primary_key=True), required("micro", BigInteger),
         required("drawn_micro", BigInteger), required("at", UtcDateTime),

@@ -1,0 +1,76 @@
+"""What the tables take: their rows, their bytes with those of their indexes, and since when they reach back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from shared.db.base import Base
+
+_TIMES = ("at", "created_at")
+_WORDS = "message_words"
+_Sizes = dict[str, tuple[int | None, int | None]]
+"""Bytes and rows by table; None where they are not known."""
+_SQLITE_BYTES = (
+    "SELECT held.tbl_name, sum(pages.pgsize) FROM dbstat pages JOIN sqlite_master held ON held.name = pages.name"
+    " GROUP BY 1"
+)
+_POSTGRES_SIZES = (
+    "SELECT relname, pg_total_relation_size(oid), greatest(reltuples, 0)::bigint FROM pg_class"
+    " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+)
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """What a table takes: rows (about, on PostgreSQL; None of the word index) and bytes (None where not known)."""
+
+    table: str
+    rows: int | None
+    size_bytes: int | None
+    oldest: datetime | None
+    """When its first row was written, where rows have a time and are numbered as they come."""
+
+
+def table_sizes(session: Session) -> list[TableSize]:
+    """Return the sizes of all tables of models, the largest first. On SQLite it looks at every page."""
+    on_sqlite = session.get_bind().dialect.name == "sqlite"
+    sizes = _bytes_on_sqlite(session) if on_sqlite else _on_postgres(session)
+    tables = Base.metadata.sorted_tables
+    found = [TableSize(one.name, *_of(session, one, sizes), _oldest(session, one)) for one in tables]
+    # Each database keeps words its own way, in tables of no model's.
+    words = [size or 0 for name, (size, _) in sizes.items() if name.startswith(_WORDS)]
+    found.append(TableSize(_WORDS, None, sum(words) if words else None, None))
+    return sorted(found, key=lambda one: (-(one.size_bytes or 0), one.table))
+
+
+def _of(session: Session, table: sa.Table, sizes: _Sizes) -> tuple[int, int | None]:
+    """Return rows and bytes of a table."""
+    size, rows = sizes.get(table.name, (None, None))
+    return session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 if rows is None else rows, size
+
+
+def _bytes_on_sqlite(session: Session) -> _Sizes:
+    try:
+        return {name: (size, None) for name, size in session.execute(sa.text(_SQLITE_BYTES))}
+    except OperationalError:
+        return {}  # Built without dbstat.
+
+
+def _on_postgres(session: Session) -> _Sizes:
+    return {name: (size, rows) for name, size, rows in session.execute(sa.text(_POSTGRES_SIZES))}
+
+
+def _oldest(session: Session, table: sa.Table) -> datetime | None:
+    """Return the time of the row with the least key."""
+    time = next((table.c[name] for name in _TIMES if name in table.c), None)
+    [key, *more] = list(table.primary_key)
+    if time is None or more or not isinstance(key.type, sa.Integer):
+        return None
+    found: Any = session.scalar(sa.select(time).order_by(key).limit(1))
+    return found if isinstance(found, datetime) else None
