@@ -1,9 +1,9 @@
 """Short transactions on SQLite or PostgreSQL behind one object.
 
-``read()`` reads what is committed: on SQLite a snapshot; on PostgreSQL, where each statement sees its own moment anyway,
-without a transaction, whose beginning and end would be two trips more. ``write()`` takes the writer's place at once: on
-SQLite a deferred transaction that reads and then writes is refused however long the busy timeout is, so writers begin
-with ``BEGIN IMMEDIATE``.
+``read()`` reads what is committed: on SQLite a snapshot; on PostgreSQL, where each statement sees its own moment
+anyway, without a transaction, whose beginning and end would be two trips more. ``write()`` takes the writer's place at
+once: on SQLite a deferred transaction that reads and then writes is refused however long the busy timeout is, so
+writers begin with ``BEGIN IMMEDIATE``.
 Both translate the driver's errors; neither may be held across a call to anything outside the database.
 """
 
