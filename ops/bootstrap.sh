@@ -150,6 +150,8 @@ prepare() {
             pip_install "${options[@]}" || fail "the pinned packages could not be installed"
         fi
         install_embedding
+        # What a start imports is compiled now, and not while somebody waits for the first one.
+        "$venv/bin/python" -c "import loop.__main__, loop.up, shared.db.schema, worker.tasks" || true
         fingerprint "$kind" >"$venv/.stamp-$kind"
         say "environment ready after $((SECONDS - began)) s"
     fi

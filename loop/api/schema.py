@@ -17,9 +17,7 @@ ONE, MANY = "one message", "several messages"
 class ResponseModel(BaseModel):
     """What the server says."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True, defer_build=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
 
     @classmethod
     def from_row(cls, row: object, **given: Any) -> Self:
@@ -31,7 +29,7 @@ class ResponseModel(BaseModel):
 class RequestModel(BaseModel):
     """What a client sends; a field we do not know is refused, so that a misspelt one is seen."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
 
 
 Units = Annotated[float, Field(strict=True, ge=0, le=_MAX_UNITS, allow_inf_nan=False)]
