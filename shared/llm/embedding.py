@@ -6,7 +6,6 @@ whoever asked for them.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,13 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.llm.calls import Meter
-
-# One thread a process: workers are many, and their threads would fight for the same cores.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 
 Vectors = NDArray[np.float32]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -195,3 +196,17 @@ def test_a_setting_names_its_embedder(setting: str | None, name: str) -> None:
 def test_without_the_model_letters_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
     assert make_embedder(None, HOST, 1.0).name == NgramEmbedder.name
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which is Linux's")
+@pytest.mark.parametrize("process", ["loop.__main__", "worker.wiring", "ops.bench.searching"])
+def test_no_process_multiplies_with_more_than_one_thread(process: str) -> None:
+    # Who imports numpy first differs by process, and numpy reads the variable then and never again.
+    told = (
+        f"import os, {process}, numpy as np; np.ones((99, 99)) @ np.ones((99, 99));"
+        " print(len(os.listdir('/proc/self/task')))"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    command = [sys.executable, "-c", told]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=env)
+    assert answer.stdout.split() == ["1"]
