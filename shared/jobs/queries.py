@@ -33,7 +33,7 @@ _COMPETES = or_(Job.deferral.is_(None), Job.deferral != Deferral.PROVIDER)
 """Of a waiting job: a job whose provider is away leaves its place to what needs none."""
 LOOK_AHEAD = 1_000
 """Due jobs of a tenant queue among which one is looked for that may be sent."""
-_Text = str | SQLColumnExpression[str]
+_Text = str | SQLColumnExpression[str] | SQLColumnExpression[str | None]
 
 
 @dataclass(frozen=True)
