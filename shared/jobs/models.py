@@ -49,6 +49,7 @@ class Job(Base):
     """One piece of background work. ``payload`` and ``reason`` never hold text of a conversation."""
 
     __tablename__ = "jobs"
+    # A look at a tenant queue reads indexes alone: for SQLite, the state has to stand in partial ones too.
     __table_args__ = (
         Index("ix_jobs_waiting", "due_at", "seq", **partial("state IN ('pending','deferred','retrying')")),
         Index("ix_jobs_in_flight", "leased_until", **partial("state IN ('queued','running')")),
@@ -68,6 +69,7 @@ class Job(Base):
             "due_at",
             "deferral",
             "sequence",
+            "state",
             **partial("state IN ('pending','deferred','retrying')"),
         ),
         Index(
@@ -85,6 +87,7 @@ class Job(Base):
             "app_id",
             "work_class",
             "sequence",
+            "state",
             **partial("state IN ('queued','running')"),
         ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),

@@ -306,13 +306,14 @@ def _create_tables() -> None:
     op.create_index("ix_jobs_app_id_seq", "jobs", ["app_id", "seq"])
     op.create_index("ix_jobs_in_flight", "jobs", ["leased_until"], **partial("state IN ('queued','running')"))
     in_flight = partial("state IN ('queued','running')")
-    op.create_index("ix_jobs_tenant_queue_in_flight", "jobs", ["app_id", "work_class", "sequence"], **in_flight)
+    op.create_index(
+        "ix_jobs_tenant_queue_in_flight", "jobs", ["app_id", "work_class", "sequence", "state"], **in_flight)
     waiting = partial("state IN ('pending','deferred','retrying')")
     op.create_index(
         "ix_jobs_tenant_queue_due", "jobs", ["app_id", "work_class", "due_at", "seq", "deferral"], **waiting)
     op.create_index(
         "ix_jobs_tenant_queue_waiting", "jobs",
-        ["app_id", "work_class", "priority", "seq", "due_at", "deferral", "sequence"], **waiting)
+        ["app_id", "work_class", "priority", "seq", "due_at", "deferral", "sequence", "state"], **waiting)
     provider_away = partial("state = 'deferred' AND deferral = 'provider_away'")
     op.create_index("ix_jobs_provider_away", "jobs", ["seq"], **provider_away)
     op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
