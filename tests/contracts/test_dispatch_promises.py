@@ -20,7 +20,7 @@ from shared.jobs import dispatch, ownership, queries, tenant_queues
 from shared.jobs.dispatch import AskTerms, NewJob
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import get_job
-from shared.jobs.tenant_queues import Terms
+from shared.jobs.tenant_queues import Hold, Terms
 from shared.llm.calls import Prospect, WorkKind
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
@@ -217,6 +217,17 @@ def test_one_look_hands_out_turns_by_the_weights_of_apps_with_many_users(house: 
     taken = take(house, 16, lambda _, app_id, kind: Terms(3 if app_id == "heavy" else 1))
     assert Counter(taken) == {"heavy": 12, "notes": 4}
     assert Counter(taken[:4]) == {"heavy": 3, "notes": 1}
+
+
+def test_the_turn_of_an_app_that_is_held_goes_to_the_app_that_is_next(house: House) -> None:
+    apps = ("notes", "other", "third")
+    for app_id in apps:
+        if app_id != "notes":
+            house.install(app_id)
+        enqueue(house, app_id, USERS)
+    held = Hold(house.clock.now() + timedelta(hours=1), "budget: used up")
+    taken = take(house, 2, lambda _, app_id, kind: Terms(hold=held if app_id == "notes" else None))
+    assert taken == ["other", "third"]
 
 
 def test_turns_that_an_app_could_not_use_are_not_given_to_it_in_a_row_later(house: House) -> None:
