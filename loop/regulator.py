@@ -18,7 +18,13 @@ from shared.energy import budget, ledger
 from shared.energy.accounting import NEVER_WAIT
 from shared.energy.budget import FLOOR, Status
 from shared.jobs.models import Deferral, Job, JobState
-from shared.jobs.queries import count_deferred, count_deferred_before, count_in_flight, held_until
+from shared.jobs.queries import (
+    count_deferred,
+    count_deferred_before,
+    count_in_flight,
+    count_in_flight_of_app,
+    held_until,
+)
 from shared.jobs.tenant_queues import Hold, Terms
 from shared.settings import Settings
 
@@ -106,7 +112,10 @@ class Regulator:
         app = get_app(session, app_id)
         now = self._clock.now()
         need = max(1, self._typical_job(session, now))
-        refused = ledger.affordable(session, app_id, budgets_of(session, app_id), need, now)
+        budgets = budgets_of(session, app_id)
+        # Others of its jobs were sent and have not cost anything yet.
+        under_way = count_in_flight_of_app(session, app_id) * need if budgets.windows() else 0
+        refused = ledger.affordable(session, app_id, budgets, need, now, under_way)
         if refused is None:
             return Terms(app.weight)
         return Terms(app.weight, Hold(refused.until or now + NEVER_WAIT, str(refused)))

@@ -59,6 +59,7 @@ class PublishEvents:
                         dedupe=f"webhook:{webhook.webhook_id}:{event.position}",
                         max_attempts=self.max_attempts,
                         payload={WEBHOOK: webhook.webhook_id, POSITION: event.position},
+                        sequence=webhook.webhook_id,
                     )
                     enqueue(session, wanted, self.clock.now())
             notified = len(listeners)

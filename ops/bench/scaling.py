@@ -1,8 +1,9 @@
 """What more workers and more loops bring, and what ten million finished jobs cost: ``python -m ops.bench.scaling``.
 
-First, on PostgreSQL: conversations of many apps are ended, and remembered by 1, 2 and 4 workers that wait half a second
-for each as for a model, under 1 and 2 loops. The rate beside what that waiting alone would allow says whether anything
-else holds it back. Facts are off and vectors are hashed words, so that two cores are enough.
+First, on PostgreSQL: conversations of many apps, or with ``--one-app`` of many users of one, are ended, and
+remembered by 1, 2 and 4 workers that wait half a second for each as for a model, under 1 and 2 loops. The rate beside
+what that waiting alone would allow says whether anything else holds it back. Facts are off and vectors are hashed
+words, so that two cores are enough.
 
 Second, with ``--fill``: the same installation small, and filled with finished jobs, conversations and apps. What the
 steps of the loop, listings and the scrape of the metrics take in each is measured over HTTP. Prints JSON.
@@ -52,6 +53,7 @@ def main(arguments: list[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--conversations", type=int, default=400, help="for each number of workers and loops")
+    parser.add_argument("--one-app", action="store_true", help="of one app, each of a user of its own")
     parser.add_argument("--fill", action="store_true", help="measure beside a filled database instead")
     parser.add_argument("--database", choices=("postgresql", "sqlite"), default="postgresql", help="for --fill")
     parser.add_argument("--jobs", type=int, default=10_000_000)
@@ -68,18 +70,19 @@ def main(arguments: list[str]) -> int:
             url = server.new_database(migrated=False) if kind == "postgresql" else f"sqlite:///{folder}/bench.db"
             show({"database": kind, **filled(Path(folder), url, sizes, options.requests)})
         else:
-            show({"model_seconds": MODEL_SECONDS, "rates": rates(Path(folder), server, options.conversations)})
+            found = rates(Path(folder), server, options.conversations, options.one_app)
+            show({"model_seconds": MODEL_SECONDS, "one_app": options.one_app, "rates": found})
     return 0
 
 
-def rates(folder: Path, server: PostgresServer, conversations: int) -> list[dict[str, Any]]:
+def rates(folder: Path, server: PostgresServer, conversations: int, one_app: bool) -> list[dict[str, Any]]:
     """Return conversations remembered a second by number of workers and loops."""
     found = []
     for workers, loops in ((1, 1), (2, 1), (4, 1), (4, 2)):
         place = folder / f"{workers}-{loops}"
         place.mkdir()
         say(f"{workers} workers, {loops} loops")
-        rate = _rate(place, server.new_database(migrated=False), workers, loops, conversations)
+        rate = _rate(place, server.new_database(migrated=False), workers, loops, conversations, one_app)
         waiting_alone = workers * _PROCESSES / MODEL_SECONDS
         found.append(
             {
@@ -94,12 +97,12 @@ def rates(folder: Path, server: PostgresServer, conversations: int) -> list[dict
     return found
 
 
-def _rate(folder: Path, url: str, workers: int, loops: int, conversations: int) -> float:
+def _rate(folder: Path, url: str, workers: int, loops: int, conversations: int, one_app: bool) -> float:
     redis = start_redis(folder / "redis")
     try:
         with start_system(folder, url, redis.url, workers, _ENV, loop=False) as system:
             database = Database(url)
-            _end_many(database, conversations)
+            _end_many(database, conversations, one_app)
             for worker in system.workers:
                 worker.argv = (sys.executable, "-m", "ops.bench.waiting_worker")
                 worker.start()
@@ -121,13 +124,14 @@ def _rate(folder: Path, url: str, workers: int, loops: int, conversations: int) 
         redis.stop()
 
 
-def _end_many(database: Database, conversations: int) -> None:
-    """End conversations, each of an app of its own: one app's jobs are done one after the other."""
+def _end_many(database: Database, conversations: int, one_app: bool) -> None:
+    """End conversations, each of an app or a user of its own: one user's jobs are done one after the other."""
     for number in range(conversations):
-        app = app_id(number)
+        app = app_id(0 if one_app else number)
         with database.write() as session:
-            install(session, app, app, {}, _NOW)
-            talk = start(session, app, NewConversation("c1"), _NOW)
+            if number == 0 or not one_app:
+                install(session, app, app, {}, _NOW)
+            talk = start(session, app, NewConversation(f"c{number}", f"user{number}"), _NOW)
             said = f"I moved {number} beehives to the orchard, and I am allergic to their stings."
             say_in(session, talk, [NewMessage(Role.USER, said)], _NOW)
             end(session, talk, 0, None, _NOW)

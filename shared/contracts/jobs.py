@@ -43,7 +43,7 @@ class Queue(StrEnum):
 
 
 class WorkClass(StrEnum):
-    """What work competes for: jobs of one app in one work class are carried out one after the other."""
+    """What work competes for: in each, apps take turns."""
 
     THOUGHT = "thought"
     """Work that costs energy."""
@@ -62,6 +62,8 @@ MEMORY_PRIORITY = 7
 """Memory work is of low priority: 0 is first, 9 is last."""
 INDEX_PRIORITY = 8
 """Work on the indexes comes after it: words find what has no vector yet. No other work has this priority."""
+INDEX_SEQUENCE = "./index"
+"""Of both kinds of work on the indexes, for they mark the same messages. No user can be called so (``UserId``)."""
 SESSION_PRIORITY = 9
 """Work on recorded sessions gives way to all other work of its app."""
 

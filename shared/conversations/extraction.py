@@ -105,4 +105,5 @@ def _job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
         conversation_id=conversation.conversation_id,
         epoch=epoch,
         max_attempts=max_attempts,
+        sequence=conversation.subject.user_id,
     )

@@ -223,6 +223,7 @@ def end(
             conversation_id=conversation.conversation_id,
             epoch=epoch,
             max_attempts=max_attempts,
+            sequence=conversation.subject.user_id,
         )
         enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None

@@ -59,6 +59,7 @@ def ask(session: Session, conversation: Conversation, epoch: int, now: datetime,
         conversation_id=conversation.conversation_id,
         epoch=epoch,
         max_attempts=max_attempts,
+        sequence=conversation.subject.user_id,
     )
     return enqueue(session, job, now)
 

@@ -29,6 +29,8 @@ from shared.llm.calls import MEMORY_KINDS, CallOutcome, ModelCall, Prospect, Wor
 from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000
+CALL_PAUSE = timedelta(seconds=2)
+"""How long to wait before a budget is looked at again that only calls under way may use up."""
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
 
 _UNSETTLED = text("NOT energy_ledger.settled")
@@ -143,15 +145,22 @@ def reserved(session: Session, now: datetime) -> tuple[int, int]:
     return int(row[0]), int(row[1]) - int(row[0])
 
 
-def affordable(session: Session, app_id: str, budgets: Budgets, need: int, now: datetime) -> Refusal | None:
+def affordable(
+    session: Session, app_id: str, budgets: Budgets, need: int, now: datetime, under_way: int = 0
+) -> Refusal | None:
     """Return why an app's budgets do not cover ``need`` micro-units now, and from when they will; None when they do.
 
-    What is set aside counts as if it were spent. Rows of a clock that was ahead do not count.
+    What is set aside counts as if it were spent, or ``under_way`` where that is more: what the app's jobs in flight
+    will likely cost. Rows of a clock that was ahead do not count.
     """
     for name, budget, span in budgets.windows():
         spent, held = _spent_and_held(session, app_id, now - span, now)
+        held = max(held, under_way)
         if spent + held + need <= budget:
             continue
+        if spent + need <= budget:
+            # Only what is under way stands in the way: it may cost less, or nothing, and is over before the window is.
+            return Refusal(name, budget, spent + held, need, now + CALL_PAUSE)
         in_window = (Spending.app_id == app_id, Spending.at > now - span, Spending.at <= now + CLOCK_DOUBT)
         rows = session.execute(select(Spending.at, Spending.micro).where(*in_window).order_by(Spending.at))
         when = affordable_at([*((at, micro) for at, micro in rows), (now, held)], budget, span, need, now)

@@ -27,7 +27,7 @@ from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record_end_of_job
 from shared.facts import clearing as fact_clearing
 from shared.facts import queries as fact_queries
-from shared.jobs.control import abandon_all, forbid_replays
+from shared.jobs.control import abandon_all, forbid_replays, part_from_user
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import jobs_of_conversation
@@ -152,6 +152,7 @@ def _stop_jobs(part: ErasedPart) -> Counts:
     if part.conversation is not None:
         unfinished = [job for job in jobs_of_conversation(session, part.conversation.key) if job.state in OPEN]
         abandon(session, unfinished, "its conversation was erased", now)
+        part_from_user(session, app.app_id, part.conversations)
         return {}
     extraction.postpone(session, app.app_id, now, part.user_id)
     work_classes = tuple(WorkClass) if part.scope is Scope.DATA else MEMORY_WORK
@@ -163,6 +164,8 @@ def _stop_jobs(part: ErasedPart) -> Counts:
         app.purge_epoch += 1
     else:
         forbid_replays(session, part.conversations)
+    if part.scope is not Scope.MEMORIES:
+        part_from_user(session, app.app_id, part.conversations)
     erased = {"unfinishedJobs": len(stopped)}
     # The ends that were just recorded, too. A user's receipt has always counted them, an app's never.
     if part.scope is Scope.USER:

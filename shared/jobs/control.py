@@ -13,7 +13,7 @@ from shared.apps.queries import lock_app
 from shared.contracts.jobs import JOB_TYPES, WorkClass
 from shared.errors import Conflict, NotFound
 from shared.jobs import queries
-from shared.jobs.models import FINISHED, OPEN, Job, JobState
+from shared.jobs.models import FINISHED, NO_SEQUENCE, OPEN, Job, JobState
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import JobFilter
 from shared.jobs.tenant_queues import refresh
@@ -112,6 +112,13 @@ def forbid_replays(session: Session, conversations: Select[int]) -> None:
     """Let no ended job about some conversations be replayed: what it would write was purged."""
     ended = (Job.conversation_key.in_(conversations), Job.state.in_(FINISHED))
     session.execute(update(Job).where(*ended).values(epoch=NEVER))
+
+
+def part_from_user(session: Session, app_id: str, conversations: Select[int] | None = None) -> None:
+    """Have no ended job of an app, or about some conversations only, name a user any more; none can be replayed."""
+    ended = update(Job).where(Job.app_id == app_id, Job.state.in_(FINISHED), Job.sequence != NO_SEQUENCE)
+    mine = ended if conversations is None else ended.where(Job.conversation_key.in_(conversations))
+    session.execute(mine.values(sequence=NO_SEQUENCE))
 
 
 def _locked(session: Session, job_id: str) -> Job:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from sqlalchemy import update
@@ -16,7 +17,7 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import JOB_TYPES, JobKind, WorkClass
 from shared.ids import new_id
 from shared.jobs import queries
-from shared.jobs.models import Deferral, Job, JobState, TenantQueue
+from shared.jobs.models import NO_SEQUENCE, Deferral, Job, JobState, TenantQueue
 from shared.jobs.tenant_queues import (
     Terms,
     bring_up_to_date,
@@ -52,6 +53,8 @@ class NewJob:
     work_class: WorkClass | None = None
     max_attempts: int = 5
     payload: dict[str, Any] | None = None
+    sequence: str = NO_SEQUENCE
+    """What it is done one after the other with: a user of the app, a webhook, or what no user can be called."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         payload=wanted.payload or {},
         priority=usual.priority if wanted.priority is None else wanted.priority,
         work_class=wanted.work_class or usual.work_class,
+        sequence=wanted.sequence,
         max_attempts=wanted.max_attempts,
         state=JobState.PENDING,
         created_at=now,
@@ -120,29 +124,54 @@ def take_due(
     terms: AskTerms = lambda *_: Terms(),
     work_class: WorkClass = WorkClass.THOUGHT,
 ) -> list[Dispatch]:
-    """Lease up to ``limit`` due jobs of a work class, at most one an app, in the order of the tenant queues.
+    """Lease up to ``limit`` due jobs of a work class, one of a sequence, in the order of the tenant queues.
 
     An app whose terms hold it back is passed over, and its due jobs say so; so do jobs whose model's server is away.
     """
     taken: list[Dispatch] = []
     wake(session, now)
     while len(taken) < limit:
-        found = queries.lock_next_tenant_queues(session, work_class, limit - len(taken))
-        taken += [
-            sent for tenant_queue in found if (sent := _take_head(session, tenant_queue, now, queued_seconds, terms))
-        ]
+        room = limit - len(taken)
+        found = queries.lock_next_tenant_queues(session, work_class, room)
+        given = _take_round(session, found, room, now, queued_seconds, terms)
+        taken += given
         session.flush()
-        # A tenant queue that gave a job sleeps while that is in flight. Where all stay awake, others have the jobs, and
-        # looking again would find the same ones for ever.
-        if not found or all(tenant_queue.awake for tenant_queue in found):
+        # Where none gave a job and all stay awake, others have the jobs, and looking again would find the same ones for
+        # ever.
+        if not given and all(tenant_queue.awake for tenant_queue in found):
             break
     return taken
+
+
+def _take_round(
+    session: Session, found: Sequence[TenantQueue], room: int, now: datetime, queued_seconds: float, ask: AskTerms
+) -> list[Dispatch]:
+    """Lease up to ``room`` jobs of the locked tenant queues that are next, the least start tag first each time."""
+    taken: list[Dispatch] = []
+    heap = [(_place(tenant_queue), number) for number, tenant_queue in enumerate(found)]
+    # Where there may be more tenant queues than these, one of them is next once these are past the last of these.
+    last = max(heap)[0] if len(found) == room else None
+    heapify(heap)
+    while heap and len(taken) < room:
+        place, number = heappop(heap)
+        if last is not None and place > last:
+            break
+        sent = _take_head(session, found[number], now, queued_seconds, ask)
+        if sent is not None:
+            taken.append(sent)
+            if found[number].awake:
+                heappush(heap, (_place(found[number]), number))
+    return taken
+
+
+def _place(tenant_queue: TenantQueue) -> tuple[int, int]:
+    return tenant_queue.start_tag, tenant_queue.head_seq or 0
 
 
 def _take_head(
     session: Session, tenant_queue: TenantQueue, now: datetime, queued_seconds: float, ask: AskTerms
 ) -> Dispatch | None:
-    job = queries.lock_head_of_tenant_queue(session, tenant_queue.app_id, tenant_queue.work_class, now)
+    job = queries.lock_next_to_send(session, tenant_queue.app_id, tenant_queue.work_class, now)
     if job is None:
         refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None

@@ -41,12 +41,15 @@ WAITING = (JobState.PENDING, JobState.DEFERRED, JobState.RETRYING)
 IN_FLIGHT = (JobState.QUEUED, JobState.RUNNING)
 OPEN = WAITING + IN_FLIGHT
 FINISHED = (JobState.DONE, JobState.NOTHING, JobState.DEAD, JobState.CANCELLED)
+NO_SEQUENCE = ""
+"""The sequence of jobs that name none."""
 
 
 class Job(Base):
     """One piece of background work. ``payload`` and ``reason`` never hold text of a conversation."""
 
     __tablename__ = "jobs"
+    # A look at a tenant queue reads indexes alone: for SQLite, the state has to stand in partial ones too.
     __table_args__ = (
         Index("ix_jobs_waiting", "due_at", "seq", **partial("state IN ('pending','deferred','retrying')")),
         Index("ix_jobs_in_flight", "leased_until", **partial("state IN ('queued','running')")),
@@ -65,10 +68,28 @@ class Job(Base):
             "seq",
             "due_at",
             "deferral",
+            "sequence",
+            "state",
+            **partial("state IN ('pending','deferred','retrying')"),
+        ),
+        Index(
+            "ix_jobs_tenant_queue_due",
+            "app_id",
+            "work_class",
+            "due_at",
+            "seq",
+            "deferral",
             **partial("state IN ('pending','deferred','retrying')"),
         ),
         Index("ix_jobs_provider_away", "seq", **partial("state = 'deferred' AND deferral = 'provider_away'")),
-        Index("ix_jobs_tenant_queue_in_flight", "app_id", "work_class", **partial("state IN ('queued','running')")),
+        Index(
+            "ix_jobs_tenant_queue_in_flight",
+            "app_id",
+            "work_class",
+            "sequence",
+            "state",
+            **partial("state IN ('queued','running')"),
+        ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq"),
         {"sqlite_autoincrement": True},
@@ -89,6 +110,8 @@ class Job(Base):
     priority: Mapped[int] = mapped_column(default=5)
     """0 is first, 9 is last."""
     work_class: Mapped[str] = mapped_column(String(10), default=WorkClass.THOUGHT)
+    sequence: Mapped[str] = mapped_column(String(200), default=NO_SEQUENCE)
+    """Jobs of one app, work class and sequence are done one after the other; those of others side by side."""
     state: Mapped[str] = mapped_column(String(12))
     attempts: Mapped[int] = mapped_column(default=0)
     max_attempts: Mapped[int] = mapped_column(default=5)
@@ -128,7 +151,7 @@ class TenantQueue(Base):
     """Where its head stands among the heads of the other apps; the least is next."""
     head_seq: Mapped[int | None] = mapped_column(BigInteger)
     ready_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """When its head may be sent; None when nothing waits, or something is in flight."""
+    """When a job of it may be sent; None when nothing waits, or what waits is behind jobs in flight."""
     awake: Mapped[bool] = mapped_column(default=False)
     """Whether ``ready_at`` has come, as far as the relay has noticed."""
     held_until: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Integer,
     Select,
     SQLColumnExpression,
+    String,
     and_,
     bindparam,
+    case,
     func,
     literal_column,
     or_,
     select,
     text,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from shared.contracts.jobs import INDEX_PRIORITY, JobKind, WorkClass
 from shared.errors import NotFound
@@ -29,6 +34,9 @@ _AWAKE, _ASLEEP = text("tenant_queues.awake"), text("NOT tenant_queues.awake")
 _WAITS_FOR_PROVIDER = text("jobs.state = 'deferred' AND jobs.deferral = 'provider_away'")
 _COMPETES = or_(Job.deferral.is_(None), Job.deferral != Deferral.PROVIDER)
 """Of a waiting job: a job whose provider is away leaves its place to what needs none."""
+LOOK_AHEAD = 1_000
+"""Due jobs of a tenant queue among which one is looked for that may be sent."""
+_Text = str | SQLColumnExpression[str] | SQLColumnExpression[str | None]
 
 
 @dataclass(frozen=True)
@@ -127,28 +135,69 @@ def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequenc
     return [key for key in session.scalars(query) if key is not None]
 
 
-def head_of_tenant_queue(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
-    """Return the first due job of a tenant queue; where none is due, the one that will be due first."""
-    waiting = select(Job).where(Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES)
-    due = session.scalar(waiting.where(Job.due_at <= now).order_by(Job.priority, Job.seq).limit(1))
-    return due if due is not None else session.scalar(waiting.order_by(Job.due_at, Job.seq).limit(1))
+def next_to_send(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
+    """Return the first due job of a tenant queue whose sequence has none in flight; None when none may be sent."""
+    return session.scalar(_next_to_send(), _of_tenant_queue(app_id, work_class, now))
 
 
-def lock_head_of_tenant_queue(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
-    """Return the due job at the head of a tenant queue, locked; None when there is none, or another has it in hand.
+def lock_next_to_send(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
+    """Return the job of a tenant queue that may be sent next, locked; None when there is none, or another has it.
 
-    What another has in hand is waited for in a later tick and not passed over: an app's jobs keep their order.
+    What another has in hand is waited for in a later tick and not passed over: a sequence's jobs keep their order.
     """
-    due = (Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES, Job.due_at <= now)
-    head = select(Job.seq).where(*due).order_by(Job.priority, Job.seq).limit(1).scalar_subquery()
-    query = select(Job).where(Job.seq == head, _is_one_of(WAITING)).with_for_update(skip_locked=True)
-    return session.scalar(query, execution_options={"populate_existing": True})
+    mine, options = _of_tenant_queue(app_id, work_class, now), {"populate_existing": True}
+    return session.scalar(_lock_next_to_send(), mine, execution_options=options)
 
 
-def has_in_flight(session: Session, app_id: str, work_class: str) -> bool:
-    """Whether a job of a tenant queue is sent and not finished."""
-    query = select(Job.seq).where(Job.app_id == app_id, Job.work_class == work_class, _is_one_of(IN_FLIGHT))
-    return session.scalar(query.limit(1)) is not None
+def _of_tenant_queue(app_id: str, work_class: str, now: datetime) -> dict[str, Any]:
+    return {"app_id": app_id, "work_class": work_class, "now": now, "look_ahead": LOOK_AHEAD}
+
+
+@cache  # To put it together takes five times as long as to carry it out, and it is asked for with every job.
+def _next_to_send() -> Select[Job]:
+    # A bound, so that a look costs the same however many wait behind one job. What lies beyond it is reached when
+    # something before it is sent or finishes.
+    app_id, work_class = bindparam("app_id", type_=String), bindparam("work_class", type_=String)
+    mine = (*_waiting_in_tenant_queue(app_id, work_class), Job.due_at <= bindparam("now"))
+    due = select(Job.seq, Job.priority, Job.sequence).where(*mine).order_by(Job.priority, Job.seq)
+    first = due.limit(bindparam("look_ahead", type_=Integer)).subquery("due")
+    free = select(first.c.seq).where(~_has_in_flight(app_id, work_class, first.c.sequence))
+    next_ = free.order_by(first.c.priority, first.c.seq).limit(1).scalar_subquery()
+    return select(Job).where(Job.seq == next_)
+
+
+@cache
+def _lock_next_to_send() -> Select[Job]:
+    return _next_to_send().where(_is_one_of(WAITING)).with_for_update(skip_locked=True)
+
+
+def next_to_wait_for(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
+    """Return the job of a tenant queue that will be due first of those that are not yet due."""
+    mine = (*_waiting_in_tenant_queue(app_id, work_class), Job.due_at > now)
+    return session.scalar(select(Job).where(*mine).order_by(Job.due_at, Job.seq).limit(1))
+
+
+def first_waiting(session: Session, app_id: str, work_class: str) -> Job | None:
+    """Return the first waiting job of a tenant queue, whether it may be sent or not."""
+    mine = _waiting_in_tenant_queue(app_id, work_class)
+    return session.scalar(select(Job).where(*mine).order_by(Job.priority, Job.seq).limit(1))
+
+
+def _waiting_in_tenant_queue(app_id: _Text, work_class: _Text) -> tuple[ColumnElement[bool], ...]:
+    return Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES
+
+
+def _has_in_flight(app_id: _Text, work_class: _Text, sequence: SQLColumnExpression[str]) -> ColumnElement[bool]:
+    """Say of a sequence of a tenant queue that a job of it is sent and not finished."""
+    sent = aliased(Job)
+    mine = (sent.app_id == app_id, sent.work_class == work_class, sent.sequence == sequence)
+    return select(sent.seq).where(*mine, _is_one_of(IN_FLIGHT, sent)).exists()
+
+
+def count_in_flight_of_app(session: Session, app_id: str, work_class: str = WorkClass.THOUGHT) -> int:
+    """Return how many jobs of a tenant queue are sent and not finished."""
+    mine = (Job.app_id == app_id, Job.work_class == work_class, _is_one_of(IN_FLIGHT))
+    return session.scalar(select(func.count()).select_from(Job).where(*mine)) or 0
 
 
 def lock_tenant_queue(session: Session, app_id: str, work_class: str) -> TenantQueue | None:
@@ -195,17 +244,16 @@ def has_asleep_until(session: Session, at: datetime) -> bool:
 
 
 def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
-    """Return the app and work class of tenant queues that do not know of a waiting job. Looks at every waiting job."""
+    """Return the app and work class of tenant queues that seem not to know of a waiting job.
+
+    Looks at every waiting job. Where something is in flight, it may lie beyond ``LOOK_AHEAD``, and all be well.
+    """
+    behind = _has_in_flight(Job.app_id, Job.work_class, Job.sequence)
     waiting = (
-        select(Job.app_id, Job.work_class)
+        select(Job.app_id, Job.work_class, func.max(case((behind, 0), else_=1)).label("free"))
         .where(_is_one_of(WAITING), _COMPETES, Job.app_id.is_not(None))
-        .distinct()
+        .group_by(Job.app_id, Job.work_class)
         .subquery()
-    )
-    busy = (
-        select(Job.seq)
-        .where(Job.app_id == TenantQueue.app_id, Job.work_class == TenantQueue.work_class, _is_one_of(IN_FLIGHT))
-        .exists()
     )
     astray = (
         select(waiting.c.app_id, waiting.c.work_class)
@@ -216,7 +264,7 @@ def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
             or_(
                 TenantQueue.app_id.is_(None),
                 TenantQueue.head_seq.is_(None),
-                and_(TenantQueue.ready_at.is_(None), ~busy),
+                and_(TenantQueue.ready_at.is_(None), waiting.c.free == 1),
             )
         )
         .order_by(waiting.c.app_id, waiting.c.work_class)
@@ -411,6 +459,6 @@ def oldest_waiting(session: Session, now: datetime) -> dict[str, datetime]:
     return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def _is_one_of(states: Collection[JobState]) -> ColumnElement[bool]:
+def _is_one_of(states: Collection[JobState], job: type[Job] = Job) -> ColumnElement[bool]:
     # Written out as literals: with bound values SQLite cannot tell that a partial index holds what is asked for.
-    return Job.state.in_(bindparam(None, [state.value for state in states], expanding=True, literal_execute=True))
+    return job.state.in_(bindparam(None, [state.value for state in states], expanding=True, literal_execute=True))

@@ -2,6 +2,7 @@
 
 An app's tenant queue moves on by a quantum over its weight with every job it is given, and the one that has moved least
 is next. An app that was idle joins in where the others are, so it neither waits for their backlog nor owes its absence.
+It may have several jobs in flight, one a sequence: it is awake while one is due whose sequence has none in flight.
 A priority is a head start of so many turns, never a right of way for ever. Source: Goyal, Vin and Cheng, 1996.
 """
 
@@ -63,24 +64,39 @@ def bring_up_to_date(session: Session, tenant_queue: TenantQueue, now: datetime)
     """Bring a locked tenant queue up to date with its app's jobs."""
     if tenant_queue.held_until is not None and tenant_queue.held_until <= now:
         tenant_queue.held_until = tenant_queue.held_why = None
-    head = queries.head_of_tenant_queue(session, tenant_queue.app_id, tenant_queue.work_class, now)
+    head, due_at = _head(session, tenant_queue.app_id, tenant_queue.work_class, now)
     if head is None:
         tenant_queue.head_seq, tenant_queue.ready_at, tenant_queue.awake = None, None, False
         return
-    # Whoever comes back joins in where the others are: after having had nothing, and after having slept.
-    comes_back = tenant_queue.head_seq is None or (tenant_queue.ready_at is not None and not tenant_queue.awake)
-    if queries.has_in_flight(session, tenant_queue.app_id, tenant_queue.work_class):
-        tenant_queue.ready_at, tenant_queue.awake = None, False
-    else:
-        tenant_queue.ready_at = (
-            head.due_at if tenant_queue.held_until is None else max(head.due_at, tenant_queue.held_until)
-        )
-        tenant_queue.awake = tenant_queue.ready_at <= now
-    if comes_back:
-        round_ = session.get(VirtualTime, tenant_queue.work_class)
-        tenant_queue.served = max(tenant_queue.served, round_.virtual if round_ is not None else 0)
+    if not tenant_queue.awake:
+        _join_in(session, tenant_queue, head.priority)
+    held_until = tenant_queue.held_until
+    tenant_queue.ready_at = due_at if due_at is None or held_until is None else max(due_at, held_until)
+    tenant_queue.awake = tenant_queue.ready_at is not None and tenant_queue.ready_at <= now
     tenant_queue.head_seq = head.seq
     tenant_queue.start_tag = start_tag_of(tenant_queue.served, head.priority)
+
+
+def _head(session: Session, app_id: str, work_class: str, now: datetime) -> tuple[Job | None, datetime | None]:
+    """Return the job that may be sent, or will be due, first, and when; without a time what only waits for others."""
+    head = queries.next_to_send(session, app_id, work_class, now)
+    if head is None:
+        head = queries.next_to_wait_for(session, app_id, work_class, now)
+    if head is not None:
+        return head, head.due_at
+    return queries.first_waiting(session, app_id, work_class), None
+
+
+def _join_in(session: Session, tenant_queue: TenantQueue, priority: int) -> None:
+    """Let a tenant queue come back where the others are: after having had nothing, and after having slept.
+
+    What was behind its own jobs in flight comes back no further behind than its priority keeps it: the turns it could
+    not use are not owed to it, or it would have them all in a row once it has many sequences.
+    """
+    round_ = session.get(VirtualTime, tenant_queue.work_class)
+    waited = tenant_queue.head_seq is not None and tenant_queue.ready_at is None
+    lag = priority * HEAD_START if waited else 0
+    tenant_queue.served = max(tenant_queue.served, (round_.virtual if round_ is not None else 0) - lag)
 
 
 def refresh_all(session: Session, jobs: Iterable[Job], now: datetime) -> None:
@@ -149,9 +165,14 @@ def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
 def mend(session: Session, now: datetime) -> int:
     """Make every tenant queue agree with the jobs, as after another release wrote jobs; return how many did not."""
     astray = queries.tenant_queues_astray(session)
-    for app_id, work_class in astray:
-        refresh(session, app_id, work_class, now)
-    return len(astray)
+    return sum(_is_mended(session, app_id, work_class, now) for app_id, work_class in astray)
+
+
+def _is_mended(session: Session, app_id: str, work_class: str, now: datetime) -> bool:
+    tenant_queue = _tenant_queue(session, app_id, work_class)
+    before = (tenant_queue.head_seq, tenant_queue.ready_at)
+    bring_up_to_date(session, tenant_queue, now)
+    return before != (tenant_queue.head_seq, tenant_queue.ready_at)
 
 
 def _tenant_queue(session: Session, app_id: str, work_class: str) -> TenantQueue:

@@ -15,7 +15,7 @@ from typing import Protocol
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import INDEX_PRIORITY, JobKind
+from shared.contracts.jobs import INDEX_PRIORITY, INDEX_SEQUENCE, JobKind
 from shared.db.counting import rows_changed
 from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
@@ -290,6 +290,7 @@ def _enqueue(session: Session, kind: JobKind, app_id: str, epoch: int, now: date
         epoch=epoch,
         priority=INDEX_PRIORITY,
         max_attempts=max_attempts,
+        sequence=INDEX_SEQUENCE,
     )
     return enqueue(session, wanted, now)
 

@@ -34,6 +34,11 @@ def version_id(number: int) -> str:
     return f"v{number:03d}"
 
 
+def project_sequence(project_key: int) -> str:
+    """Return the sequence of the jobs about a project's sessions; no user can be called so (``UserId``)."""
+    return f"./project/{project_key}"
+
+
 class BuildState(StrEnum):
     """Where a version or a composition stands."""
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
+
+import pytest
 
 from loop.regulator import Regulator
 from shared.apps.models import Budgets
 from shared.apps.queries import get_app
+from shared.contracts.jobs import JobKind
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.ledger import Booking
-from shared.jobs import dispatch, ownership
+from shared.jobs import dispatch, ownership, queries, tenant_queues
+from shared.jobs.dispatch import AskTerms, NewJob
 from shared.jobs.models import Deferral, JobState
+from shared.jobs.queries import get_job
+from shared.jobs.tenant_queues import Hold, Terms
 from shared.llm.calls import Prospect, WorkKind
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
@@ -149,3 +157,139 @@ def test_as_much_is_sent_as_there_are_workers_for(house: House) -> None:
         sent.append(len(governing.sent))
     # While the broker cannot say how many workers there are, there are as many as before.
     assert sent == [2, 2, 6]
+
+
+USERS = ("ada", "ben", "cyd", "dan")
+
+
+def enqueue(house: House, app_id: str, sequences: Iterable[str], name: str = "job") -> None:
+    """Have an app ask for a job of each sequence."""
+    now = house.clock.now()
+    with house.database.write() as session:
+        for number, sequence in enumerate(sequences):
+            wanted = NewJob(JobKind.CREATE_MEMORY, app_id, f"{app_id}:{name}:{number}", sequence=sequence)
+            dispatch.enqueue(session, wanted, now)
+
+
+def take(house: House, limit: int, terms: AskTerms = lambda *_: Terms()) -> list[str]:
+    """Lease up to so many jobs; return whose they are."""
+    with house.database.write() as session:
+        sent = dispatch.take_due(session, house.clock.now(), limit, 60, terms)
+        return [get_job(session, one.job_id).app_id or "" for one in sent]
+
+
+def test_conversations_of_several_users_are_remembered_side_by_side_and_those_of_one_in_order(house: House) -> None:
+    for number in (1, 2):
+        for user_id in USERS:
+            house.converse("notes", f"{user_id}{number}", f"fact {number} of {user_id}", user_id=user_id)
+    governing = relay(house)
+    governing.step.run()
+    claims = {claim.conversation_id: claim for claim in governing.claims()}
+    assert list(claims) == ["ada1", "ben1", "cyd1", "dan1"]
+    governing.step.run()
+    assert governing.sent == []
+    house.pipeline(claims.pop("cyd1"))
+    governing.step.run()
+    assert [claim.conversation_id for claim in governing.claims()] == ["cyd2"]
+
+
+def test_conversations_that_name_nobody_are_remembered_one_after_the_other_beside_the_index(house: House) -> None:
+    for number in range(3):
+        house.converse("notes", f"c{number}", "text")
+    assert house.ask_for_vectors()
+    governing = relay(house)
+    governing.step.run()
+    assert [claim.kind for claim in governing.claims()] == [JobKind.CREATE_MEMORY, JobKind.EMBED_MESSAGES]
+
+
+def test_another_apps_only_job_is_next_however_many_jobs_and_users_an_app_has(house: House) -> None:
+    enqueue(house, "notes", [f"user{number % 100}" for number in range(1000)])
+    assert take(house, 8) == ["notes"] * 8
+    house.install("other")
+    enqueue(house, "other", [""])
+    assert "other" in take(house, 2)
+
+
+def test_one_look_hands_out_turns_by_the_weights_of_apps_with_many_users(house: House) -> None:
+    house.install("heavy")
+    for app_id in ("heavy", "notes"):
+        enqueue(house, app_id, map(str, range(30)))
+    taken = take(house, 16, lambda _, app_id, kind: Terms(3 if app_id == "heavy" else 1))
+    assert Counter(taken) == {"heavy": 12, "notes": 4}
+    assert Counter(taken[:4]) == {"heavy": 3, "notes": 1}
+
+
+def test_the_turn_of_an_app_that_is_held_goes_to_the_app_that_is_next(house: House) -> None:
+    apps = ("notes", "other", "third")
+    for app_id in apps:
+        if app_id != "notes":
+            house.install(app_id)
+        enqueue(house, app_id, USERS)
+    held = Hold(house.clock.now() + timedelta(hours=1), "budget: used up")
+    taken = take(house, 2, lambda _, app_id, kind: Terms(hold=held if app_id == "notes" else None))
+    assert taken == ["other", "third"]
+
+
+def test_turns_that_an_app_could_not_use_are_not_given_to_it_in_a_row_later(house: House) -> None:
+    enqueue(house, "notes", ["slow", "slow"])
+    [slow] = house.claims(1)
+    house.install("other")
+    enqueue(house, "other", map(str, range(100)))
+    assert take(house, 50) == ["other"] * 50
+    with house.database.write() as session:
+        ownership.finish(session, slow, JobState.DONE, house.clock.now())
+    enqueue(house, "notes", map(str, range(100)), "many")
+    # Both have the same priority, so that its head start is all that may be owed.
+    assert Counter(take(house, 40))["other"] >= 12
+
+
+def test_a_job_beyond_those_that_are_looked_at_is_sent_once_some_before_it_are_done(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "LOOK_AHEAD", 2)
+    enqueue(house, "notes", ["ada", "ada", "ada", "ben"])
+    seen = []
+    for _ in range(3):
+        claims = list(house.claims())
+        seen.append(len(claims))
+        with house.database.write() as session:
+            assert tenant_queues.mend(session, house.clock.now()) == 0
+            for claim in claims:
+                ownership.finish(session, claim, JobState.DONE, house.clock.now())
+    assert seen == [1, 2, 1]
+
+
+def test_a_job_that_is_due_later_is_sent_in_its_time_though_others_of_its_app_are_behind_jobs_in_flight(
+    house: House,
+) -> None:
+    enqueue(house, "notes", ["ada", "ben", "ada"])
+    ada, ben = house.claims()
+    later = house.clock.now() + timedelta(seconds=30)
+    with house.database.write() as session:
+        ownership.wait(session, ben, "not yet", later, house.clock.now())
+    assert take(house, 8) == []
+    house.clock.advance(31)
+    assert [claim.job_id for claim in house.claims()] == [ben.job_id]
+    assert house.jobs(state=JobState.RUNNING)[-1].job_id == ada.job_id
+
+
+def test_no_more_jobs_of_an_app_are_sent_at_once_than_its_budget_covers(house: House) -> None:
+    house.converse("notes", "first", "text", user_id="eve")
+    house.work_off()  # Now a job is known to cost eleven units.
+    set_budget(house, 35)
+    for user_id in USERS:
+        house.converse("notes", user_id, "text", user_id=user_id)
+    governing = relay(house)
+    governing.regulator.settle()
+    governing.step.run()
+    sent, begun = list(governing.claims()), house.clock.now()
+    assert len(sent) == 2
+    waiting = house.jobs(state=JobState.DEFERRED)
+    assert {job.deferral for job in waiting} == {Deferral.BUDGET} and len(waiting) == 2
+    with house.database.write() as session:
+        for claim in sent:
+            ownership.finish(session, claim, JobState.NOTHING, begun)
+    # What was under way has cost nothing: nobody waits until an hour is over.
+    house.clock.advance(5)
+    governing.step.run()
+    assert len(governing.sent) == 2

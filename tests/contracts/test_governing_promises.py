@@ -133,10 +133,11 @@ def test_what_is_set_aside_counts_against_what_may_start_and_a_killed_calls_runs
 @pytest.mark.parametrize(
     "budget", [0, 5, 25.5, 60, *(pytest.param(between, marks=pytest.mark.long) for between in (15, 40))]
 )
-def test_an_hourly_budget_is_never_passed_and_what_it_covers_is_done(house: House, budget: float) -> None:
+@pytest.mark.parametrize("users", [1, 12], ids=["of nobody", "of several users at once"])
+def test_an_hourly_budget_is_never_passed_and_what_it_covers_is_done(house: House, budget: float, users: int) -> None:
     set_app(house, hourly_budget_micro=to_micro(budget))
     for i in range(12):
-        house.converse("notes", f"c{i}", f"fact {i}")
+        house.converse("notes", f"c{i}", f"fact {i}", user_id=None if users == 1 else f"user {i % users}")
     relay = Relay(house, govern(house, refill=10.0))
     most_in_an_hour = 0
     for _ in range(4 * 60):
@@ -150,7 +151,8 @@ def test_an_hourly_budget_is_never_passed_and_what_it_covers_is_done(house: Hous
     # What is known to fit: a call may start while its most is covered.
     least_in_an_hour = 0 if budget < most else 1 + int((budget - most) // cost)
     assert len(house.memories()) >= min(10, 3 * least_in_an_hour)
-    assert house.contents() == [f"fact {i}" for i in reversed(range(len(house.memories())))] or budget >= 40
+    in_order = [f"fact {i}" for i in reversed(range(len(house.memories())))]
+    assert house.contents() == in_order or budget >= 40 or users > 1
     waiting = house.jobs(state=JobState.DEFERRED)
     assert all(job.deferral == Deferral.BUDGET and (job.reason or "").startswith("budget: ") for job in waiting)
     assert all(job.attempts == 0 for job in waiting)

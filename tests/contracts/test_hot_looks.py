@@ -19,10 +19,11 @@ from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSe
 from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import ForgetOld, ProbeProvider, Upkeep
 from shared.apps.models import Budgets
+from shared.contracts.jobs import WorkClass
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
 from shared.facts.queries import count_by_category
-from shared.jobs import dispatch
+from shared.jobs import dispatch, queries
 from shared.jobs.models import Deferral, JobState
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
@@ -152,6 +153,21 @@ def test_the_relay_goes_through_no_backlog(busy: House, units: float) -> None:
     # Waking reads by app, so that tenant queues are locked in one order; it is bounded, and seldom.
     walks = [step for step in Looks(busy).during(relay.step.run) if "sqlite_autoindex_tenant_queues" not in step]
     assert walks == []
+
+
+def test_what_may_be_sent_next_is_found_in_indexes_alone(busy: House) -> None:
+    looks: list[tuple[str, Any]] = []
+    with busy.database.read() as session:
+        event.listen(session.connection(), "before_cursor_execute", lambda *call: looks.append((call[2], call[3])))
+        assert queries.next_to_send(session, "a", WorkClass.THOUGHT, busy.clock.now()) is not None
+        assert queries.next_to_wait_for(session, "a", WorkClass.THOUGHT, busy.clock.now()) is None
+        [steps, later] = [list(_steps(session, *look)) for look in looks[:2]]
+    read = [re.sub(r" \(.*", "", step) for step in steps if " INDEX " in step]
+    assert read == [
+        "SEARCH jobs USING COVERING INDEX ix_jobs_tenant_queue_waiting",
+        "SEARCH jobs_1 USING COVERING INDEX ix_jobs_tenant_queue_in_flight",
+    ]
+    assert later == ["SEARCH jobs USING INDEX ix_jobs_tenant_queue_due (app_id=? AND work_class=? AND due_at>?)"]
 
 
 def test_a_backlog_without_energy_is_looked_at_and_not_written_to(busy: House) -> None:

@@ -14,11 +14,12 @@ from shared.archive.export import export_app
 from shared.audit import Cause
 from shared.db.base import Base
 from shared.db.schema import migrate
-from shared.erasure.erasing import erase_user, purge_memories
+from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
 from shared.errors import Conflict, LeaseLost
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, write
+from shared.jobs import ownership
 from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState
 from shared.memories.compaction import Action, Decision, least_goes
@@ -209,11 +210,39 @@ def test_one_user_is_erased_from_every_table_and_the_others_stay(house: House) -
     assert users == {"": (1, 2), "bob": (1, 2)}
 
 
+@pytest.mark.parametrize("scope", ["user", "conversations", "app"])
+def test_no_job_names_a_user_who_is_erased_however_it_ended(house: House, scope: str) -> None:
+    user_id = f"{CANARY}@example.com"
+    for number in range(4):
+        house.converse("notes", f"c{number}", "I keep bees", user_id=user_id)
+        if number == 0:
+            house.work_off()
+    [running] = house.claims()
+    with house.database.write() as session:
+        dead = update(Job).where(Job.conversation_id == "c2").values(state=JobState.DEAD)
+        session.execute(dead)
+    house.converse("notes", "bob-1", "I keep bees", user_id="bob")
+    assert {job.state for job in house.jobs() if job.sequence == user_id} == {"done", "running", "dead", "pending"}
+    with house.database.write() as session:
+        now = house.clock.now()
+        if scope == "user":
+            erase_user(session, Subject("notes", user_id), "admin", now)
+        elif scope == "app":
+            erase_app(session, "notes", "admin", now)
+        else:
+            for number in range(4):
+                erase_conversation(session, "notes", f"c{number}", "admin", now)
+    assert "jobs" not in tables_with(house, CANARY)
+    assert {job.sequence for job in house.jobs()} == ({""} if scope == "app" else {"", "bob"})
+    with pytest.raises(LeaseLost), house.database.write() as session:
+        ownership.finish(session, running, JobState.DONE, house.clock.now())
+
+
 @pytest.mark.parametrize("scope", ["erase", "purge"])
 def test_what_is_thought_about_a_user_who_is_erased_or_purged_is_not_written(house: House, scope: str) -> None:
     house.converse("notes", "ann-1", f"I keep a {CANARY}", user_id="ann")
     house.converse("notes", "bob-1", "I keep bees", user_id="bob")
-    [claim] = house.claims()
+    [claim] = house.claims(1)
     assert claim.conversation_id == "ann-1"
 
     def forget() -> None:

@@ -1,4 +1,6 @@
-"""Whatever happens to jobs, in whatever order: no tenant queue sleeps when its next job may be sent."""
+"""Whatever happens to jobs, in whatever order: no tenant queue sleeps while a due job of it may be sent, and no two
+jobs of a sequence are in flight.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
@@ -18,13 +20,14 @@ from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import AfterthoughtError
 from shared.jobs import control, dispatch, ownership, tenant_queues
 from shared.jobs.dispatch import Dispatch, NewJob
-from shared.jobs.models import IN_FLIGHT, WAITING, Deferral, Job, JobState, TenantQueue
+from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, TenantQueue
 from shared.jobs.ownership import Claim, Owner
 from shared.jobs.tenant_queues import Hold, Terms
 from tests.support.house import House
 from tests.support.settings import default_settings
 
 APPS = ("notes", "other")
+SEQUENCES = ("", "ada", "ben")
 STEPS = 250
 SEEDS = [0, 1, *(pytest.param(more, marks=pytest.mark.long) for more in (2, 3))]
 RULE = default_settings(retry_max_seconds=60.0)
@@ -52,12 +55,14 @@ class Machine:
         self.number += 1
         work_class = self.chance.choice(list(WorkClass))
         kind = JobKind.CREATE_MEMORY if work_class == WorkClass.THOUGHT else JobKind.DELIVER_WEBHOOK
-        wanted = NewJob(kind, self.app_id, f"d{self.number}", priority=self.chance.randrange(10), work_class=work_class)
+        priority, sequence = self.chance.randrange(10), self.chance.choice(SEQUENCES)
+        dedupe = f"d{self.number}"
+        wanted = NewJob(kind, self.app_id, dedupe, priority=priority, work_class=work_class, sequence=sequence)
         dispatch.enqueue(session, wanted, self.now)
 
     def relay(self, session: Session) -> None:
         for work_class in WorkClass:
-            limit = self.chance.randrange(3)
+            limit = self.chance.randrange(5)
             self.sent += dispatch.take_due(session, self.now, limit, 60, self._terms, work_class)
 
     def _terms(self, session: Session, app_id: str, kind: str) -> Terms:
@@ -86,6 +91,12 @@ class Machine:
     def postpone(self, session: Session) -> None:
         until = self.now + timedelta(seconds=self.chance.randrange(1, 600))
         ownership.postpone(session, self._one(), "budget: used up", until, self.now)
+
+    def await_provider(self, session: Session) -> None:
+        ownership.await_provider(session, self._one(), "provider: away", self.now)
+
+    def resume(self, session: Session) -> None:
+        dispatch.resume(session, self.now)
 
     def lose(self, session: Session) -> None:
         if self.claims:
@@ -136,39 +147,48 @@ class Machine:
         often = [self.add, self.add, self.relay, self.relay, self.claim, self.claim, self.finish, self.wait]
         seldom: list[Callable[[Session], None]] = [
             self.fail, self.postpone, self.lose, self.hand_back, self.revoke, self.defer, self.sweep,
-            self.release_node, self.release, self.cancel, self.replay, self.mend,
+            self.release_node, self.release, self.cancel, self.replay, self.mend, self.await_provider, self.resume,
         ]  # fmt: skip
         seldom += [self.purge] if self.chance.random() < 0.1 else []
         work = self.chance.choice(often if self.chance.random() < 0.6 else seldom)
         with suppress(LookupError, AfterthoughtError), self.house.database.write() as session:
             work(session)
         with self.house.database.read() as session:
-            assert self.asleep_too_long(session) == [], f"after {work.__name__}"
+            assert self.astray(session) == [], f"after {work.__name__}"
 
-    def asleep_too_long(self, session: Session) -> list[tuple[str, str, str]]:
-        """Return tenant queues that will not be looked at when their next job may be sent, and why."""
-        waiting = select(Job.app_id, Job.work_class, func.min(Job.due_at)).where(Job.state.in_(WAITING))
-        found = []
-        for app_id, work_class, due_at in session.execute(waiting.group_by(Job.app_id, Job.work_class)):
-            tenant_queue = session.get_one(TenantQueue, (app_id, work_class))
-            mine = (Job.app_id == app_id, Job.work_class == work_class, Job.state.in_(IN_FLIGHT))
-            busy = session.scalar(select(Job.seq).where(*mine).limit(1)) is not None
-            may = due_at if tenant_queue.held_until is None else max(due_at, tenant_queue.held_until)
-            if tenant_queue.head_seq is None:
-                found.append((app_id, work_class, "no head"))
-            elif busy and tenant_queue.awake:
-                found.append((app_id, work_class, "awake beside a job in flight"))
-            elif (
-                not busy
-                and not tenant_queue.awake
-                and (tenant_queue.ready_at is None or tenant_queue.ready_at > max(may, self.now))
-            ):
-                found.append((app_id, work_class, f"asleep until {tenant_queue.ready_at} and not {may}"))
-        return found
+    def astray(self, session: Session) -> list[tuple[str, str, str]]:
+        """Return tenant queues that will not be looked at when a job of theirs may be sent, and other broken rules."""
+        open_jobs = session.scalars(select(Job).where(Job.state.in_(OPEN), Job.app_id.is_not(None))).all()
+        queues = {(job.app_id or "", job.work_class) for job in open_jobs}
+        return [
+            (*key, why)
+            for key in sorted(queues)
+            if (
+                why := self._why_astray(session, key, [job for job in open_jobs if (job.app_id, job.work_class) == key])
+            )
+        ]
+
+    def _why_astray(self, session: Session, key: tuple[str, str], jobs: list[Job]) -> str | None:
+        busy = [job.sequence for job in jobs if job.state in IN_FLIGHT]
+        waiting = [job for job in jobs if job.state in WAITING and job.deferral != Deferral.PROVIDER]
+        free = [job.due_at for job in waiting if job.sequence not in busy]
+        tenant_queue = session.get_one(TenantQueue, key)
+        held = tenant_queue.held_until
+        may = None if not free else min(free) if held is None else max(min(free), held)
+        if len(set(busy)) < len(busy):
+            return "two jobs of a sequence are in flight"
+        if (tenant_queue.head_seq is None) is not (not waiting):
+            return "no head, or one of nothing"
+        if tenant_queue.awake and (may is None or may > self.now):
+            return "awake though nothing may be sent"
+        is_late = tenant_queue.ready_at is None or (may is not None and tenant_queue.ready_at > max(may, self.now))
+        if may is not None and not tenant_queue.awake and is_late:
+            return f"asleep until {tenant_queue.ready_at} and not {may}"
+        return None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_lane_sleeps_through_its_time_and_all_work_is_done_in_the_end(house: House, seed: int) -> None:
+def test_no_tenant_queue_sleeps_through_its_time_and_all_work_is_done_in_the_end(house: House, seed: int) -> None:
     house.install("other")
     machine = Machine(house, random.Random(seed))
     for _ in range(STEPS):
@@ -176,6 +196,7 @@ def test_no_lane_sleeps_through_its_time_and_all_work_is_done_in_the_end(house: 
     house.clock.advance(24 * 3600)
     with house.database.write() as session:
         ownership.sweep(session, machine.now, RULE)
+        dispatch.resume(session, machine.now)
     for _ in range(machine.number + 20):
         house.clock.advance(60)
         with house.database.write() as session:

@@ -153,6 +153,21 @@ def test_one_event_is_one_delivery_however_often_it_is_published(post: Post, rec
     assert len(post.deliveries()) == 1 and post.told == [1]
 
 
+def test_a_webhook_that_hangs_keeps_nothing_from_the_others_of_its_app(post: Post, receiver: Receiver) -> None:
+    hung, well = post.add("http://127.0.0.1:9/"), post.add(receiver.url)
+    for number in range(3):
+        post.remember(f"fact {number}")
+    told, claims = [], post.claims()
+    while mine := [claim for claim in claims if claim.payload["webhookId"] == well.webhook_id]:
+        assert len(mine) == 1, "each webhook is told of one event at a time"
+        assert post.attempt(mine[0]) is JobState.DONE
+        told.append(mine[0].payload["position"])
+        claims = post.due()
+    assert told == [1, 2, 3]
+    running = post.house.jobs(state=JobState.RUNNING)
+    assert [job.payload["webhookId"] for job in running] == [hung.webhook_id]
+
+
 @pytest.mark.parametrize("status", [500, 503, 429, 400, 404, 301, 307])
 def test_whatever_is_no_success_is_tried_again_under_the_same_id(post: Post, receiver: Receiver, status: int) -> None:
     webhook = post.add(receiver.url)

@@ -33,6 +33,7 @@ class _OneAtATime:
         self._regulator = regulator
         self.terms = regulator.terms
         self.level = regulator.level
+        self.note_workers = regulator.note_workers
 
     def allowance(self, session: Session) -> Allowance:
         allowance = self._regulator.allowance(session)

@@ -170,6 +170,7 @@ def try_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Re
             dedupe=f"webhook:{webhook_id}:{new_id('test', ctx.now())}",
             max_attempts=1,
             payload={"webhookId": webhook_id, "position": None},
+            sequence=webhook_id,
         )
         job = enqueue(session, wanted, ctx.now())
         return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)

@@ -47,6 +47,7 @@ from shared.sessions.models import (
     Project,
     RecordedSession,
     SessionVersion,
+    project_sequence,
 )
 from shared.sessions.queries import get_session, lock_project, lock_session, versions_by_session
 from shared.sessions.registry.configuration import settings_of
@@ -160,6 +161,7 @@ def request_composition(
         dedupe=f"compose:{composition.key}",
         epoch=app.purge_epoch,
         priority=SESSION_PRIORITY,
+        sequence=project_sequence(project.key),
         max_attempts=settings.job_max_attempts,
         payload={COMPOSITION_PAYLOAD_KEY: composition.key},
     )

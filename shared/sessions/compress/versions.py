@@ -34,6 +34,7 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
     VersionPart,
+    project_sequence,
 )
 from shared.sessions.registry.configuration import ProjectSettings, refuse_unknown_model
 from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch, use_sessions
@@ -64,7 +65,7 @@ def request_version(
     session.add(compression)
     session.flush()
     recorded.next_version += 1
-    compression.job_id = enqueue(session, _version_job(app, compression, max_attempts), now).job_id
+    compression.job_id = enqueue(session, _version_job(app, recorded, compression, max_attempts), now).job_id
     session.flush()
     return compression
 
@@ -129,13 +130,14 @@ def _version_row(
     )
 
 
-def _version_job(app: App, compression: SessionVersion, max_attempts: int) -> NewJob:
+def _version_job(app: App, recorded: RecordedSession, compression: SessionVersion, max_attempts: int) -> NewJob:
     return NewJob(
         kind=JobKind.COMPRESS_SESSION,
         app_id=app.app_id,
         dedupe=f"{JobKind.COMPRESS_SESSION}:{compression.session_key}:{compression.number}",
         epoch=app.purge_epoch,
         priority=SESSION_PRIORITY,
+        sequence=project_sequence(recorded.project_key),
         work_class=WorkClass.THOUGHT,
         max_attempts=max_attempts,
         payload={VERSION_PAYLOAD_KEY: compression.key},

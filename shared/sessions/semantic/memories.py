@@ -25,7 +25,14 @@ from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.models import Project, RecordedSession, SemanticKind, SemanticMemory, SemanticSource
+from shared.sessions.models import (
+    Project,
+    RecordedSession,
+    SemanticKind,
+    SemanticMemory,
+    SemanticSource,
+    project_sequence,
+)
 from shared.sessions.queries import lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.sessions.semantic import queries
@@ -93,6 +100,7 @@ def request_learning(session: Session, app: App, project: Project, now: datetime
         dedupe=f"{JobKind.LEARN_FROM_SESSIONS}:{project.key}:{new_id('ask', now)}",
         epoch=app.purge_epoch,
         priority=SESSION_PRIORITY,
+        sequence=project_sequence(project.key),
         max_attempts=max_attempts,
         payload={LEARNING_PROJECT_KEY: project.key},
     )

@@ -312,7 +312,8 @@ def _create_tables() -> None:
         Column("conversation_key", BigKey, ForeignKey("conversations.key", ondelete="SET NULL"), index=True),
         Column("conversation_id", String(200)), required("epoch", Integer), Column("dedupe", String(300), unique=True),
         required("payload", JSON), required("priority", Integer),
-        required("work_class", String(10), server_default="thought"), required("state", String(12)),
+        required("work_class", String(10), server_default="thought"),
+        required("sequence", String(200), server_default=""), required("state", String(12)),
         required("attempts", Integer), required("max_attempts", Integer), Column("reason", Text),
         required("fence", Integer), Column("lease_owner", String(200)), Column("leased_until", UtcDateTime),
         required("created_at", UtcDateTime), required("due_at", UtcDateTime), Column("deferred_since", UtcDateTime),
@@ -321,18 +322,21 @@ def _create_tables() -> None:
     op.create_index("ix_jobs_app_id_seq", "jobs", ["app_id", "seq"])
     op.create_index("ix_jobs_in_flight", "jobs", ["leased_until"], **partial("state IN ('queued','running')"))
     in_flight = partial("state IN ('queued','running')")
-    op.create_index("ix_jobs_tenant_queue_in_flight", "jobs", ["app_id", "work_class"], **in_flight)
     op.create_index(
-        "ix_jobs_tenant_queue_waiting", "jobs", ["app_id", "work_class", "priority", "seq", "due_at", "deferral"],
-        **partial("state IN ('pending','deferred','retrying')"))
+        "ix_jobs_tenant_queue_in_flight", "jobs", ["app_id", "work_class", "sequence", "state"], **in_flight)
+    waiting = partial("state IN ('pending','deferred','retrying')")
+    op.create_index(
+        "ix_jobs_tenant_queue_due", "jobs", ["app_id", "work_class", "due_at", "seq", "deferral"], **waiting)
+    op.create_index(
+        "ix_jobs_tenant_queue_waiting", "jobs",
+        ["app_id", "work_class", "priority", "seq", "due_at", "deferral", "sequence", "state"], **waiting)
     provider_away = partial("state = 'deferred' AND deferral = 'provider_away'")
     op.create_index("ix_jobs_provider_away", "jobs", ["seq"], **provider_away)
     op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
     op.create_index(
         "ix_jobs_undeferred", "jobs", ["work_class", "due_at", "seq"],
         **partial("state IN ('pending','retrying') AND work_class = 'thought'"))
-    op.create_index(
-        "ix_jobs_waiting", "jobs", ["due_at", "seq"], **partial("state IN ('pending','deferred','retrying')"))
+    op.create_index("ix_jobs_waiting", "jobs", ["due_at", "seq"], **waiting)
     op.create_table(
         "memory_origins", Column("memory_id", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), index=True),
