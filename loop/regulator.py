@@ -29,6 +29,8 @@ from shared.jobs.tenant_queues import Hold, Terms
 from shared.settings import Settings
 
 SHARE_WINDOW = timedelta(hours=24)
+_FOR_A_PROCESS = 4
+"""Jobs sent for each process of a worker: enough that none waits for the next tick, and little ahead of its turn."""
 TYPICAL_FOR = timedelta(seconds=1)
 LONGEST_WAIT = timedelta(days=365)
 
@@ -97,7 +99,8 @@ class Regulator:
         now = self._clock.now()
         level = self.level(session)
         in_flight = count_in_flight(session)
-        free = max(0, self._workers * self._settings.in_flight_jobs - in_flight)
+        each = self._settings.in_flight_jobs or _FOR_A_PROCESS * self._settings.worker_concurrency
+        free = max(0, self._workers * each - in_flight)
         typical = self._typical_job(session, now) or self._first_guess
         for_jobs, for_thinking = ledger.reserved(session, now)
         under_way = max(for_jobs, in_flight * typical) + for_thinking

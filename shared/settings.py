@@ -330,9 +330,11 @@ class JobSettings(SettingsGroup):
     job_max_attempts: int = Field(5, ge=1, le=100, description="Attempts before a job becomes a dead letter.")
     retry_base_seconds: _Seconds = Field(2.0, description="First wait before a retry; doubles, with jitter.")
     retry_max_seconds: _Seconds = Field(300.0, description="Longest wait before a retry.")
-    in_flight_jobs: int = Field(
-        32, ge=1, le=10_000, description="Most jobs sent and not finished at any moment, for each worker that is there."
-    )
+    in_flight_jobs: int | None = Field(
+        None, ge=1, le=10_000,
+        description="Most jobs sent and not finished, for each worker that is there; unset: four times its "
+        "processes. What is sent is done in that order, whoever asks meanwhile.",
+    )  # fmt: skip
     worker_concurrency: int = Field(2, ge=1, le=256, description="Processes of one worker.")
     worker_name: str | None = Field(
         None,

@@ -256,7 +256,8 @@ def _count_index(part: ErasedPart) -> Counts:
 
 def _forget_conversations(part: ErasedPart) -> Counts:
     # What is kept of a memory that is gone names no conversation any more.
-    forgetting.part_from(part.session, _lies_in(part, Origin, Origin.conversation_key))
+    mine = _lies_in(part, Origin, Origin.conversation_key)
+    forgetting.part_from(part.session, mine, nameless=part.conversations is None)
     erased = {
         "answers": _delete(part, Answer, Answer.conversation_key),
         "messages": _delete(part, Message, Message.conversation_key),

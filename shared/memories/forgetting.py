@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, update
+from sqlalchemy import ColumnElement, and_, delete, update
 from sqlalchemy.orm import Session
 
 from shared.audit import AGED, ERASED, Cause
@@ -21,6 +21,7 @@ from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Ori
 from shared.memories.writing import remove, rewrite
 from shared.subjects import NOBODY, Subject
 
+_NAMELESS = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
 _CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
 """What an agent may have chosen, and given its reason for."""
 _WORDLESS = (*RULES, EXTRACTIVE, "admin")
@@ -77,16 +78,14 @@ def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, i
     return {"memories": 1, "memoryHistory": len(history)}
 
 
-def part_from(session: Session, origins: ColumnElement[bool]) -> None:
-    """Let origins forget which conversation they came from."""
-    session.execute(update(Origin).where(origins).values(conversation_key=None))
+def part_from(session: Session, origins: ColumnElement[bool], *, nameless: bool = False) -> None:
+    """Let origins forget which conversation they came from, and, ``nameless``, what it was called and whose it was."""
+    session.execute(update(Origin).where(origins).values(_NAMELESS if nameless else {"conversation_key": None}))
 
 
 def part_from_user(session: Session, subject: Subject) -> None:
     """Let what is left of a subject's memories forget whose they were, and in which conversations they were made."""
-    theirs = (Origin.app_id == subject.app_id, Origin.user_id == subject.user_id)
-    nameless = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
-    session.execute(update(Origin).where(*theirs).values(nameless))
+    part_from(session, and_(Origin.app_id == subject.app_id, Origin.user_id == subject.user_id), nameless=True)
 
 
 def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:

@@ -315,3 +315,15 @@ def test_erasing_a_user_takes_what_holds_words_of_several_users_and_belongs_to_n
     assert not any(receipt.left.values())
     assert sorted(remembered(house, Subject("notes"))) == ["memory 13", "memory 14"], "what held her words too went"
     house.database.dispose()
+
+
+def test_nothing_of_an_erased_app_says_who_its_users_were(house: House) -> None:
+    house.converse("notes", "of-ann", "Ann keeps bees in Norton.", user_id="ann-7741")
+    house.work_off()
+    assert house.memories()
+    with house.database.write() as session:
+        erase_app(session, "notes", "admin", house.clock.now())
+    with house.database.read() as session:
+        for table in Base.metadata.sorted_tables:
+            rows = session.execute(sa.select(table)).all()
+            assert "ann-7741" not in str(rows), table.name
