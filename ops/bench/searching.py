@@ -47,6 +47,7 @@ from shared.search.tuning import Tuning
 from shared.search.vectors import VectorMatrices, insert_vectors
 from shared.search.view import QueryEmbedders
 from shared.telemetry.metrics import Metrics
+from tests.support.postgres import PostgresServer
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _PER_CONVERSATION = 100
@@ -143,13 +144,19 @@ def side_by_side(folder: Path, interpreter: str, messages: int) -> dict[str, Any
     (folder / "rivals.json").write_text(json.dumps({"texts": texts, "questions": questions, "vectors": vectors}))
     command = [interpreter, str(_RIVAL), str(folder / "rivals.json"), str(folder / "rival-data")]
     told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
-    return {"messages": messages, "ours": _ours(folder, chatter, texts, questions), **json.loads(told.splitlines()[-1])}
+    server = PostgresServer(durable=True)
+    try:
+        urls = {"sqlite": f"sqlite:///{folder / 'beside.db'}", "postgresql": server.new_database(migrated=False)}
+        ours = {f"ours, {name}": _ours(url, chatter, texts, questions) for name, url in urls.items()}
+    finally:
+        server.stop()
+    return {"messages": messages, **ours, **json.loads(told.splitlines()[-1])}
 
 
-def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
-    url = f"sqlite:///{folder / 'beside.db'}"
+def _ours(url: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
     migrate(url)
     database = Database(url)
+    empty = sum(size for _, size in _by_table(database))
     with database.write() as session:
         install(session, "app0", "App 0", {}, _NOW)
         start(session, "app0", NewConversation("c0"), _NOW)
@@ -165,9 +172,7 @@ def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Seque
     finder = _finder(database, chatter, VectorMatrices(100_000_000))
     finder.find("app0", SearchRequest(questions[0]))
     taken = [_timed(lambda question=question: finder.find("app0", SearchRequest(question))) for question in questions]
-    with database.engine.connect() as connection:
-        size = connection.execute(sa.text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
-        total = int(size.scalar() or 0)
+    total = sum(size for _, size in _by_table(database)) - (0 if database.is_sqlite else empty)
     database.dispose()
     return {
         "adds_a_second": round(len(texts) / added),
