@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from loop.api.writes import REPLAYED
-from loop.steps.upkeep import Upkeep
+from loop.steps.upkeep import ForgetOld
 from shared.apps.models import IdempotencyKey
 from tests.support.api import Api
 
@@ -116,7 +116,7 @@ def test_a_key_is_forgotten_after_its_time(sqlite_api: Api) -> None:
     sqlite_api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
     sqlite_api.clock.advance(25 * 3600)
     loop = sqlite_api.loop
-    Upkeep(loop.database, loop.clock, loop.settings, loop.metrics).run()
+    ForgetOld(loop.database, loop.clock, loop.settings, loop.metrics).run()
     again = sqlite_api.send("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
     assert REPLAYED not in again.headers
 

@@ -22,7 +22,7 @@ from shared.search.vectors import (
     pack,
     set_change_for,
     signs,
-    signs_of_stored,
+    signs_of_rows,
     unpack,
     unpack_all,
 )
@@ -74,7 +74,8 @@ def test_the_likeness_of_stored_vectors_is_their_cosine() -> None:
 def test_the_signs_of_stored_vectors_are_those_of_the_vectors(dimensions: int) -> None:
     rows = some_rows(20, dimensions)
     rows[np.abs(rows) < 0.02 * np.abs(rows).max()] = 0.0  # What rounds to nothing has no sign.
-    words = signs_of_stored([pack(row) for row in rows])
+    reduced = signs_of_rows([(nth, nth, 0, pack(row)) for nth, row in enumerate(rows)], dimensions)
+    words = as_words(np.ascontiguousarray(reduced["signs"]))
     assert words.shape == (-(-dimensions // 64), 20)
     assert np.array_equal(words, as_words(signs(rows)))
     bits = np.unpackbits(words.T.copy().view(np.uint8), axis=1)[:, :dimensions]
