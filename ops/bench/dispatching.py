@@ -30,7 +30,7 @@ PROCESSES = 16
 JOB_SECONDS = 3.0
 """Of one job with a model, on average."""
 RELAYED_A_SECOND = 120.0
-"""Jobs one loop sends; measured by ``ops.bench.scaling``."""
+"""Jobs one loop is taken to send; ``ops.bench.scaling`` shows what it does on a machine."""
 _SKEW = 1.05
 _SUBJECTS_OF_AN_APP = 50
 """Per conversation a second: the more an app says, the more people say it."""
