@@ -28,6 +28,7 @@ from shared.apps.registry import install
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.search.models import SetState, VectorSet, doc_id_of
+from shared.search.search_queries import look_at
 from shared.search.vectors import VectorMatrices, VectorMatrix, exact, insert_vectors, remove_conversation_vectors
 
 DIMENSIONS = 384
@@ -117,12 +118,12 @@ def _in_memory(url: str, made: Scattered, asked: Vectors, truth: list[set[int]])
     matrices = VectorMatrices(10**9)
     begun = perf_counter()
     with database.read() as session:
-        matrices.of(session, "app")
+        matrices.of(session, "app", look_at(session, "app").vectors)
     loaded = perf_counter() - begun
 
     def search(query: Vectors) -> set[int]:
         with database.read() as session:
-            matrix = matrices.of(session, "app")
+            matrix = matrices.of(session, "app", look_at(session, "app").vectors)
             assert matrix is not None
             return _nearest_in(session, matrix, query)
 
@@ -142,7 +143,7 @@ def _loading(database: Database) -> float:
     """Return how long a process that has just begun takes to read an app's vectors, in seconds."""
     matrices, begun = VectorMatrices(10**9), perf_counter()
     with database.read() as session:
-        matrices.of(session, "app")
+        matrices.of(session, "app", look_at(session, "app").vectors)
     return perf_counter() - begun
 
 
@@ -152,7 +153,7 @@ def _after_erasure(database: Database, matrices: VectorMatrices) -> float:
         remove_conversation_vectors(session, "app", 1)
     begun = perf_counter()
     with database.read() as session:
-        matrices.of(session, "app")
+        matrices.of(session, "app", look_at(session, "app").vectors)
     return perf_counter() - begun
 
 

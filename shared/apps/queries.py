@@ -121,7 +121,12 @@ def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKey |
     return session.scalar(select(IdempotencyKey).where(IdempotencyKey.caller == caller, IdempotencyKey.key == key))
 
 
+def no_such_app(app_id: str) -> NotFound:
+    """Return what is raised where an app is asked for that was never installed."""
+    return NotFound(f"There is no app {app_id}; install it with POST /apps.", details={"appId": app_id})
+
+
 def _found(app: App | None, app_id: str) -> App:
     if app is None:
-        raise NotFound(f"There is no app {app_id}; install it with POST /apps.", details={"appId": app_id})
+        raise no_such_app(app_id)
     return app

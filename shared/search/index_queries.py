@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import (
@@ -81,6 +81,18 @@ class IndexedMessage:
     content: str
 
 
+class ServingVectors(NamedTuple):
+    """The set that searches of an app look in, as it stood when it was looked at."""
+
+    key: int
+    model: str
+    dimensions: int
+    """0 while it has no vectors."""
+    erasures: int
+    newest: int | None
+    """Key of its last vector."""
+
+
 StoredVector = tuple[int, int, int, bytes]
 """Key, doc id, part and vector of a row: they are read by the ten thousand."""
 
@@ -143,7 +155,7 @@ def blocks_of(session: Session, set_key: int) -> Sequence[bytes]:
     return session.scalars(query.order_by(VectorBlock.last_key)).all()
 
 
-def erased_since(session: Session, serving: VectorSet, number: int) -> Sequence[int] | None:
+def erased_since(session: Session, serving: ServingVectors, number: int) -> Sequence[int] | None:
     """Return whose vectors went since a set's erasures were at a number, by conversation; None if that is long ago."""
     one = VectorErasure
     between = (one.number > number, one.number <= serving.erasures)

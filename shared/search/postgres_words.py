@@ -50,11 +50,7 @@ CREATE = (
     "CREATE TABLE message_words_blocks (bucket BIGINT, nth INTEGER, hashes BYTEA NOT NULL, doc_ids BYTEA NOT NULL,"
     " PRIMARY KEY (bucket, nth)) WITH (autovacuum_vacuum_scale_factor = 0.05)",
 )
-_IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
-_LOOK = (
-    f"SELECT mine.key, mine.salt, {_IS_PRESENT} FROM (SELECT 1) one"  # noqa: S608
-    " LEFT JOIN app_indexes mine ON mine.app_id = %s"
-)
+IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
 _NEWEST = (
     "SELECT string_agg(int8send(doc_id), ''::bytea) AS doc_ids,"
     " string_agg(int4send(length(words)), ''::bytea) AS lengths, string_agg(words, ''::bytea) AS words"
@@ -146,15 +142,6 @@ class PostgresWords:
     """The tables in one transaction."""
 
     connection: Connection
-
-    def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
-        """Return key and salt of an app's index, and whether the tables are there."""
-        key, salt, is_present = self.connection.exec_driver_sql(_LOOK, (app_id,)).one()
-        return key, salt or b"", bool(is_present)
-
-    def is_present(self) -> bool:
-        """Whether the tables are there."""
-        return bool(self.connection.exec_driver_sql(f"SELECT {_IS_PRESENT}").scalar_one())
 
     def add(self, key: int, rows: Sequence[tuple[int, bytes]]) -> None:
         """Insert messages: doc ids with the hashes of their words."""

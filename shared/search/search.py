@@ -8,18 +8,15 @@ few results; nothing leads out of the app, nor from one user's conversations int
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from time import monotonic, perf_counter
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
-from shared.apps.queries import get_app
 from shared.choices import RankingFormula
 from shared.clock import Clock
 from shared.conversations.queries import get_conversation, user_asking
@@ -28,16 +25,17 @@ from shared.errors import Configuration, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.search import search_queries
 from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit, find_candidates, merge_hits
-from shared.search.index_queries import serving_set
+from shared.search.index_queries import ServingVectors
 from shared.search.lexical import Posting, WordLikeness, rarity
 from shared.search.models import Asker, conversation_of
 from shared.search.query import SearchQuestion, read_question, without_names
 from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
+from shared.search.search_queries import MessageCounts
 from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
-from shared.search.tuning import Tuning, in_force
+from shared.search.tuning import Tuning, in_force, overlaid
 from shared.search.vectors import VectorMatrices, VectorMatrix
 from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
-from shared.search.word_index import open_index, postings_in
+from shared.search.word_index import OpenIndex, postings_in
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -110,9 +108,7 @@ class _Prepared:
     user_id: str | None
     conversations: NDArray[np.int64] | None
     """Keys of those that may be looked in, ascending; None for all of the app's."""
-    model: str | None
-    dimensions: int
-    """Of the vectors that are kept; 0 while there are none."""
+    vectors: ServingVectors | None
     words: _WordMatches
     messages: int
     names: frozenset[str]
@@ -133,7 +129,7 @@ class MessageSearch:
     metrics: Metrics
     likeness: WordLikeness | None = None
     """How alike two words are."""
-    counts: MessageCounts = field(default_factory=lambda: MessageCounts())
+    counts: MessageCounts = field(default_factory=MessageCounts)
 
     def find(self, app_id: str, request: SearchRequest) -> Findings:
         """Search, and count how it went.
@@ -143,15 +139,15 @@ class MessageSearch:
         """
         timer = StageTimer()
         question = read_question(request.text, self.clock.now())
-        with timer.stage("words"), self.transactions.read() as session:
-            prepared = self._prepare(session, app_id, request, question)
+        with self.transactions.read() as session:
+            with timer.stage("words"):
+                prepared = self._prepare(session, app_id, request, question)
+            with timer.stage("dense"):
+                matrix = self.matrices.of(session, app_id, prepared.vectors)
         with timer.stage("embed"):
             query, missing = self._embed(app_id, question, prepared)
-        with self.transactions.read() as session:
-            with timer.stage("dense"):
-                matrix = self.matrices.of(session, app_id) if query is not None else None
-            with timer.stage("rank"):
-                hits, widened = self._hits(session, app_id, request, question, prepared, matrix, query)
+        with timer.stage("rank"), self.transactions.read() as session:
+            hits, widened = self._hits(session, app_id, request, question, prepared, matrix, query)
         findings = Findings(
             hits=tuple(hits),
             question=question,
@@ -206,25 +202,24 @@ class MessageSearch:
         )
 
     def _prepare(self, session: Session, app_id: str, request: SearchRequest, question: SearchQuestion) -> _Prepared:
-        app = get_app(session, app_id)
-        tuning = in_force(session, self.defaults, app_id)
+        counted = self.counts.of(app_id)
+        app = search_queries.look_at(session, app_id, counted.newest)
+        tuning = overlaid(self.defaults, app.overrides).tuning
         conversation_key, user_id = None, request.user_id
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
-        conversations = _conversations(session, app, request, user_id)
-        serving = serving_set(session, app_id)
-        words = _word_matches(session, app_id, question) if tuning.hybrid else _WordMatches()
+        conversations = _conversations(session, app_id, app.shared_memory, request, user_id)
+        words = _word_matches(app.words, question) if tuning.hybrid else _WordMatches()
         within = SearchScope(conversations=conversations)
         return _Prepared(
             tuning=tuning,
             conversation_key=conversation_key,
             user_id=user_id,
             conversations=conversations,
-            model=None if serving is None else serving.model,
-            dimensions=0 if serving is None else serving.dimensions,
+            vectors=app.vectors,
             words=words,
-            messages=self.counts.of(session, app_id),
+            messages=self.counts.note(app_id, counted, app),
             names=_speakers(session, app_id, words.postings, within) if question.names else frozenset(),
         )
 
@@ -232,22 +227,23 @@ class MessageSearch:
         self, app_id: str, question: SearchQuestion, prepared: _Prepared
     ) -> tuple[QueryVector | None, tuple[str, ...]]:
         """Return the query's vector; None, and what is missing, where it cannot be had."""
-        if prepared.model is None:
+        kept = prepared.vectors
+        if kept is None:
             return None, ("vectors",) if prepared.messages else ()
         meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
         try:
             asked = without_names(question.text, prepared.names)
-            vector = self.embedders.embed(app_id, prepared.model, asked, meter)
+            vector = self.embedders.embed(app_id, kept.model, asked, meter)
         except (Transient, Configuration, OverBudget) as error:
-            get_logger().warning("query_not_embedded", app_id=app_id, embedder=prepared.model, why=error.code)
+            get_logger().warning("query_not_embedded", app_id=app_id, embedder=kept.model, why=error.code)
             return None, ("embedding",)
         if vector is None:
             return None, ("embedding",)
-        if prepared.dimensions and len(vector) != prepared.dimensions:
+        if kept.dimensions and len(vector) != kept.dimensions:
             got = len(vector)
-            get_logger().warning("query_not_comparable", app_id=app_id, embedder=prepared.model, dimensions=got)
+            get_logger().warning("query_not_comparable", app_id=app_id, embedder=kept.model, dimensions=got)
             return None, ("embedding",)
-        return QueryVector(prepared.model, vector), ()
+        return QueryVector(kept.model, vector), ()
 
     def _hits(
         self,
@@ -260,9 +256,6 @@ class MessageSearch:
         query: QueryVector | None,
     ) -> tuple[list[SearchHit], bool]:
         """Return what is found, and whether the search went beyond the conversation that was named."""
-        if matrix is not None and query is not None and matrix.model != query.model:
-            # The app changed its model between the two transactions; words alone serve this once.
-            matrix = None
         tuning, words = prepared.tuning, prepared.words
         worth = {word: rarity(times, prepared.messages) for word, times in words.counts.items()}
         vector = None if query is None else query.vector
@@ -298,29 +291,6 @@ def flags_of(tuning: Tuning) -> dict[str, object]:
     }
 
 
-_COUNTED_ANEW_SECONDS = 300.0
-"""Until then, what was erased still counts: how rare words are changes little by it."""
-_MOST_APPS = 10_000
-
-
-class MessageCounts:
-    """How many messages apps have: those counted before, and those that came since. Counting all takes long."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[int, int, float]] = OrderedDict()
-
-    def of(self, session: Session, app_id: str) -> int:
-        """Return how many messages an app has."""
-        total, newest, until = self._known.pop(app_id, (0, 0, 0.0))
-        if monotonic() >= until:
-            total, newest, until = 0, 0, monotonic() + _COUNTED_ANEW_SECONDS
-        more, newest = search_queries.count_messages(session, app_id, newest)
-        self._known[app_id] = total + more, newest, until
-        while len(self._known) > _MOST_APPS:
-            self._known.popitem(last=False)
-        return total + more
-
-
 class StageTimer:
     """Times the stages of one search, in milliseconds."""
 
@@ -342,8 +312,7 @@ class StageTimer:
         return self._taken | {"total": 1000 * (perf_counter() - self._begun)}
 
 
-def _word_matches(session: Session, app_id: str, question: SearchQuestion) -> _WordMatches:
-    index = open_index(session, app_id)
+def _word_matches(index: OpenIndex, question: SearchQuestion) -> _WordMatches:
     if not index.is_present:
         return _WordMatches(degraded=("words",))
     found = postings_in(index, question.words, COMMON)
@@ -371,14 +340,16 @@ def _speakers(session: Session, app_id: str, found: Sequence[Posting], within: S
     return frozenset(word for name in names for word in name.lower().split())
 
 
-def _conversations(session: Session, app: App, request: SearchRequest, user_id: str | None) -> NDArray[np.int64] | None:
+def _conversations(
+    session: Session, app_id: str, is_shared: bool, request: SearchRequest, user_id: str | None
+) -> NDArray[np.int64] | None:
     """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
     allowed = None
     if not request.is_of_everybody or request.conversation_id is not None or user_id is not None:
-        allowed = search_queries.conversations_for(session, app.app_id, user_id, is_shared=app.shared_memory)
+        allowed = search_queries.conversations_for(session, app_id, user_id, is_shared=is_shared)
     if not request.filters.conversation_ids:
         return allowed
-    named = search_queries.keys_of(session, app.app_id, request.filters.conversation_ids)
+    named = search_queries.keys_of(session, app_id, request.filters.conversation_ids)
     return named if allowed is None else np.intersect1d(named, allowed)
 
 

@@ -7,9 +7,12 @@ hundreds of parameters takes longer to build than to run.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,24 +25,39 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     TableValuedAlias,
+    Text,
     and_,
     bindparam,
     cast,
     exists,
     func,
+    literal_column,
     or_,
     select,
     true,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from shared.apps.models import App
+from shared.apps.queries import no_such_app
 from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
 from shared.jobs.models import Job, JobState
 from shared.search import word_index
-from shared.search.models import LAST_POSITION, MessageVector, Passage, Retrieval, VectorSet
+from shared.search.index_queries import ServingVectors
+from shared.search.models import (
+    EVERYWHERE,
+    LAST_POSITION,
+    AppIndex,
+    MessageVector,
+    Passage,
+    Retrieval,
+    SetState,
+    TuningOverride,
+    VectorSet,
+)
 from shared.search.statistics import RetrievalRecord
 from shared.summaries.models import Summary
 
@@ -109,7 +127,114 @@ _IS_USERS = Conversation.user_id == bindparam("user_id")
 _OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
 _OF_USER_OR_NOBODY = select(Conversation.key).where(_OF_APP, or_(_IS_USERS, _NAMES_NOBODY))
 _OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
-_TOTAL = select(func.count(), func.max(Message.key)).where(Message.app_id == _APP, Message.key > bindparam("after"))
+_MORE = and_(Message.app_id == _APP, Message.key > bindparam("after"))
+_OVERRIDE = select(cast(TuningOverride.chosen, Text))
+
+
+def _look(dialect: str) -> Select[Any]:
+    serving = and_(VectorSet.app_id == App.app_id, VectorSet.state == SetState.SERVING)
+    newest = select(func.max(MessageVector.key)).where(MessageVector.set_key == VectorSet.key)
+    return (
+        select(
+            App.shared_memory,
+            _OVERRIDE.where(TuningOverride.scope == EVERYWHERE).scalar_subquery(),
+            _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
+            AppIndex.key,
+            AppIndex.salt,
+            literal_column(word_index.IS_PRESENT[dialect]),
+            VectorSet.key,
+            VectorSet.model,
+            VectorSet.dimensions,
+            VectorSet.erasures,
+            newest.scalar_subquery(),
+        )
+        .add_columns(
+            select(func.count()).select_from(Message).where(_MORE).scalar_subquery(),
+            select(func.max(Message.key)).where(_MORE).scalar_subquery(),
+        )
+        .select_from(App)
+        .outerjoin(AppIndex, AppIndex.app_id == App.app_id)
+        .outerjoin(VectorSet, serving)
+        .where(App.app_id == _APP)
+    )
+
+
+_LOOK = {dialect: _look(dialect) for dialect in word_index.IS_PRESENT}
+
+
+class SearchedApp(NamedTuple):
+    """What a search has to know of its app before it begins."""
+
+    shared_memory: bool
+    overrides: dict[str, str | None]
+    """What was changed of the tuning, as JSON by scope."""
+    words: word_index.OpenIndex
+    vectors: ServingVectors | None
+    more: int
+    """Messages behind the last one that was counted before."""
+    newest: int
+    """Key of the last of these; else of that one."""
+
+
+def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
+    """Return what is to be known of an app, in one statement; messages are counted behind the key ``after``.
+
+    Raises: NotFound.
+    """
+    values = {"app_id": app_id, "after": after}
+    row = session.connection().execute(_LOOK[_dialect(session)], values).one_or_none()
+    if row is None:
+        raise no_such_app(app_id)
+    shared_memory, everywhere, of_app, key, salt, is_present, set_key, *vectors, more, newest = row
+    return SearchedApp(
+        shared_memory=shared_memory,
+        overrides={EVERYWHERE: everywhere, app_id: of_app},
+        words=word_index.opened(session, key, salt, is_present),
+        vectors=None if set_key is None else ServingVectors(set_key, *vectors),
+        more=more,
+        newest=after if newest is None else newest,
+    )
+
+
+class CountedMessages(NamedTuple):
+    """How many messages an app has up to one."""
+
+    total: int = 0
+    newest: int = 0
+    """Key of the last that is counted."""
+    until: float = 0.0
+    """When all are to be counted anew, by the clock that only goes forward."""
+
+
+_COUNTED_ANEW_SECONDS = 300.0
+"""Until then, what was erased still counts: how rare words are changes little by it."""
+_MOST_APPS = 10_000
+
+
+class MessageCounts:
+    """How many messages apps have: those counted before, and those that came since. Counting all takes long."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, CountedMessages] = OrderedDict()
+
+    def of(self, app_id: str) -> CountedMessages:
+        """Return what was counted of an app; nothing where it is time to count anew."""
+        with self._lock:
+            known = self._known.get(app_id)
+        if known is None or monotonic() >= known.until:
+            return CountedMessages(until=monotonic() + _COUNTED_ANEW_SECONDS)
+        return known
+
+    def note(self, app_id: str, known: CountedMessages, found: SearchedApp) -> int:
+        """Note what was found behind what was counted; return how many messages the app has."""
+        counted = known._replace(total=known.total + found.more, newest=found.newest)
+        with self._lock:
+            self._known[app_id] = counted
+            self._known.move_to_end(app_id)
+            while len(self._known) > _MOST_APPS:
+                self._known.popitem(last=False)
+        return counted.total
 
 
 class MessageRow(NamedTuple):
@@ -196,12 +321,6 @@ def keys_of(session: Session, app_id: str, conversation_ids: Collection[str]) ->
     query = select(Conversation.key).where(Conversation.app_id == app_id)
     keys = session.scalars(query.where(Conversation.conversation_id.in_(conversation_ids)))
     return np.sort(np.fromiter(keys, np.int64))
-
-
-def count_messages(session: Session, app_id: str, after: int) -> tuple[int, int]:
-    """Return how many messages of an app have a key above ``after``, and the largest of these; else ``after``."""
-    total, newest = session.execute(_TOTAL, {"app_id": app_id, "after": after}).one()
-    return int(total), after if newest is None else int(newest)
 
 
 def _dialect(session: Session) -> str:

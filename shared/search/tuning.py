@@ -147,15 +147,20 @@ def in_force(session: Session, defaults: Tuning, app_id: str | None) -> Tuning:
 
 
 def tuning_in_force(session: Session, defaults: Tuning, app_id: str | None) -> TuningInForce:
-    """Return the values in force and where each comes from, read in one statement. A damaged row counts for nothing."""
-    scopes = {EVERYWHERE: TuningSource.EVERYWHERE} | ({} if app_id is None else {app_id: TuningSource.APP})
+    """Return the values in force and where each comes from, read in one statement."""
+    scopes = [EVERYWHERE] if app_id is None else [EVERYWHERE, app_id]
     # On the connection: through the session it would flush, and each message and each search reads this.
-    found = session.connection().execute(_OVERRIDES, {"scopes": list(scopes)})
-    rows = {scope: chosen for scope, chosen in found}  # noqa: C416 - dict() takes a result for a mapping
+    found = session.connection().execute(_OVERRIDES, {"scopes": scopes})
+    return overlaid(defaults, {scope: chosen for scope, chosen in found})  # noqa: C416 - dict() takes it for a mapping
+
+
+def overlaid(defaults: Tuning, chosen: Mapping[str, str | None]) -> TuningInForce:
+    """Return what is in force under what was changed, as JSON by scope; a text that is damaged counts for nothing."""
     result = TuningInForce(defaults, dict.fromkeys(NAMES, TuningSource.SETTING))
-    for scope, source in scopes.items():
-        if scope in rows:
-            result = _above(result, scope, rows[scope], source)
+    for scope in sorted(chosen, key=lambda one: one != EVERYWHERE):
+        text = chosen[scope]
+        if text is not None:
+            result = _above(result, scope, text)
     return result
 
 
@@ -168,9 +173,9 @@ def lock_choices(session: Session, scope: str) -> dict[str, object]:
         return {}
 
 
-def _above(below: TuningInForce, scope: str, text: str, source: TuningSource) -> TuningInForce:
+def _above(below: TuningInForce, scope: str, text: str) -> TuningInForce:
     try:
-        return overlay(below, _parsed(text), source)
+        return overlay(below, _parsed(text), TuningSource.EVERYWHERE if scope == EVERYWHERE else TuningSource.APP)
     except (ValueError, Invalid) as error:
         get_logger().warning("tuning_ignored", scope=scope, why=type(error).__name__)
         return below

@@ -24,7 +24,7 @@ from shared.db.inserting import insert_all_if_absent
 from shared.errors import Configuration
 from shared.llm.embedding import Vectors
 from shared.search import index_queries
-from shared.search.index_queries import StoredVector, serving_set, vectors_after, vectors_by_key
+from shared.search.index_queries import ServingVectors, StoredVector, vectors_after, vectors_by_key
 from shared.search.models import (
     POSITION_BITS,
     MessageVector,
@@ -219,7 +219,7 @@ def add_blocks(session: Session, into: VectorSet) -> None:
     session.flush()
 
 
-def read_blocks(session: Session, serving: VectorSet) -> Signs:
+def read_blocks(session: Session, serving: ServingVectors) -> Signs:
     """Return the signs of a set's vectors up to the end of its last block, by key."""
     return np.frombuffer(b"".join(index_queries.blocks_of(session, serving.key)), _sign_type(serving.dimensions))
 
@@ -396,9 +396,8 @@ class VectorMatrices:
         with self._lock:
             return self._bytes()
 
-    def of(self, session: Session, app_id: str) -> VectorMatrix | None:
-        """Return an app's vectors as the session sees them, or newer; None when it has none."""
-        serving = serving_set(session, app_id)
+    def of(self, session: Session, app_id: str, serving: ServingVectors | None) -> VectorMatrix | None:
+        """Return an app's vectors as they stood when its set was looked at, or newer; None when it has none."""
         if serving is None or not serving.dimensions:
             with self._lock:
                 self._cached.pop(app_id, None)
@@ -418,7 +417,7 @@ class VectorMatrices:
         return sum(one.matrix.bytes for one in self._cached.values() if one.matrix is not None)
 
 
-def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None) -> VectorMatrix:
+def _up_to_date(session: Session, serving: ServingVectors, known: VectorMatrix | None) -> VectorMatrix:
     if known is not None and known.set_key == serving.key and known.erasures < serving.erasures:
         erased = index_queries.erased_since(session, serving, known.erasures)
         known = None if erased is None else known.without(erased, serving.erasures)
@@ -436,6 +435,9 @@ def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None
             bits=np.zeros((-(-serving.dimensions // 64), 0), np.uint64),
         )
         known = known.with_rows(blocks) if len(blocks) else known
-    while rows := vectors_after(session, serving.key, known.last_key, READ_AT_ONCE):
+    while known.last_key < (serving.newest or 0):
+        rows = vectors_after(session, serving.key, known.last_key, READ_AT_ONCE)
+        if not rows:
+            break  # What was the newest is erased by now.
         known = known.with_rows(signs_of_rows(rows, serving.dimensions))
     return known

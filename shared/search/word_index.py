@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 from shared.db.inserting import insert_if_absent
 from shared.search.models import LAST_POSITION, POSITION_BITS, AppIndex
 from shared.search.postgres_words import HASH_BYTES, Places, PostgresWords
+from shared.search.postgres_words import IS_PRESENT as _POSTGRES_IS_PRESENT
 from shared.search.words import words_of
 
 _SALT_BYTES = 16
@@ -63,9 +64,13 @@ class OpenIndex:
 
 def open_index(session: Session, app_id: str) -> OpenIndex:
     """Return what there is of an app's index, in one statement."""
-    table = _table(session)
-    key, salt, is_present = table.describe(app_id)
-    return OpenIndex(table, None if key is None else WordKey(key, bytes(salt)), is_present)
+    connection = session.connection()
+    return opened(session, *connection.exec_driver_sql(_LOOK[connection.dialect.name], (app_id,)).one())
+
+
+def opened(session: Session, key: int | None, salt: bytes | None, is_present: bool) -> OpenIndex:
+    """Return an app's index whose row was read already, in the same transaction, with whether there is an index."""
+    return OpenIndex(_table(session), None if key is None else WordKey(key, bytes(salt or b"")), bool(is_present))
 
 
 def ensure_key(session: Session, app_id: str) -> WordKey:
@@ -113,7 +118,8 @@ def postings_in(standing: OpenIndex, words: Sequence[str], at_most: int) -> dict
 
 def is_present(session: Session) -> bool:
     """Whether there is a word index."""
-    return _table(session).is_present()
+    connection = session.connection()
+    return bool(connection.exec_driver_sql(f"SELECT {IS_PRESENT[connection.dialect.name]}").scalar_one())
 
 
 def size_bytes(session: Session) -> int:
@@ -163,10 +169,16 @@ def _table(session: Session) -> SqliteWords | PostgresWords:
 
 
 _SQLITE_CREATE = "CREATE VIRTUAL TABLE message_words USING fts5(words, content='', detail='none', tokenize='ascii')"
-_SQLITE_IS_PRESENT = "EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'message_words')"
-_SQLITE_LOOK = (
-    f"SELECT mine.key, mine.salt, {_SQLITE_IS_PRESENT} FROM (SELECT 1) LEFT JOIN app_indexes mine ON mine.app_id = ?"  # noqa: S608
-)
+IS_PRESENT = {
+    "sqlite": "EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'message_words')",
+    "postgresql": _POSTGRES_IS_PRESENT,
+}
+"""Tells in a statement whether there is a word index."""
+_LOOK = {
+    dialect: f"SELECT mine.key, mine.salt, {IS_PRESENT[dialect]} FROM (SELECT 1) one"  # noqa: S608
+    f" LEFT JOIN app_indexes mine ON mine.app_id = {value}"
+    for dialect, value in (("sqlite", "?"), ("postgresql", "%s"))
+}
 _SQLITE_SIZE = (
     "SELECT (SELECT coalesce(sum(length(block)), 0) FROM message_words_data)"
     " + (SELECT coalesce(sum(length(sz) + 8), 0) FROM message_words_docsize)"
@@ -183,15 +195,6 @@ class SqliteWords:
     """The table in one transaction. ``message_words_docsize`` has a row for each of its rows, by doc id."""
 
     connection: Connection
-
-    def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
-        """Return key and salt of an app's index, and whether the table is there."""
-        key, salt, is_present = self.connection.exec_driver_sql(_SQLITE_LOOK, (app_id,)).one()
-        return key, salt or b"", bool(is_present)
-
-    def is_present(self) -> bool:
-        """Whether the table is there."""
-        return bool(self.connection.exec_driver_sql(f"SELECT {_SQLITE_IS_PRESENT}").scalar_one())
 
     def add(self, key: int, rows: Sequence[tuple[int, bytes]]) -> None:
         """Insert messages at doc ids that have none, with the hashes of their words."""

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.archive.export import export_app
@@ -34,7 +33,6 @@ from shared.search.index import (
 )
 from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of, doc_ids_of
 from shared.search.passages import passages_of
-from shared.search.search import MessageCounts
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
 from tests.support.house import House
@@ -458,21 +456,16 @@ def test_passages_are_characters_of_their_message(house: House) -> None:
 def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts, now = MessageCounts(), [1_000.0]
-    monkeypatch.setattr("shared.search.search.monotonic", lambda: now[0])
+    counts, now = search_queries.MessageCounts(), [1_000.0]
+    monkeypatch.setattr("shared.search.search_queries.monotonic", lambda: now[0])
     looked: list[int] = []
-    count = search_queries.count_messages
-
-    def counted(session: Session, app_id: str, after: int) -> tuple[int, int]:
-        found = count(session, app_id, after)
-        looked.append(found[0])
-        return found
-
-    monkeypatch.setattr(search_queries, "count_messages", counted)
 
     def shown() -> int:
+        known = counts.of("notes")
         with house.database.read() as session:
-            return counts.of(session, "notes")
+            found = search_queries.look_at(session, "notes", known.newest)
+        looked.append(found.more)
+        return counts.note("notes", known, found)
 
     tell(house, "notes", "c1", *["a heron"] * 5)
     assert [shown(), shown()] == [5, 5]

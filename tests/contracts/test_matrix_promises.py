@@ -16,6 +16,7 @@ from shared.search import vectors
 from shared.search.index_queries import StoredVector
 from shared.search.models import MessageVector, SetState, VectorBlock, VectorErasure, VectorSet, doc_ids_of
 from shared.search.search import SearchRequest
+from shared.search.search_queries import look_at
 from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, clear_retired, exact, unpack
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
@@ -32,7 +33,7 @@ def embedder(house: House) -> ScriptedEmbedder:
 
 def look(house: House, matrices: VectorMatrices, app_id: str = "notes") -> VectorMatrix | None:
     with house.database.read() as session:
-        return matrices.of(session, app_id)
+        return matrices.of(session, app_id, look_at(session, app_id).vectors)
 
 
 def check_matrix(house: House, matrix: VectorMatrix | None, app_id: str = "notes") -> None:

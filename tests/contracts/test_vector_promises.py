@@ -20,6 +20,7 @@ from shared.llm.embedding import normalised
 from shared.search.index import FillProgress, VectorSetStatus, index_status
 from shared.search.models import MessageVector, SetState, Unembedded, conversation_of
 from shared.search.passages import passages_of
+from shared.search.search_queries import look_at
 from shared.search.vectors import VectorMatrices, arrange_sets, live_sets, unpack
 from tests.contracts.test_index_promises import CODE, fill, messages, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
@@ -265,7 +266,7 @@ def test_another_model_takes_over_once_it_has_seen_everything(house: House, embe
 def check_serving(house: House, model: str, messages_at_least: int) -> None:
     """Assert that searches are served by a model, without a gap."""
     with house.database.read() as session:
-        matrix = VectorMatrices(10**7).of(session, "notes")
+        matrix = VectorMatrices(10**7).of(session, "notes", look_at(session, "notes").vectors)
     assert matrix is not None
     assert matrix.model == model
     assert len(set(matrix.doc_ids.tolist())) >= messages_at_least
