@@ -192,19 +192,21 @@ class Thinker:
         """Return what is recalled of the app and the user; a source that fails is left out."""
         window = self._settings.model_context_tokens
         tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
-        parts = ContextParts(self._transactions, situation.focus.app_id, self._metrics)
-        material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
+        app_id, reach = situation.focus.app_id, self._reach
+        parts = ContextParts(app_id, self._metrics)
+        with self._transactions.read() as session:
+            material = parts.material(session, situation.app_name, situation.recalled_for, situation.said_now)
+            budget = 0 if reach is None else min(reach.budget(session, app_id), window // EARLIER_SHARE)
         recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())
-        note_recalled(self._metrics, situation.focus.app_id, situation.focus.conversation_id, recollected.memory_ids)
+        note_recalled(self._metrics, app_id, situation.focus.conversation_id, recollected.memory_ids)
         recalled = recollected.text
         focused = situation.focused
-        if self._reach is None or focused is None or window < LEAST_WINDOW_TO_REACH:
+        if reach is None or focused is None or window < LEAST_WINDOW_TO_REACH:
             return recalled
-        budget = min(self._reach.budget(situation.focus.app_id), window // EARLIER_SHARE)
-        extra, findings, _ = self._reach.extra(_now(situation, focused, window), ACTOR)
+        extra, findings, _ = reach.extra(_now(situation, focused, window), ACTOR)
         added = extend(recalled, extra, budget, UpperBoundCounting())
         if findings is not None:
-            self._reach.record(situation.focus.app_id, findings, added)
+            reach.record(app_id, findings, added)
         return join_blocks([recalled, added.text])
 
     def _prepare(self, situation: Situation) -> ThinkingTurn:

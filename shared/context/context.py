@@ -1,8 +1,8 @@
 """What a conversation starts with: what is recalled for its app, then what was said, with their size in tokens.
 
-No model is called but the embedder, for what is said now. Each part is read in a short transaction of its own, and one
-that cannot be had is left out and named, because a conversation with less to go on is better than none; only what was
-said must be had. What else is recalled (a profile, summaries, earlier messages) is looked up by ``sources``.
+No model is called but the embedder, for what is said now. A part that cannot be had is left out and named, because a
+conversation with less to go on is better than none; only what was said must be had. What else is recalled (a profile,
+summaries, earlier messages) is looked up by ``sources``.
 """
 
 from __future__ import annotations
@@ -119,16 +119,14 @@ class _Conversation:
 class ContextParts:
     """Reads the parts of a context; one that cannot be had is named in ``missing`` and counted."""
 
-    transactions: Transactions
     app_id: str
     metrics: Metrics
     missing: list[str] = field(default_factory=list)
 
-    def material(self, app_name: str, users: tuple[str, ...], message: str | None) -> RecallMaterial:
+    def material(self, session: Session, app_name: str, users: tuple[str, ...], message: str | None) -> RecallMaterial:
         """Read what there is to recall of users while this is said; see ``shared.subjects.recalled_for``."""
-        with self.transactions.read() as session:
-            memories = self._read("memories", lambda: queries.memories_to_recall(session, self.app_id, users))
-            facts = self._read("facts", lambda: queries.facts_to_recall(session, self.app_id, users))
+        memories = self._read("memories", lambda: queries.memories_to_recall(session, self.app_id, users))
+        facts = self._read("facts", lambda: queries.facts_to_recall(session, self.app_id, users))
         return RecallMaterial(app_name, memories, in_order(facts, message))
 
     def _read(self, part: str, read: Callable[[], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
@@ -154,15 +152,16 @@ def open_context(
     Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is another
     user's; Transient where what was said cannot be had.
     """
+    parts = ContextParts(app_id, metrics)
     with transactions.read() as session:
         said = _conversation(session, app_id, request)
-    parts = ContextParts(transactions, app_id, metrics)
-    material = parts.material(said.app_name, said.recalled_for, said.unanswered)
+        material = parts.material(session, said.app_name, said.recalled_for, said.unanswered)
+        budget = 0 if sources is None else sources.budget(session, app_id)
     messages = [counted(one, said.counting) for one in said.messages]
     draft = compose(messages, material, request.bounds, said.counting, said.left_out)
     added, findings = ContextExtension(), None
     if sources is not None:
-        budget = budget_for_more(draft, request.bounds, sources.budget(app_id), request.is_capped)
+        budget = budget_for_more(draft, request.bounds, budget, request.is_capped)
         if budget > 0:
             extra, findings, missing = sources.extra(_current_turn(draft, app_id, request, said), actor)
             added = extend(draft.recalled.text, extra, budget, said.counting)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from shared.clock import Clock
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
@@ -67,10 +69,9 @@ class RecallSources:
     clock: Clock
     metrics: Metrics
 
-    def budget(self, app_id: str) -> int:
+    def budget(self, session: Session, app_id: str) -> int:
         """Return the tokens that retrieved messages may take, as tuned for an app."""
-        with self.database.read() as session:
-            return self.finder.tuning(session, app_id).token_budget
+        return self.finder.tuning(session, app_id).token_budget
 
     def extra(self, now: CurrentTurn, actor: str) -> tuple[ExtraMaterial, Findings | None, list[str]]:
         """Return what there is, how the retrieval went, and the names of parts that could not be had."""
@@ -205,18 +206,30 @@ class _Statement:
         self.doc_id = one.doc_id
         self.at = one.created_at
         self.alike = one.dense or 0.0  # its cosine with what is said now
-        self.words = frozenset(query_words(one.content))
-        self.objects = _OBJECTS.match(one.content) is not None
-        self.renews = _RENEWS.search(one.content) is not None
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that say something in it."""
+        return frozenset(query_words(self.hit.ranked.candidate.content))
+
+    @cached_property
+    def objects(self) -> bool:
+        """Whether it begins as a correction does."""
+        return _OBJECTS.match(self.hit.ranked.candidate.content) is not None
+
+    @cached_property
+    def renews(self) -> bool:
+        """Whether it has a word that says that something is new."""
+        return _RENEWS.search(self.hit.ranked.candidate.content) is not None
 
     def objects_to(self, other: _Statement) -> bool:
         """Whether it says soon after another that this is not so."""
         near = 0 < position_of(self.doc_id) - position_of(other.doc_id) <= _SOON
-        return self.objects and near and conversation_of(self.doc_id) == conversation_of(other.doc_id)
+        return near and conversation_of(self.doc_id) == conversation_of(other.doc_id) and self.objects
 
     def renews_what(self, other: _Statement) -> bool:
         """Whether it says that something is new of what another was about."""
-        return self.renews and (self.is_like(other, _RELATED) or not self.words.isdisjoint(other.words))
+        return (self.is_like(other, _RELATED) or not self.words.isdisjoint(other.words)) and self.renews
 
     def is_like(self, other: _Statement, least: float = _ALIKE) -> bool:
         """Whether both are so like what is said now that they are taken to be about the same."""

@@ -61,8 +61,8 @@ def runtime() -> str:
 class MiniLmEmbedder:
     """Embeds English by meaning. Load it after a fork; it takes some tenths of a second, most at the first text.
 
-    Texts are embedded on the calling thread, or, ``in_background``, on as many threads as there are cores, which give
-    way to whatever else wants to run.
+    Somebody waits for the vector of a question: two threads work on each text. ``in_background``, as many texts are
+    worked on at once as there are cores, each by one thread, which gives way to whatever else wants to run.
     """
 
     name = "builtin:all-MiniLM-L6-v2"
@@ -86,8 +86,10 @@ class MiniLmEmbedder:
         self._file = folder / "model.safetensors"
         self._offsets = dict(_offsets(self._file))
         self._weights = _mapped(self._file, self._offsets)
-        threads = ThreadPoolExecutor(os.cpu_count(), "embedding", lower_thread_priority) if in_background else None
+        cores = os.cpu_count() or 1
+        threads = ThreadPoolExecutor(cores, "embedding", lower_thread_priority) if in_background else None
         self._map = map if threads is None else threads.map
+        self._threads_of_text = 1 if in_background else min(2, cores)
 
     @cached_property
     def _encode(self) -> Encode:
@@ -97,7 +99,7 @@ class MiniLmEmbedder:
         # Deferred: optional, like the weights.
         from shared.llm.minilm_graph import open_graph
 
-        return open_graph(self._file, self._offsets, _LAYERS, _HEADS)
+        return open_graph(self._file, self._offsets, _LAYERS, _HEADS, self._threads_of_text)
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
         """Return one vector for each text, shape ``(len(texts), 384)``; beyond 256 tokens a text is not read."""

@@ -44,7 +44,7 @@ def agrees(session: Session, app_id: str, user_id: str | None) -> bool:
 
 def has_answered(session: Session, app_id: str, user_id: str | None) -> bool:
     """Whether a user ever said that they agree, or that they do not any more."""
-    return queries.consent_of(session, app_id, user_of(user_id)) is not None
+    return queries.has_consent(session, app_id, user_of(user_id))
 
 
 def profile_of(session: Session, app_id: str, user_id: str | None) -> Profile | None:

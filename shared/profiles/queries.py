@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.db.counting import count
@@ -20,6 +20,17 @@ _AGREES = and_(Consent.app_id == Profile.app_id, Consent.user_id == Profile.user
 def consent_of(session: Session, app_id: str, user_id: str) -> Consent | None:
     """Return what a user said about having a profile, or None."""
     return session.get(Consent, (app_id, user_id), populate_existing=True)
+
+
+# Written once: every context asks, and building a statement takes longer than this one takes to run.
+_HAS_CONSENT = select(Consent.user_id).where(
+    Consent.app_id == bindparam("app_id"), Consent.user_id == bindparam("user_id")
+)
+
+
+def has_consent(session: Session, app_id: str, user_id: str) -> bool:
+    """Whether a user ever said anything about having a profile."""
+    return session.connection().execute(_HAS_CONSENT, {"app_id": app_id, "user_id": user_id}).first() is not None
 
 
 def agreed_profile(session: Session, app_id: str, user_id: str) -> Profile | None:

@@ -173,16 +173,18 @@ _PHRASES = frozenset(
     )
 )
 
+_LONGEST_PHRASE = max(len(one.split()) for one in _PHRASES)
+
 
 def is_small_talk(text: str) -> bool:
     """Whether a text says nothing but what people open, close and acknowledge with; also one without any word."""
     if len(text) > _LONGEST:
         return False
-    words = [_plain(word) for word in _WORD.findall(unicodedata.normalize("NFKC", text))]
-    if not words or " ".join(words) in _PHRASES:
+    words = _WORD.findall(unicodedata.normalize("NFKC", text))
+    if (len(words) <= _LONGEST_PHRASE and " ".join(map(_plain, words)) in _PHRASES) or not words:
         return True
     is_small = False
-    for word in words:
+    for word in map(_plain, words):
         if word in _SMALL_TALK or _LAUGHTER.fullmatch(word):
             is_small = True
         elif word not in _WITH_IT:
