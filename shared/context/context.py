@@ -14,7 +14,6 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from shared.apps.queries import get_app
 from shared.context import queries
 from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
 from shared.context.fact_selection import in_order
@@ -183,7 +182,7 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
 
 
 def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Conversation:
-    app = get_app(session, app_id)
+    app_name, is_shared = queries.app_recalled_for(session, app_id)
     counting = TokenCounting(None if request.model is None else rate_of(session, request.model))
     user_id, conversation, messages, left_out = request.user_id, None, list(request.said or ()), 0
     if request.conversation_id is not None:
@@ -198,8 +197,8 @@ def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Co
         kept = [messages[i] for i in staying(messages, len(messages))]
         messages, left_out = kept, len(messages) - len(kept)
     key = None if conversation is None else conversation.key
-    users = recalled_for(user_id, app.shared_memory)
-    return _Conversation(app.name, user_id, users, counting, messages, key, left_out)
+    users = recalled_for(user_id, is_shared)
+    return _Conversation(app_name, user_id, users, counting, messages, key, left_out)
 
 
 def _stored(

@@ -11,6 +11,8 @@ from typing import Any
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.orm import Session
 
+from shared.apps.models import App
+from shared.apps.queries import no_such_app
 from shared.context.fact_selection import SelectableFact
 from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
@@ -26,6 +28,7 @@ _SPEAKERS = ("user", "assistant")
 # Written once: building a statement takes longer than most of these take to run.
 _APP: BindParameter[str] = bindparam("app_id")
 _WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
+_NAMED = select(App.name, App.shared_memory).where(App.app_id == _APP)
 _MEMORIES = (
     select(Memory.memory_id, Memory.content, Memory.created_at)
     .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
@@ -54,6 +57,14 @@ _BY_RATE = (cast(_CHARS, BigInteger) * bindparam("tokens") + (bindparam("chars",
 _EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
 _LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
 _LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
+
+
+def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
+    """Return an app's name, and whether what names no user is recalled for every user. Raises: NotFound."""
+    row = session.execute(_NAMED, {"app_id": app_id}).one_or_none()
+    if row is None:
+        raise no_such_app(app_id)
+    return row[0], row[1]
 
 
 def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[RecalledMemory, ...]:

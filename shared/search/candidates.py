@@ -53,6 +53,7 @@ _COMMON = 20_000
 _TELLING = 3
 """The longest words of a text nearly always say where it stands; what is found there is read and compared."""
 _WORD = re.compile(r"\w+")
+Said = Sequence[str]
 Gist = tuple[str, str | None, int, str]
 """By whom, whether it is a part of something, and what."""
 
@@ -173,10 +174,11 @@ def find_candidates(
 ) -> list[SearchHit]:
     """Return what is found within a scope, the best first."""
     view = ScopedView(session, sources, scope)
-    messages = {one.doc_id: one for one in _read(session, view, request)}
-    if not messages:
+    read = _read(session, view, request)
+    if not read:
         return []
-    candidates = _candidates(list(messages.values()), view)
+    messages = {row.doc_id: row for row, _ in read}
+    candidates = _candidates(read, view)
     ranked = _ranked(request, candidates, sources)
     passages = _passages(session, view, request, ranked) if request.in_passages else {}
     if passages:
@@ -215,9 +217,9 @@ def _ranked(request: CandidateRequest, candidates: Sequence[Candidate], sources:
     return [one for one in ranked if is_found(request.question, one.candidate) or is_beside(one.candidate)]
 
 
-def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list[MessageRow]:
-    """Return the best messages that pass the filters, by doc id."""
-    passing: dict[int, MessageRow] = {}
+def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list[tuple[MessageRow, Said]]:
+    """Return the best messages that pass the filters, by doc id, each with its spoken words."""
+    passing: dict[int, tuple[MessageRow, Said]] = {}
     gists: set[str] = set()
     seen: set[int] = set()
     wanted = max(_LEAST, 2 * request.limit)
@@ -230,10 +232,11 @@ def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list
             break
         seen.update(new)
         found = _passing(session, request, search_queries.messages_at(session, request.app_id, new))
-        passing |= found
-        for row in found.values():
+        for doc_id, row in found.items():
+            said = spoken_words(row.content)
+            passing[doc_id] = row, said
             if len(gists) < wanted:
-                gists.add(gist(row.content))
+                gists.add(gist(row.content, said))
         if len(gists) >= wanted or (len(gists) == len(passing) and not request.filters.looks_at_messages):
             break
     return [passing[doc_id] for doc_id in sorted(passing)]
@@ -256,14 +259,12 @@ def _passing(session: Session, request: CandidateRequest, rows: dict[int, Messag
     }
 
 
-def _candidates(rows: Sequence[MessageRow], view: ScopedView) -> list[Candidate]:
+def _candidates(read: Sequence[tuple[MessageRow, Said]], view: ScopedView) -> list[Candidate]:
     """Return messages, which come by doc id, with what the indexes know of them."""
-    known = view.look(np.array([row.doc_id for row in rows], np.int64))
+    known = view.look(np.array([row.doc_id for row, _ in read], np.int64))
     return [
-        Candidate(
-            row.doc_id, 0, row.role, row.name, row.content, row.created_at, *of_row, None, spoken_words(row.content)
-        )
-        for row, of_row in zip(rows, zip(*known, strict=True), strict=True)
+        Candidate(row.doc_id, 0, row.role, row.name, row.content, row.created_at, *of_row, None, said)
+        for (row, said), of_row in zip(read, zip(*known, strict=True), strict=True)
     ]
 
 

@@ -26,6 +26,8 @@ _TENTHS = (3, 4, 6, 8, 10, 5, 4, 3, 2)
 """What a word counts for that stands so many turns before, here, or after, in tenths: answers follow questions."""
 _BEFORE = 4
 """Where in it the turn itself stands."""
+_STEPS = np.arange(len(_TENTHS))[:, None] - _BEFORE
+_WEIGHTS = np.array(_TENTHS, np.uint8)[:, None]
 _SATURATION = 1.2
 """BM25's k1: how soon a word said again adds nothing. Source: Robertson and Zaragoza, 2009."""
 _TIMES = np.arange(sum(_TENTHS) + 1, dtype=np.float32) / 10
@@ -89,21 +91,18 @@ class WordTable:
 
     def scores(self, wanted: Places) -> WordScores:
         """Score the places ``wanted``, which ascend, whether or not a word stands there."""
-        columns = [self._columns(wanted, at - _BEFORE) for at in range(len(_TENTHS))]
-        times = sum(tenths * one for tenths, one in zip(_TENTHS, columns, strict=True))
-        turn = (self.worth[:, None] * columns[_BEFORE]).sum(axis=0, dtype=np.float32)
-        window = (self.worth[:, None] * _SATURATED[times]).sum(axis=0, dtype=np.float32)
-        return WordScores(wanted, turn, window)
-
-    def _columns(self, wanted: Places, step: int) -> Marks:
-        """Return which words stand ``step`` turns on from each doc id; shape ``(words, len(wanted))``."""
         if not len(self.doc_ids):
-            return np.zeros((len(self.worth), len(wanted)), np.uint8)
-        aim = wanted + step
+            nothing = np.zeros(len(wanted), np.float32)
+            return WordScores(wanted, nothing, nothing)
+        aim = wanted + _STEPS
         index = np.searchsorted(self.doc_ids, aim).clip(max=len(self.doc_ids) - 1)
         known = (self.doc_ids[index] == aim) & (aim >> POSITION_BITS == wanted >> POSITION_BITS)
-        found: Marks = self.stands[:, index] * known
-        return found
+        # Shape: (words, turns, wanted).
+        columns = self.stands[:, index] * known
+        times = (columns * _WEIGHTS).sum(axis=1, dtype=np.uint8)
+        turn = (self.worth[:, None] * columns[:, _BEFORE]).sum(axis=0, dtype=np.float32)
+        window = (self.worth[:, None] * _SATURATED[times]).sum(axis=0, dtype=np.float32)
+        return WordScores(wanted, turn, window)
 
 
 def word_table(postings: Sequence[Posting], messages: int) -> WordTable:
