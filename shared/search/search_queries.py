@@ -141,6 +141,7 @@ def _look(dialect: str) -> Select[Any]:
             _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
             AppIndex.key,
             AppIndex.salt,
+            AppIndex.has_names,
             literal_column(word_index.IS_PRESENT[dialect]),
             VectorSet.key,
             VectorSet.model,
@@ -185,11 +186,11 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     row = session.connection().execute(_LOOK[_dialect(session)], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
-    shared_memory, everywhere, of_app, key, salt, is_present, set_key, *vectors, more, newest = row
+    shared_memory, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
     return SearchedApp(
         shared_memory=shared_memory,
         overrides={EVERYWHERE: everywhere, app_id: of_app},
-        words=word_index.opened(session, key, salt, is_present),
+        words=word_index.opened(session, key, salt, has_names, is_present),
         vectors=None if set_key is None else ServingVectors(set_key, *vectors),
         more=more,
         newest=after if newest is None else newest,

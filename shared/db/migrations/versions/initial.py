@@ -127,6 +127,7 @@ def _create_tables() -> None:
     op.create_table(
         "app_indexes", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), unique=True), required("salt", LargeBinary),
+        required("has_names", Boolean, server_default=false()),
         required("filled_to", BigInteger), Column("fill_until", BigInteger), required("fill_total", Integer),
         required("fill_done", Integer), Column("fill_asked_at", UtcDateTime), Column("fill_ended_at", UtcDateTime),
         sqlite_autoincrement=True)
