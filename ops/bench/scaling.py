@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.bench.figures import say, show, spread, timed
-from ops.bench.population import app_id
+from ops.bench.population import app_id, fill
 from ops.bench.service import unfinished
 from ops.bench.talking import Connection
 from ops.bench.waiting_worker import MODEL_SECONDS
@@ -159,13 +159,13 @@ def filled(folder: Path, url: str, sizes: Mapping[str, int], requests: int) -> d
     """Return what reading and ticking take in a small installation, and in the same one once it is filled."""
     migrate(url)
     database = Database(url)
-    _fill(database, {"apps": 10, "conversations": 100, "finished_jobs": 1000}, 0)
+    fill(database, 10, 100, 1000)
     redis = start_redis(folder / "redis")
     try:
         small = _measured(folder / "small", url, redis.url, requests)
         say(f"filling {dict(sizes)}")
         begun = time.perf_counter()
-        _fill(database, sizes, 10)
+        fill(database, **sizes, first=10)
         seconds = round(time.perf_counter() - begun)
         large = _measured(folder / "large", url, redis.url, requests)
     finally:
@@ -236,36 +236,6 @@ def _steps(admin: Connection) -> dict[str, tuple[float, float]]:
                 if kind in ("sum", "count"):
                     found.setdefault(sample.labels["step"], {})[kind] = sample.value
     return {name: (one["sum"], one["count"]) for name, one in found.items()}
-
-
-def _fill(database: Database, sizes: Mapping[str, int], first_app: int) -> None:
-    """Insert apps, conversations and finished jobs by the database's own counting; the conversations have ended."""
-    apps, talks, jobs = sizes["apps"], sizes["conversations"], sizes["finished_jobs"]
-    numbers = "generate_series(0, {last}) AS t(n)"
-    if database.is_sqlite:
-        numbers = "(WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < {last}) SELECT n FROM t)"
-    label = "printf('bench-%06d', {0})" if database.is_sqlite else "'bench-' || lpad(({0})::text, 6, '0')"
-    of_app = label.format(f"n % {apps} + {first_app}")
-    at = "datetime('now')" if database.is_sqlite else "now()"
-    statements = (
-        "INSERT INTO apps (app_id, name, config, purge_epoch, weight, answered_by, approves_answers, shared_memory,"
-        f" created_at, updated_at) SELECT {label.format(f'n + {first_app}')}, 'App', '{{}}', 0, 1, 'app', false, false,"
-        f" {at}, {at} FROM {numbers.format(last=apps - 1)}",
-        "INSERT INTO conversations (app_id, conversation_id, metadata, message_count, created_at, updated_at, ended_at,"
-        " think_attempts, facts_seen, summarised, turns_since_summary)"
-        f" SELECT {of_app}, 'filled-' || n || '-{first_app}', '{{}}', 0, {at}, {at}, {at}, 0, 0, 0, 0"
-        f" FROM {numbers.format(last=talks - 1)}",
-        "INSERT INTO jobs (job_id, kind, app_id, conversation_id, epoch, dedupe, payload, priority, work_class, state,"
-        " attempts, max_attempts, fence, created_at, due_at, started_at, finished_at)"
-        f" SELECT 'job_filled_{first_app}_' || n, 'create_memory', {of_app}, 'filled-' || n, 0,"
-        f" 'filled:{first_app}:' || n, '{{}}', 5, 'thought', 'done', 1, 5, 1, {at}, {at}, {at}, {at}"
-        f" FROM {numbers.format(last=jobs - 1)}",
-    )  # fmt: skip
-    for statement in statements:
-        with database.engine.begin() as connection:
-            connection.exec_driver_sql(statement.replace("%", "%%") if not database.is_sqlite else statement)
-    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("ANALYZE")
 
 
 if __name__ == "__main__":

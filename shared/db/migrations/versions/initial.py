@@ -154,6 +154,8 @@ def _create_tables() -> None:
         "ix_conversations_facts_due_at", "conversations", ["facts_due_at"], **partial("facts_due_at IS NOT NULL"))
     op.create_index(
         "ix_conversations_summary_due_at", "conversations", ["summary_due_at"], **partial("summary_due_at IS NOT NULL"))
+    op.create_index(
+        "ix_conversations_unanswered", "conversations", ["app_id", "key"], **partial("unanswered_since IS NOT NULL"))
     op.create_table(
         "erasures", Column("erasure_id", String(40), primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), index=True), required("scope", String(20)),
@@ -198,6 +200,8 @@ def _create_tables() -> None:
         "ix_tenant_queues_awake", "tenant_queues", ["work_class", "start_tag", "head_seq"], **partial("awake")
     )
     op.create_index("ix_tenant_queues_held_until", "tenant_queues", ["held_until"])
+    op.create_index(
+        "ix_tenant_queues_waiting", "tenant_queues", ["work_class", "head_seq"], **partial("head_seq IS NOT NULL"))
     op.create_table(
         "profile_audit", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("user_id", String(200)),
