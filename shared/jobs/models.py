@@ -91,7 +91,7 @@ class Job(Base):
             **partial("state IN ('queued','running')"),
         ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
-        Index("ix_jobs_state_seq", "state", "seq"),
+        Index("ix_jobs_state_seq", "state", "seq", "kind"),
         {"sqlite_autoincrement": True},
     )
 

@@ -443,8 +443,11 @@ def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, 
 
 
 def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
-    """Return how many jobs of a kind were asked for since then. Looks at every job."""
-    query = select(func.count()).select_from(Job).where(Job.kind == kind, Job.created_at >= since)
+    """Return how many jobs of a kind were asked for since then. Looks at none older than the last from before."""
+    before = select(Job.seq).where(Job.created_at < since).order_by(Job.seq.desc()).limit(1)
+    # On its own, so that the planner of PostgreSQL knows how few come after it.
+    after = session.scalar(before) or 0
+    query = select(func.count()).select_from(Job).where(Job.kind == kind, Job.created_at >= since, Job.seq > after)
     return session.scalar(query) or 0
 
 

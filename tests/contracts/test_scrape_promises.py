@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ from sqlalchemy import Connection, Engine, event
 
 from loop.totals import count_totals
 from ops.bench.population import fill
+from shared.contracts.jobs import JobKind
+from shared.jobs.queries import count_asked_since
+from shared.llm.embedding import NgramEmbedder
+from shared.search.index_queries import apps_with_sets_to_see_to
 from tests.support.api import Api, metric_of, open_api
 
-_MOST_ROWS, _MOST_INSTRUCTIONS = 100, 3000
+_MOST_ROWS, _MOST_INSTRUCTIONS = 300, 6000
 """What one statement may read on PostgreSQL, and cost on SQLite: thousands of rows are filled in."""
 
 
@@ -49,8 +54,14 @@ def selecting() -> Iterator[list[tuple[str, Any]]]:
         event.remove(Engine, "before_cursor_execute", hear)
 
 
-def is_too_much(connection: Connection, statement: str, parameters: Any) -> bool:
-    """Whether a statement reads more than the unfinished."""
+def too_much(api: Api, said: list[tuple[str, Any]]) -> list[str]:
+    """Return the statements that read more than what is unfinished."""
+    with api.loop.database.read() as session:
+        connection = session.connection()
+        return [statement for statement, parameters in said if _is_too_much(connection, statement, parameters)]
+
+
+def _is_too_much(connection: Connection, statement: str, parameters: Any) -> bool:
     if connection.dialect.name == "sqlite":
         return _instructions(connection, statement, parameters) > _MOST_INSTRUCTIONS
     [[plan]] = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).all()
@@ -79,20 +90,35 @@ def _rows(node: dict[str, Any]) -> int:
 
 
 def test_no_statement_of_a_scrape_reads_what_is_finished(api: Api) -> None:
-    fill(api.loop.database, apps=400, conversations=2000, finished_jobs=4000)
+    fill(api.loop.database, apps=1000, conversations=2000, finished_jobs=4000)
     api.ask("POST", api.converse(api.install(), "c1", "Hello?") + "/end")
     api.converse("/apps/chat", "c2", "Are you there?")
     count_beside(api)
     with selecting() as said:
         assert metric_of(api, "afterthought_jobs", kind="create_memory", state="pending") == 1
     assert metric_of(api, "afterthought_jobs", kind="create_memory", state="done") == 4000
+    assert too_much(api, said) == []
+    # The totals do: what this looks for would be found.
+    with selecting() as said:
+        count_totals(api.loop.database)
+    assert len(too_much(api, said)) > 3
+
+
+def test_the_doctor_counts_what_was_asked_for_in_a_day_and_reads_no_more(api: Api) -> None:
+    fill(api.loop.database, apps=1000, conversations=2000, finished_jobs=4000)
+    with api.loop.database.read() as session, selecting() as said:
+        yesterday = datetime.now(UTC) - timedelta(days=1)
+        assert count_asked_since(session, JobKind.CREATE_MEMORY, yesterday) == 134
+    assert too_much(api, said) == []
+
+
+def test_a_tick_looks_at_no_set_of_vectors_that_is_as_it_should_be(api: Api) -> None:
+    fill(api.loop.database, apps=1000, conversations=2000, finished_jobs=4000)
+    with api.loop.database.read() as session, selecting() as said:
+        assert apps_with_sets_to_see_to(session, NgramEmbedder.name, "", 200) == []
+    assert too_much(api, said) == []
     with api.loop.database.read() as session:
-        connection = session.connection()
-        assert [statement for statement, parameters in said if is_too_much(connection, statement, parameters)] == []
-        # The totals do: what this looks for would be found.
-        with selecting() as said:
-            count_totals(api.loop.database)
-        assert any(is_too_much(connection, statement, parameters) for statement, parameters in said)
+        assert len(apps_with_sets_to_see_to(session, "another", "", 200)) == 200
 
 
 def test_what_stands_now_is_of_this_moment_and_totals_tell_their_age(api: Api) -> None:

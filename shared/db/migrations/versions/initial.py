@@ -256,6 +256,7 @@ def _create_tables() -> None:
         required("filled_to", BigInteger), Column("fill_until", BigInteger), required("fill_total", Integer),
         required("fill_done", Integer), required("created_at", UtcDateTime), Column("completed_at", UtcDateTime),
         UniqueConstraint("app_id", "model"), sqlite_autoincrement=True)
+    op.create_index("ix_vector_sets_model_state_app_id", "vector_sets", ["model", "state", "app_id"])
     op.create_index("uq_vector_sets_serving", "vector_sets", ["app_id"], unique=True, **partial("state = 'serving'"))
     op.create_table(
         "webhooks", Column("webhook_id", String(40), primary_key=True),
@@ -336,7 +337,7 @@ def _create_tables() -> None:
         ["app_id", "work_class", "priority", "seq", "due_at", "deferral", "sequence", "state"], **waiting)
     provider_away = partial("state = 'deferred' AND deferral = 'provider_away'")
     op.create_index("ix_jobs_provider_away", "jobs", ["seq"], **provider_away)
-    op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
+    op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq", "kind"])
     op.create_index(
         "ix_jobs_undeferred", "jobs", ["work_class", "due_at", "seq"],
         **partial("state IN ('pending','retrying') AND work_class = 'thought'"))
