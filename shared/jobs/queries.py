@@ -443,12 +443,17 @@ def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, 
 
 
 def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
-    """Return how many jobs of a kind were asked for since then. Looks at none older than the last from before."""
-    before = select(Job.seq).where(Job.created_at < since).order_by(Job.seq.desc()).limit(1)
-    # On its own, so that the planner of PostgreSQL knows how few come after it.
-    after = session.scalar(before) or 0
-    query = select(func.count()).select_from(Job).where(Job.kind == kind, Job.created_at >= since, Job.seq > after)
-    return session.scalar(query) or 0
+    """Return how many jobs of a kind were asked for since then."""
+    new = (Job.seq > last_asked_before(session, since), Job.created_at >= since)
+    return session.scalar(select(func.count()).select_from(Job).where(Job.kind == kind, *new)) or 0
+
+
+def last_asked_before(session: Session, at: datetime) -> int:
+    """Return the ``seq`` of the last job that was asked for before a time; 0 for none. Looks at those after it alone.
+
+    Handed over as a value, it lets the planner of PostgreSQL know how few come after it.
+    """
+    return session.scalar(select(Job.seq).where(Job.created_at < at).order_by(Job.seq.desc()).limit(1)) or 0
 
 
 def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime) -> dict[str, int]:

@@ -25,6 +25,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     cast,
     exists,
     func,
@@ -43,6 +44,7 @@ from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
 from shared.db.number_lists import about_numbers, rows_about
 from shared.jobs.models import Job, JobState
+from shared.jobs.queries import last_asked_before
 from shared.search import word_index
 from shared.search.index_queries import ServingVectors
 from shared.search.models import (
@@ -358,9 +360,11 @@ def keys_before(session: Session, at: datetime, limit: int) -> list[int]:
 
 def summaries_since(session: Session, since: datetime, app_id: str | None) -> tuple[int, int]:
     """Return how many summaries were asked for since a time and came to an end, and how many of them as they should."""
-    ended = (Job.kind == JobKind.SUMMARISE, Job.finished_at >= since, _of(Job.app_id, app_id))
-    query = select(func.count()).select_from(Job).where(*ended, Job.state != JobState.CANCELLED)
-    return count(session, query), count(session, query.where(Job.state.in_((JobState.DONE, JobState.NOTHING))))
+    asked = (Job.seq > last_asked_before(session, since), Job.kind == JobKind.SUMMARISE, _of(Job.app_id, app_id))
+    made = case((Job.state.in_((JobState.DONE, JobState.NOTHING)), 1))
+    counts = select(func.count(), func.count(made)).where(*asked, Job.finished_at >= since)
+    ended, as_they_should = session.execute(counts.where(Job.state != JobState.CANCELLED)).one()
+    return ended, as_they_should
 
 
 def count_stock(session: Session, app_id: str | None) -> SearchStock:

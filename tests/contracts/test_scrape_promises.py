@@ -157,7 +157,8 @@ def test_no_count_holds_a_transaction_open_for_another(api: Api) -> None:
     assert begun == len(said)
 
 
-def test_the_share_of_memory_work_is_read_beside_who_asks_for_the_energy(api: Api) -> None:
+def test_the_energy_tells_the_share_of_memory_work_in_what_was_spent(api: Api) -> None:
     api.install()
+    assert api.ask("GET", "/energy")["memoryShare"] is None
     api.spend("chat", 5)
     assert api.ask("GET", "/energy")["memoryShare"] == 1.0
