@@ -69,11 +69,6 @@ def list_apps(session: Session, limit: int, after: str | None = None) -> Sequenc
     return session.scalars(query if after is None else query.where(App.app_id > after)).all()
 
 
-def count_apps(session: Session) -> int:
-    """Return how many apps are installed."""
-    return session.scalar(select(func.count()).select_from(App).where(App.uninstalled_at.is_(None))) or 0
-
-
 def token_by_digest(session: Session, digest: str) -> Token | None:
     """Return a token that is not revoked."""
     return session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))

@@ -344,9 +344,8 @@ def count_deferred(session: Session) -> int:
 
 def count_apps_waiting(session: Session) -> dict[str, int]:
     """Return by work class how many apps have a job that waits."""
-    rows = session.execute(
-        select(TenantQueue.work_class, func.count(TenantQueue.head_seq)).group_by(TenantQueue.work_class)
-    )
+    waiting = select(TenantQueue.work_class, func.count()).where(TenantQueue.head_seq.is_not(None))
+    rows = session.execute(waiting.group_by(TenantQueue.work_class))
     return {work_class: count for work_class, count in rows}  # noqa: C416
 
 
@@ -429,16 +428,32 @@ def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> in
     return session.scalar(query) or 0
 
 
-def count_by_state(session: Session) -> dict[tuple[str, str], int]:
-    """Return the number of jobs by (kind, state)."""
-    rows = session.execute(select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state))
-    return {(kind, state): count for kind, state, count in rows}
+def count_by_state(session: Session) -> dict[tuple[str, ...], int]:
+    """Return the number of jobs by (kind, state). Looks at every job."""
+    return _counted(session, select(Job.kind, Job.state, func.count()))
+
+
+def count_unfinished(session: Session) -> dict[tuple[str, ...], int]:
+    """Return the number of unfinished jobs by (kind, state)."""
+    return _counted(session, select(Job.kind, Job.state, func.count()).where(Job.state.in_(OPEN)))
+
+
+def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, ...], int]:
+    return {(kind, state): count for kind, state, count in session.execute(query.group_by(Job.kind, Job.state))}
 
 
 def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
-    """Return how many jobs of a kind were asked for since then. Looks at every job."""
-    query = select(func.count()).select_from(Job).where(Job.kind == kind, Job.created_at >= since)
-    return session.scalar(query) or 0
+    """Return how many jobs of a kind were asked for since then."""
+    new = (Job.seq > last_asked_before(session, since), Job.created_at >= since)
+    return session.scalar(select(func.count()).select_from(Job).where(Job.kind == kind, *new)) or 0
+
+
+def last_asked_before(session: Session, at: datetime) -> int:
+    """Return the ``seq`` of the last job that was asked for before a time; 0 for none. Looks at those after it alone.
+
+    Handed over as a value, it lets the planner of PostgreSQL know how few come after it.
+    """
+    return session.scalar(select(Job.seq).where(Job.created_at < at).order_by(Job.seq.desc()).limit(1)) or 0
 
 
 def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime) -> dict[str, int]:

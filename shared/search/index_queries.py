@@ -9,11 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import orjson
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
-    BindParameter,
     ColumnElement,
     Select,
     TableValuedAlias,
@@ -31,6 +28,7 @@ from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
 from shared.conversations.models import Message
 from shared.db.counting import count
+from shared.db.number_lists import about_numbers, rows_about
 from shared.jobs.queries import is_open_in_tenant_queue
 from shared.search.models import (
     LAST_CONVERSATION,
@@ -61,13 +59,7 @@ def _vectors_by_key(keys: TableValuedAlias) -> Select[Any]:
     return query.where(func.coalesce(table.c.set_key, 0) == bindparam("set_key"))
 
 
-_KEYS: BindParameter[object] = bindparam("keys")
-_VECTORS_BY_KEY = {
-    "sqlite": _vectors_by_key(func.json_each(_KEYS).table_valued("value", name="wanted")),
-    "postgresql": _vectors_by_key(
-        func.unnest(cast(_KEYS, ARRAY(BigInteger))).table_valued("value", name="wanted").render_derived()
-    ),
-}
+_VECTORS_BY_KEY = about_numbers(_vectors_by_key)
 
 
 @dataclass(frozen=True)
@@ -123,12 +115,8 @@ def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Seq
 
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
     """Return some vectors of a set by their keys; those that are gone are left out."""
-    # As one value: a statement with hundreds of parameters takes longer to build than to run.
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    listed = orjson.dumps(list(keys)).decode() if is_sqlite else list(keys)
-    statement = _VECTORS_BY_KEY["sqlite" if is_sqlite else "postgresql"]
-    rows = session.connection().execute(statement, {"set_key": set_key, "keys": listed})
-    return {key: vector for key, vector in rows.all()}  # noqa: C416 - dict() takes a row for something else
+    rows = rows_about(session, _VECTORS_BY_KEY, keys, set_key=set_key)
+    return {key: vector for key, vector in rows}  # noqa: C416 - dict() takes a row for something else
 
 
 def vectors_between(session: Session, set_key: int, first: int, last: int) -> Sequence[int]:
@@ -309,8 +297,14 @@ def count_vectors_between(session: Session, app_id: str, first: int, last: int) 
 def apps_with_sets_to_see_to(session: Session, model: str, after: str, limit: int) -> Sequence[str]:
     """Return apps whose sets are changing, or to be changed for a model, and no unfinished job for it; by id.
 
-    Looks at every set there is.
+    Looks at every set there is, unless all of them serve and are of the model.
     """
+    one, serves = VectorSet, SetState.SERVING
+    # By ranges of an index: what serves and is of the model is as much as there are apps.
+    other = (one.model < model, one.model > model)
+    changing = (and_(one.model == model, is_other) for is_other in (one.state < serves, one.state > serves))
+    if all(session.scalar(select(one.key).where(found).limit(1)) is None for found in (*other, *changing)):
+        return []
     unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
     idle = ~is_open_in_tenant_queue(VectorSet.app_id, JobKind.EMBED_MESSAGES)
     found = select(VectorSet.app_id).where(unsettled, idle, VectorSet.app_id > after).distinct()

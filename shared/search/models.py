@@ -90,6 +90,7 @@ class VectorSet(Base):
     __table_args__ = (
         UniqueConstraint("app_id", "model"),
         Index("uq_vector_sets_serving", "app_id", unique=True, **partial("state = 'serving'")),
+        Index("ix_vector_sets_model_state_app_id", "model", "state", "app_id"),
         {"sqlite_autoincrement": True},
     )
 

@@ -1,8 +1,7 @@
 """Reads for a search: who may be searched, the messages and passages at the places found, and how searches went.
 
 Every statement names the app and the roles, so that whatever an index says, and whatever stands beside what it says,
-only what users and assistants of the app said is ever read. Places go in as one value, because a statement with
-hundreds of parameters takes longer to build than to run.
+only what users and assistants of the app said is ever read.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     BindParameter,
     ColumnElement,
@@ -28,6 +25,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     cast,
     exists,
     func,
@@ -44,7 +42,9 @@ from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
+from shared.db.number_lists import about_numbers, rows_about
 from shared.jobs.models import Job, JobState
+from shared.jobs.queries import last_asked_before
 from shared.search import word_index
 from shared.search.index_queries import ServingVectors
 from shared.search.models import (
@@ -66,11 +66,8 @@ MOST_CHARS = 8_000
 
 _POSITIONS = LAST_POSITION + 1
 _APP: BindParameter[str] = bindparam("app_id")
-_PLACES: BindParameter[object] = bindparam("places")
 # Written so that no index on it is used: an app has many messages, and few places are asked for.
 _SPOKEN_IN_APP = and_(func.coalesce(Message.app_id, "") == _APP, Message.role.in_(SPOKEN))
-_OF_SQLITE = func.json_each(_PLACES).table_valued("value", name="found")
-_OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value", name="found").render_derived()
 
 
 def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
@@ -117,9 +114,7 @@ def _passages_at(found: TableValuedAlias) -> Select[Any]:
 
 
 # Written once for each database: building a statement takes longer than most of these take to run.
-_MESSAGES_AT = {"sqlite": _messages_at(_OF_SQLITE), "postgresql": _messages_at(_OF_POSTGRES)}
-_PASSAGES_AT = {"sqlite": _passages_at(_OF_SQLITE), "postgresql": _passages_at(_OF_POSTGRES)}
-_NAMES_AT = {"sqlite": _names_at(_OF_SQLITE), "postgresql": _names_at(_OF_POSTGRES)}
+_MESSAGES_AT, _PASSAGES_AT, _NAMES_AT = map(about_numbers, (_messages_at, _passages_at, _names_at))
 _OF_APP = Conversation.app_id == _APP
 _HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
 _NAMES_NOBODY = Conversation.user_id.is_(None)
@@ -183,7 +178,7 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     Raises: NotFound.
     """
     values = {"app_id": app_id, "after": after}
-    row = session.connection().execute(_LOOK[_dialect(session)], values).one_or_none()
+    row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
     shared_memory, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
@@ -266,23 +261,23 @@ class PassageRow(NamedTuple):
 
 def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, MessageRow]:
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
-    rows = session.connection().execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
+    rows = rows_about(session, _MESSAGES_AT, doc_ids, app_id=app_id)
     # A message that only calls a tool says nothing.
-    return {row.doc_id: row for row in map(MessageRow._make, rows.all()) if row.content.strip()}
+    return {row.doc_id: row for row in map(MessageRow._make, rows) if row.content.strip()}
 
 
 def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
     """Return the passages of those messages of an app at these places that have any, in order."""
     found: dict[int, list[PassageRow]] = {}
-    rows = session.connection().execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
-    for row in map(PassageRow._make, rows.all()):
+    rows = rows_about(session, _PASSAGES_AT, doc_ids, app_id=app_id)
+    for row in map(PassageRow._make, rows):
         found.setdefault(row.doc_id, []).append(row)
     return found
 
 
 def names_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[str]:
     """Return the names of who speaks at these places of an app."""
-    return set(session.scalars(_NAMES_AT[_dialect(session)], _values(session, app_id, doc_ids)))
+    return {name for [name] in rows_about(session, _NAMES_AT, doc_ids, app_id=app_id)}
 
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
@@ -322,17 +317,6 @@ def keys_of(session: Session, app_id: str, conversation_ids: Collection[str]) ->
     query = select(Conversation.key).where(Conversation.app_id == app_id)
     keys = session.scalars(query.where(Conversation.conversation_id.in_(conversation_ids)))
     return np.sort(np.fromiter(keys, np.int64))
-
-
-def _dialect(session: Session) -> str:
-    return session.get_bind().dialect.name
-
-
-def _values(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[str, object]:
-    listed: object = list(doc_ids)
-    if _dialect(session) == "sqlite":
-        listed = orjson.dumps(listed).decode()
-    return {"app_id": app_id, "places": listed}
 
 
 def _tags(details: dict[str, Any]) -> frozenset[str]:
@@ -377,9 +361,11 @@ def keys_before(session: Session, at: datetime, limit: int) -> list[int]:
 
 def summaries_since(session: Session, since: datetime, app_id: str | None) -> tuple[int, int]:
     """Return how many summaries were asked for since a time and came to an end, and how many of them as they should."""
-    ended = (Job.kind == JobKind.SUMMARISE, Job.finished_at >= since, _of(Job.app_id, app_id))
-    query = select(func.count()).select_from(Job).where(*ended, Job.state != JobState.CANCELLED)
-    return count(session, query), count(session, query.where(Job.state.in_((JobState.DONE, JobState.NOTHING))))
+    asked = (Job.seq > last_asked_before(session, since), Job.kind == JobKind.SUMMARISE, _of(Job.app_id, app_id))
+    made = case((Job.state.in_((JobState.DONE, JobState.NOTHING)), 1))
+    counts = select(func.count(), func.count(made)).where(*asked, Job.finished_at >= since)
+    ended, as_they_should = session.execute(counts.where(Job.state != JobState.CANCELLED)).one()
+    return ended, as_they_should
 
 
 def count_stock(session: Session, app_id: str | None) -> SearchStock:

@@ -155,6 +155,8 @@ def _create_tables() -> None:
         "ix_conversations_facts_due_at", "conversations", ["facts_due_at"], **partial("facts_due_at IS NOT NULL"))
     op.create_index(
         "ix_conversations_summary_due_at", "conversations", ["summary_due_at"], **partial("summary_due_at IS NOT NULL"))
+    op.create_index(
+        "ix_conversations_unanswered", "conversations", ["app_id", "key"], **partial("unanswered_since IS NOT NULL"))
     op.create_table(
         "erasures", Column("erasure_id", String(40), primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), index=True), required("scope", String(20)),
@@ -199,6 +201,8 @@ def _create_tables() -> None:
         "ix_tenant_queues_awake", "tenant_queues", ["work_class", "start_tag", "head_seq"], **partial("awake")
     )
     op.create_index("ix_tenant_queues_held_until", "tenant_queues", ["held_until"])
+    op.create_index(
+        "ix_tenant_queues_waiting", "tenant_queues", ["work_class", "head_seq"], **partial("head_seq IS NOT NULL"))
     op.create_table(
         "profile_audit", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("user_id", String(200)),
@@ -253,6 +257,7 @@ def _create_tables() -> None:
         required("filled_to", BigInteger), Column("fill_until", BigInteger), required("fill_total", Integer),
         required("fill_done", Integer), required("created_at", UtcDateTime), Column("completed_at", UtcDateTime),
         UniqueConstraint("app_id", "model"), sqlite_autoincrement=True)
+    op.create_index("ix_vector_sets_model_state_app_id", "vector_sets", ["model", "state", "app_id"])
     op.create_index("uq_vector_sets_serving", "vector_sets", ["app_id"], unique=True, **partial("state = 'serving'"))
     op.create_table(
         "webhooks", Column("webhook_id", String(40), primary_key=True),
@@ -333,7 +338,7 @@ def _create_tables() -> None:
         ["app_id", "work_class", "priority", "seq", "due_at", "deferral", "sequence", "state"], **waiting)
     provider_away = partial("state = 'deferred' AND deferral = 'provider_away'")
     op.create_index("ix_jobs_provider_away", "jobs", ["seq"], **provider_away)
-    op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
+    op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq", "kind"])
     op.create_index(
         "ix_jobs_undeferred", "jobs", ["work_class", "due_at", "seq"],
         **partial("state IN ('pending','retrying') AND work_class = 'thought'"))
