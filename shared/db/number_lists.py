@@ -17,10 +17,10 @@ _LISTS = {
     "sqlite": func.json_each(_NUMBERS).table_valued("value", name="listed"),
     "postgresql": func.unnest(cast(_NUMBERS, ARRAY(BigInteger))).table_valued("value", name="listed").render_derived(),
 }
-ByDialect = dict[str, Select[Any]]
+ByDialect = dict[str, Select[*tuple[Any, ...]]]
 
 
-def about_numbers(build: Callable[[TableValuedAlias], Select[Any]]) -> ByDialect:
+def about_numbers(build: Callable[[TableValuedAlias], Select[*tuple[Any, ...]]]) -> ByDialect:
     """Return what ``build`` makes of the listed numbers, which stand in the column ``value``, for each database."""
     return {dialect: build(listed) for dialect, listed in _LISTS.items()}
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, Select, TableValuedAlias, bindparam, cast, func, select
 from sqlalchemy.orm import Session
 
+from shared.db.number_lists import about_numbers, rows_about
 from shared.errors import NotFound
 from shared.events.models import Event, EventCount, Webhook
 
@@ -84,14 +86,18 @@ def has_older(session: Session, than: datetime) -> bool:
     return session.scalar(select(Event.row).where(Event.at < than).limit(1)) is not None
 
 
-def older_rows(session: Session, than: datetime, limit: int) -> Sequence[tuple[int, int]]:
-    """Return row and position of placed events that happened before then."""
-    query = select(Event.row, Event.position).where(Event.at < than, Event.position.is_not(None))
-    return [
-        (row, position)
-        for row, position in session.execute(query.order_by(Event.at).limit(limit))
-        if position is not None
-    ]
+def older_rows(session: Session, than: datetime, limit: int, needed: Sequence[int]) -> Sequence[tuple[int, int]]:
+    """Return row and position of placed events that happened before then, but those at positions that are needed."""
+    return [(row, position) for row, position in rows_about(session, _OLDER, needed, than=than, most=limit)]
+
+
+def _older(needed: TableValuedAlias) -> Select[*tuple[Any, ...]]:
+    query = select(Event.row, Event.position).where(Event.at < bindparam("than"), Event.position.is_not(None))
+    is_needed = Event.position.in_(select(cast(needed.c.value, BigInteger)))
+    return query.where(~is_needed).order_by(Event.at).limit(bindparam("most"))
+
+
+_OLDER = about_numbers(_older)
 
 
 def count_events(session: Session, app_id: str, names: Collection[str] | None = None) -> int:
