@@ -172,9 +172,9 @@ def filled(folder: Path, urls: Mapping[str, str], sizes: Mapping[str, int], requ
             seconds = round(time.perf_counter() - begun)
         database.dispose()
     with ExitStack() as stack:
-        clients = {name: _client(stack, folder / name, url) for name, url in urls.items()}
-        first_totals = {name: _wait_for_totals(client) for name, client in clients.items()}
-        p50_ms = _measured(clients, requests)
+        systems = {name: _start(stack, folder / name, url) for name, url in urls.items()}
+        first_totals = {name: _wait_for_totals(system) for name, system in systems.items()}
+        p50_ms = _measured({name: _client(system) for name, system in systems.items()}, requests)
     ratios = {what: round(took["filled"] / max(0.001, took["small"]), 2) for what, took in p50_ms.items()}
     return {
         "filled_with": dict(sizes), "fill_seconds": seconds, "first_totals_seconds": first_totals,
@@ -182,17 +182,20 @@ def filled(folder: Path, urls: Mapping[str, str], sizes: Mapping[str, int], requ
     }  # fmt: skip
 
 
-def _client(stack: ExitStack, folder: Path, url: str) -> Connection:
-    """Start a system with a Redis of its own, and return a client of it."""
+def _start(stack: ExitStack, folder: Path, url: str) -> System:
+    """Start a system with a Redis of its own, until the stack is left."""
     redis = start_redis(folder / "redis")
     stack.callback(redis.stop)
-    system = stack.enter_context(start_system(folder, url, redis.url, env=_ENV))
+    return stack.enter_context(start_system(folder, url, redis.url, env=_ENV))
+
+
+def _client(system: System) -> Connection:
     return Connection(system.url, system.admin_token)
 
 
-def _wait_for_totals(client: Connection) -> float:
+def _wait_for_totals(system: System) -> float:
     """Return the seconds until the totals were counted for the first time."""
-    begun = time.perf_counter()
+    client, begun = _client(system), time.perf_counter()
     wait_until(lambda: "totals_age_seconds " in client.send_text(("GET", "/metrics", None)), 600, "the totals")
     return round(time.perf_counter() - begun, 1)
 
