@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -179,6 +180,14 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("begin_immediate") else "BEGIN")
 
 
+class _BinaryCursor(psycopg.Cursor[Any]):
+    """Fetches values as they lie in the server: as text, vectors and postings would come as twice their bytes."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.format = psycopg.pq.Format.BINARY
+
+
 def _postgres_engine(url: str, pool_size: int) -> Engine:
     engine = sa.create_engine(
         url,
@@ -189,6 +198,7 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
         pool_use_lifo=True,
         connect_args={
             "connect_timeout": 5,
+            "cursor_factory": _BinaryCursor,
             # No transaction waits for anything outside the database, so one that idles belongs to a frozen process, and
             # others wait for its locks.
             "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=15s",
