@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import BigInteger, Select, TableValuedAlias, bindparam, cast, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from shared.db.number_lists import about_numbers, rows_about
+from shared.db.numbers import given_numbers
 from shared.errors import NotFound
 from shared.events.models import Event, EventCount, Webhook
 
@@ -88,16 +87,11 @@ def has_older(session: Session, than: datetime) -> bool:
 
 def older_rows(session: Session, than: datetime, limit: int, needed: Sequence[int]) -> Sequence[tuple[int, int]]:
     """Return row and position of placed events that happened before then, but those at positions that are needed."""
-    return [(row, position) for row, position in rows_about(session, _OLDER, needed, than=than, most=limit)]
-
-
-def _older(needed: TableValuedAlias) -> Select[*tuple[Any, ...]]:
-    query = select(Event.row, Event.position).where(Event.at < bindparam("than"), Event.position.is_not(None))
-    is_needed = Event.position.in_(select(cast(needed.c.value, BigInteger)))
-    return query.where(~is_needed).order_by(Event.at).limit(bindparam("most"))
-
-
-_OLDER = about_numbers(_older)
+    numbers, number = given_numbers("needed")
+    query = select(Event.row, Event.position).where(Event.at < than, Event.position.is_not(None))
+    unneeded = query.where(Event.position.not_in(select(number).select_from(numbers)))
+    rows = session.execute(unneeded.order_by(Event.at).limit(limit), {"needed": needed})
+    return [(row, position) for row, position in rows if position is not None]
 
 
 def count_events(session: Session, app_id: str, names: Collection[str] | None = None) -> int:

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
-    BigInteger,
     BindParameter,
     ColumnElement,
     Select,
-    TableValuedAlias,
     Text,
     and_,
     bindparam,
@@ -42,7 +40,7 @@ from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
-from shared.db.number_lists import about_numbers, rows_about
+from shared.db.numbers import given_numbers
 from shared.jobs.models import Job, JobState
 from shared.jobs.queries import last_asked_before
 from shared.search import word_index
@@ -66,55 +64,49 @@ MOST_CHARS = 8_000
 
 _POSITIONS = LAST_POSITION + 1
 _APP: BindParameter[str] = bindparam("app_id")
+_PLACES, _DOC_ID = given_numbers("places")
 # Written so that no index on it is used: an app has many messages, and few places are asked for.
 _SPOKEN_IN_APP = and_(func.coalesce(Message.app_id, "") == _APP, Message.role.in_(SPOKEN))
-
-
-def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
-    doc_id = cast(found.c.value, BigInteger)
-    # PostgreSQL shifts by narrower numbers only; a doc id is never negative, so dividing is the same.
-    return and_(Message.conversation_key == doc_id // _POSITIONS, Message.position == doc_id % _POSITIONS)
-
-
-def _messages_at(found: TableValuedAlias) -> Select[Any]:
-    content, chars = func.substr(Message.content, 1, MOST_CHARS), func.length(Message.content)
-    return (
-        select(
-            cast(found.c.value, BigInteger),
-            Message.key,
-            Message.message_id,
-            Message.role,
-            Message.name,
-            content,
-            chars,
-            Message.created_at,
-        )
-        .add_columns(Conversation.conversation_id, Conversation.user_id)
-        .select_from(found)
-        .join(Message, _stands_at(found))
-        .join(Conversation, Conversation.key == Message.conversation_key)
-        .where(_SPOKEN_IN_APP)
+# Said in divisions: the two databases shift bits by different types.
+_STANDS_THERE = and_(Message.conversation_key == _DOC_ID // _POSITIONS, Message.position == _DOC_ID % _POSITIONS)
+# Written once: building a statement takes longer than most of these take to run.
+_MESSAGES_AT = (
+    select(
+        _DOC_ID,
+        Message.key,
+        Message.message_id,
+        Message.role,
+        Message.name,
+        func.substr(Message.content, 1, MOST_CHARS),
+        func.length(Message.content),
+        Message.created_at,
     )
-
-
-def _names_at(found: TableValuedAlias) -> Select[Any]:
-    named = and_(_SPOKEN_IN_APP, Message.name.is_not(None))
-    return select(Message.name).distinct().select_from(found).join(Message, _stands_at(found)).where(named)
-
-
-def _passages_at(found: TableValuedAlias) -> Select[Any]:
-    content = func.substr(Message.content, Passage.start + 1, Passage.length)
-    return (
-        select(Passage.doc_id, Passage.part, Passage.kind, Passage.language, content)
-        .select_from(found)
-        .join(Passage, and_(Passage.doc_id == found.c.value, Passage.app_id == _APP))
-        .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
-        .order_by(Passage.doc_id, Passage.part)
+    .add_columns(Conversation.conversation_id, Conversation.user_id)
+    .select_from(_PLACES)
+    .join(Message, _STANDS_THERE)
+    .join(Conversation, Conversation.key == Message.conversation_key)
+    .where(_SPOKEN_IN_APP)
+)
+_NAMES_AT = (
+    select(Message.name)
+    .distinct()
+    .select_from(_PLACES)
+    .join(Message, _STANDS_THERE)
+    .where(_SPOKEN_IN_APP, Message.name.is_not(None))
+)
+_PASSAGES_AT = (
+    select(
+        Passage.doc_id,
+        Passage.part,
+        Passage.kind,
+        Passage.language,
+        func.substr(Message.content, Passage.start + 1, Passage.length),
     )
-
-
-# Written once for each database: building a statement takes longer than most of these take to run.
-_MESSAGES_AT, _PASSAGES_AT, _NAMES_AT = map(about_numbers, (_messages_at, _passages_at, _names_at))
+    .select_from(_PLACES)
+    .join(Passage, and_(Passage.doc_id == _DOC_ID, Passage.app_id == _APP))
+    .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
+    .order_by(Passage.doc_id, Passage.part)
+)
 _OF_APP = Conversation.app_id == _APP
 _HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
 _NAMES_NOBODY = Conversation.user_id.is_(None)
@@ -261,7 +253,7 @@ class PassageRow(NamedTuple):
 
 def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, MessageRow]:
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
-    rows = rows_about(session, _MESSAGES_AT, doc_ids, app_id=app_id)
+    rows = session.connection().execute(_MESSAGES_AT, {"app_id": app_id, "places": doc_ids})
     # A message that only calls a tool says nothing.
     return {row.doc_id: row for row in map(MessageRow._make, rows) if row.content.strip()}
 
@@ -269,15 +261,15 @@ def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[i
 def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
     """Return the passages of those messages of an app at these places that have any, in order."""
     found: dict[int, list[PassageRow]] = {}
-    rows = rows_about(session, _PASSAGES_AT, doc_ids, app_id=app_id)
-    for row in map(PassageRow._make, rows):
+    rows = session.connection().execute(_PASSAGES_AT, {"app_id": app_id, "places": doc_ids})
+    for row in map(PassageRow._make, rows.all()):
         found.setdefault(row.doc_id, []).append(row)
     return found
 
 
 def names_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[str]:
     """Return the names of who speaks at these places of an app."""
-    return {name for [name] in rows_about(session, _NAMES_AT, doc_ids, app_id=app_id)}
+    return set(session.scalars(_NAMES_AT, {"app_id": app_id, "places": doc_ids}))
 
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
