@@ -27,6 +27,7 @@ from shared.errors import Transient
 BUSY_TIMEOUT_SECONDS = 15
 SCRUB_PATIENCE_SECONDS = 2.0
 """How long scrubbing may wait for others; who asked for it is waiting too, and it is tried again later."""
+_CATALOGUE = "pg_catalog"
 _OURS_TO_RETRY = (OperationalError, InterfaceError)
 
 
@@ -186,9 +187,10 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
     class BinaryCursor(psycopg.Cursor[Any]):
         """Fetches values as they lie in the server: as text, vectors and postings would come as twice their bytes."""
 
-        def __init__(self, *given: Any, **named: Any) -> None:
-            super().__init__(*given, **named)
-            self.format = psycopg.pq.Format.BINARY
+        def execute(self, query: Any, *given: Any, **named: Any) -> Any:
+            # SQLAlchemy reads the catalogue's own types as text.
+            self.format = psycopg.pq.Format(_CATALOGUE not in query)
+            return super().execute(query, *given, **named)
 
     engine = sa.create_engine(
         url,
