@@ -30,7 +30,7 @@ from shared.search.lexical import Posting, WordLikeness, rarity
 from shared.search.models import Asker, conversation_of
 from shared.search.query import SearchQuestion, read_question, without_names
 from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
-from shared.search.search_queries import MessageCounts
+from shared.search.search_queries import MessageCounts, SearchedApp
 from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
 from shared.search.tuning import Tuning, in_force, overlaid
 from shared.search.vectors import VectorMatrices, VectorMatrix
@@ -209,7 +209,7 @@ class MessageSearch:
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
-        conversations = _conversations(session, app_id, app.shared_memory, request, user_id)
+        conversations = _conversations(session, app_id, app, request, user_id)
         words = _word_matches(app.words, question) if tuning.hybrid else _WordMatches()
         within = SearchScope(conversations=conversations)
         return _Prepared(
@@ -341,12 +341,12 @@ def _speakers(session: Session, app_id: str, found: Sequence[Posting], within: S
 
 
 def _conversations(
-    session: Session, app_id: str, is_shared: bool, request: SearchRequest, user_id: str | None
+    session: Session, app_id: str, app: SearchedApp, request: SearchRequest, user_id: str | None
 ) -> NDArray[np.int64] | None:
     """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
     allowed = None
     if not request.is_of_everybody or request.conversation_id is not None or user_id is not None:
-        allowed = search_queries.conversations_for(session, app_id, user_id, is_shared=is_shared)
+        allowed = search_queries.conversations_for(session, app_id, app, user_id)
     if not request.filters.conversation_ids:
         return allowed
     named = search_queries.keys_of(session, app_id, request.filters.conversation_ids)

@@ -371,7 +371,8 @@ def nearest(distances: Distances, count: int) -> NDArray[np.intp]:
     if len(rows) > _BLOCK:
         # Counted first: there are few different numbers, and to partition a million takes ten times as long.
         rows = np.flatnonzero(distances <= np.searchsorted(np.cumsum(np.bincount(distances)), count))
-    near = rows[np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))[-count:]]
+    order = np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))
+    near: NDArray[np.intp] = rows[order[-count:]]
     return near[distances[near] != FARTHEST]
 
 
