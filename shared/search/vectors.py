@@ -372,8 +372,9 @@ def nearest(distances: Distances, count: int) -> NDArray[np.intp]:
         # Counted first: there are few different numbers, and to partition a million takes ten times as long.
         rows = np.flatnonzero(distances <= np.searchsorted(np.cumsum(np.bincount(distances)), count))
     order = np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))
-    near: NDArray[np.intp] = rows[order[-count:]]
-    return near[distances[near] != FARTHEST]
+    near = rows[order[-count:]]
+    found: NDArray[np.intp] = near[distances[near] != FARTHEST]
+    return found
 
 
 def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query: Floats) -> Floats:
