@@ -221,10 +221,18 @@ class MessageSearch:
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
+<<<<<<< HEAD
         return _Searched(
             app=app,
             messages=self.counts.note(app_id, counted, app),
             tuning=overlaid(self.defaults, app.overrides).tuning,
+=======
+        conversations = _conversations(session, app_id, app, request, user_id)
+        words = _word_matches(app.words, question) if tuning.hybrid else _WordMatches()
+        within = SearchScope(conversations=conversations)
+        return _Prepared(
+            tuning=tuning,
+>>>>>>> pgmillion
             conversation_key=conversation_key,
             user_id=user_id,
             conversations=_conversations(session, app_id, app.shared_memory, request, user_id),
@@ -354,12 +362,12 @@ def _speakers(session: Session, app_id: str, found: Sequence[Posting], searched:
 
 
 def _conversations(
-    session: Session, app_id: str, is_shared: bool, request: SearchRequest, user_id: str | None
+    session: Session, app_id: str, app: SearchedApp, request: SearchRequest, user_id: str | None
 ) -> NDArray[np.int64] | None:
     """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
     allowed = None
     if not request.is_of_everybody or request.conversation_id is not None or user_id is not None:
-        allowed = search_queries.conversations_for(session, app_id, user_id, is_shared=is_shared)
+        allowed = search_queries.conversations_for(session, app_id, app, user_id)
     if not request.filters.conversation_ids:
         return allowed
     named = search_queries.keys_of(session, app_id, request.filters.conversation_ids)

@@ -108,7 +108,6 @@ _PASSAGES_AT = (
     .order_by(Passage.doc_id, Passage.part)
 )
 _OF_APP = Conversation.app_id == _APP
-_HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
 _NAMES_NOBODY = Conversation.user_id.is_(None)
 _IS_USERS = Conversation.user_id == bindparam("user_id")
 _OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
@@ -124,6 +123,7 @@ def _look(dialect: str) -> Select[Any]:
     return (
         select(
             App.shared_memory,
+            exists().where(Conversation.app_id == App.app_id, Conversation.user_id.is_not(None)),
             _OVERRIDE.where(TuningOverride.scope == EVERYWHERE).scalar_subquery(),
             _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
             AppIndex.key,
@@ -154,6 +154,8 @@ class SearchedApp(NamedTuple):
     """What a search has to know of its app before it begins."""
 
     shared_memory: bool
+    has_users: bool
+    """Whether any of its conversations names one."""
     overrides: dict[str, str | None]
     """What was changed of the tuning, as JSON by scope."""
     words: word_index.OpenIndex
@@ -173,9 +175,14 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
+<<<<<<< HEAD
     shared_memory, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
+=======
+    shared_memory, has_users, everywhere, of_app, key, salt, is_present, set_key, *vectors, more, newest = row
+>>>>>>> pgmillion
     return SearchedApp(
         shared_memory=shared_memory,
+        has_users=has_users,
         overrides={EVERYWHERE: everywhere, app_id: of_app},
         words=word_index.opened(session, key, salt, has_names, is_present),
         vectors=None if set_key is None else ServingVectors(set_key, *vectors),
@@ -278,19 +285,17 @@ def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def conversations_for(
-    session: Session, app_id: str, user_id: str | None, *, is_shared: bool
-) -> NDArray[np.int64] | None:
+def conversations_for(session: Session, app_id: str, app: SearchedApp, user_id: str | None) -> NDArray[np.int64] | None:
     """Return the keys of the conversations a user is handed something of, ascending; None for all of the app's.
 
     Their own alone, with those that name nobody where the app shares these. Without a user, those that name nobody.
     """
     if user_id is None:
-        if not session.scalar(_HAS_USERS, {"app_id": app_id}):
+        if not app.has_users:
             return None
         keys = session.scalars(_OF_NOBODY, {"app_id": app_id})
     else:
-        query = _OF_USER_OR_NOBODY if is_shared else _OF_USER
+        query = _OF_USER_OR_NOBODY if app.shared_memory else _OF_USER
         keys = session.scalars(query, {"app_id": app_id, "user_id": user_id})
     return np.sort(np.fromiter(keys, np.int64))
 

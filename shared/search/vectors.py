@@ -371,9 +371,10 @@ def nearest(distances: Distances, count: int) -> NDArray[np.intp]:
     if len(rows) > _BLOCK:
         # Counted first: there are few different numbers, and to partition a million takes ten times as long.
         rows = np.flatnonzero(distances <= np.searchsorted(np.cumsum(np.bincount(distances)), count))
-    near = rows[np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))[-count:]]
-    within: NDArray[np.intp] = near[distances[near] != FARTHEST]
-    return within
+    order = np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))
+    near = rows[order[-count:]]
+    found: NDArray[np.intp] = near[distances[near] != FARTHEST]
+    return found
 
 
 def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query: Floats) -> Floats:
