@@ -221,21 +221,13 @@ class MessageSearch:
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
-<<<<<<< HEAD
         return _Searched(
             app=app,
             messages=self.counts.note(app_id, counted, app),
             tuning=overlaid(self.defaults, app.overrides).tuning,
-=======
-        conversations = _conversations(session, app_id, app, request, user_id)
-        words = _word_matches(app.words, question) if tuning.hybrid else _WordMatches()
-        within = SearchScope(conversations=conversations)
-        return _Prepared(
-            tuning=tuning,
->>>>>>> pgmillion
             conversation_key=conversation_key,
             user_id=user_id,
-            conversations=_conversations(session, app_id, app.shared_memory, request, user_id),
+            conversations=_conversations(session, app_id, app, request, user_id),
         )
 
     def _begin(self, timer: StageTimer, app_id: str, searched: _Searched, text: str) -> Future[_Embedded]:

@@ -175,13 +175,9 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
-<<<<<<< HEAD
-    shared_memory, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
-=======
-    shared_memory, has_users, everywhere, of_app, key, salt, is_present, set_key, *vectors, more, newest = row
->>>>>>> pgmillion
+    shared, has_users, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
     return SearchedApp(
-        shared_memory=shared_memory,
+        shared_memory=shared,
         has_users=has_users,
         overrides={EVERYWHERE: everywhere, app_id: of_app},
         words=word_index.opened(session, key, salt, has_names, is_present),
