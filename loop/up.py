@@ -203,18 +203,21 @@ def welcome(address: str, token: str, settings: Settings, found: Readiness) -> s
     agent = settings.model or "none, so the built-in extractive agent writes the memories (set AFTERTHOUGHT_MODEL)"
     if "ollama" in found.wrong:
         agent += f", which cannot be asked yet: {found.wrong['ollama']}"
+    # One that came from the environment is known there, and may not be known to whoever reads the log.
+    is_ours = settings.admin_token is None
+    shown, name = (token, token) if is_ours else ("the one that was set", "$" + environment_name("admin_token"))
     return f"""
 Afterthought is ready.
 
   Address      {address}
-  Admin token  {token}
+  Admin token  {shown}
   Data         {settings.home}
   Model        {agent}
 
 Next, install an app:
 
   curl -X POST {address}/apps \\
-    -H "Authorization: Bearer {token}" -H "Content-Type: application/json" \\
+    -H "Authorization: Bearer {name}" -H "Content-Type: application/json" \\
     -d '{{"appId": "notes", "name": "Notes"}}'
 
 Ctrl-C stops everything.

@@ -51,6 +51,8 @@ class InstallationSettings(SettingsGroup):
     admin_token: SecretStr | None = Field(
         None, description="Admin bearer token; when unset one is made and kept in the home, readable by its owner only."
     )
+    read_token: SecretStr | None = Field(None, description="Bearer token that reads everything and changes nothing.")
+    metrics_token: SecretStr | None = Field(None, description="Bearer token that reads /metrics and nothing else.")
     database_url: str | None = Field(
         None,
         validation_alias=AliasChoices("DATABASE_URL", "database_url"),

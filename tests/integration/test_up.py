@@ -126,6 +126,13 @@ def test_it_prints_the_address_the_token_and_a_next_step(tmp_path: Path) -> None
     assert not _runs(int(told["pid"]))
 
 
+def test_a_token_given_by_the_environment_is_not_printed(tmp_path: Path) -> None:
+    with _up(tmp_path / "home", AFTERTHOUGHT_ADMIN_TOKEN="canary-token") as up:
+        assert up.wait_ready()["AFTERTHOUGHT_ADMIN_TOKEN"] == "canary-token"
+        welcome = "\n".join(line for line in up.text.splitlines() if not line.startswith("loop "))
+        assert "canary" not in welcome and "Bearer $AFTERTHOUGHT_ADMIN_TOKEN" in welcome
+
+
 def test_its_processes_load_while_the_schema_is_made_and_begin_when_it_stands(tmp_path: Path) -> None:
     with _up(tmp_path / "home") as up:
         assert up.wait_ready()["migrated"] == 1

@@ -115,7 +115,7 @@ def show_readiness(loop: LoopNow) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text."}},
 )
 def show_metrics(ctx: Reads) -> Response:
-    """Add up what all processes counted, and read the present state. Needs the admin token.
+    """Add up what all processes counted, and read the present state. Needs the admin token, or that for metrics.
 
     Totals are up to a minute old, or more where counting them takes seconds; `afterthought_totals_age_seconds` says.
     """
