@@ -74,6 +74,8 @@ class Up:
         """Return what the loop was told, once the service says that it is ready."""
         wait_until(lambda: "is ready" in self.text or self.process.poll() is not None, 60, "the welcome")
         assert self.process.poll() is None, self.text
+        # What the loop prints goes through a thread of its own.
+        wait_until(self.told, 60, "what the loop was told")
         return self.told()[-1]
 
     def told(self) -> list[dict[str, str]]:
