@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, union
+from sqlalchemy import BigInteger, ColumnElement, Select, TableValuedAlias, cast, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
@@ -15,6 +16,7 @@ from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
+from shared.db.number_lists import about_numbers, rows_about
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_wanted
 from shared.jobs.models import OPEN, Job
@@ -24,10 +26,23 @@ from shared.subjects import NOBODY
 from shared.summaries.queries import count_of_app
 
 
-def count_idempotency_keys(session: Session, app_id: str) -> int:
-    """Return how many remembered answers hold something of an app."""
-    query = select(func.count()).select_from(IdempotencyKey)
-    return count(session, query.where(IdempotencyKey.app_id == app_id))
+def remembered_answers(session: Session, app_id: str) -> Sequence[int]:
+    """Return the rows of the idempotency keys whose answers may hold something of an app."""
+    return session.scalars(select(IdempotencyKey.row).where(IdempotencyKey.app_id == app_id)).all()
+
+
+def count_remembered(session: Session, rows: Sequence[int]) -> int:
+    """Return how many of some idempotency keys have an answer that may hold something of an app."""
+    [(number,)] = rows_about(session, _REMEMBERED, rows)
+    return int(number)
+
+
+def _remembered(rows: TableValuedAlias) -> Select[*tuple[Any, ...]]:
+    listed = IdempotencyKey.row.in_(select(cast(rows.c.value, BigInteger)))
+    return select(func.count()).where(listed, IdempotencyKey.app_id.is_not(None))
+
+
+_REMEMBERED = about_numbers(_remembered)
 
 
 def count_unfinished_jobs(
