@@ -19,7 +19,7 @@ from pathlib import Path
 from loop.embedded_redis import EmbeddedRedis, free_port, is_free
 from loop.supervisor import NAME, Child, ChildProcess, Console, Readiness, Supervisor, describe_status
 from shared.credentials import make_private_directory, read_or_make_admin_token
-from shared.errors import Configuration
+from shared.errors import Configuration, Transient
 from shared.process import WHEN_TOLD
 from shared.settings import Settings, environment_name
 
@@ -55,7 +55,7 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
             with _told_when_done() as told:
                 parts = [ChildProcess(child, logs / f"{child.name}.log", console, told) for child in children]
                 _migrate_while_loading(settings.database, parts)
-            return Supervisor(
+            status = Supervisor(
                 parts,
                 console,
                 foundation=redis_parts,
@@ -63,6 +63,8 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
                 announce=lambda found: console.write(welcome(address, token, settings, found)),
                 drain_seconds=settings.drain_seconds + _STOPPING_SECONDS,
             ).run()
+            _close_log(settings.database)
+            return status
 
 
 @contextlib.contextmanager
@@ -87,6 +89,19 @@ def _migrate_while_loading(url: str, parts: Sequence[ChildProcess]) -> None:
 
         migrate(url)
         undo.pop_all()
+
+
+def _close_log(url: str) -> None:
+    """Have SQLite bring its write-ahead log into the one file: who closed it last may have been killed."""
+    # Deferred, as above.
+    from shared.db.engine import Database
+
+    database = Database(url)
+    if database.is_sqlite:
+        # Who else has it open keeps the log, and closes it.
+        with contextlib.suppress(Transient), database.read() as session:
+            session.connection()
+    database.dispose()
 
 
 @dataclass

@@ -358,7 +358,7 @@ class RetentionSettings(SettingsGroup):
     )
     ledger_days: float = Field(
         60.0, ge=0, le=36_500,
-        description="Days that each call of a model is a row of the ledger; then sums of a day are kept. 0: for ever.",
+        description="Days that each call of a model is a row of the ledger, 2 or more; then sums of days. 0: always.",
     )  # fmt: skip
     history_days: float = Field(
         365.0, ge=0, le=36_500,

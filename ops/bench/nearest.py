@@ -29,7 +29,14 @@ from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.search.models import SetState, VectorSet, doc_id_of
 from shared.search.search_queries import look_at
-from shared.search.vectors import VectorMatrices, VectorMatrix, exact, insert_vectors, remove_conversation_vectors
+from shared.search.vectors import (
+    VectorMatrices,
+    VectorMatrix,
+    exact,
+    insert_vectors,
+    nearest,
+    remove_conversation_vectors,
+)
 
 DIMENSIONS = 384
 _NEAREST = 40
@@ -158,8 +165,7 @@ def _after_erasure(database: Database, matrices: VectorMatrices) -> float:
 
 
 def _nearest_in(session: Session, matrix: VectorMatrix, query: Vectors) -> set[int]:
-    estimated = matrix.likeness(query)
-    rows = np.sort(np.argpartition(estimated, -_READ_IN_FULL)[-_READ_IN_FULL:])
+    rows = np.sort(nearest(matrix.distances(query), _READ_IN_FULL))
     cosines = exact(session, matrix, rows, query)
     return set(matrix.doc_ids[rows[np.argpartition(cosines, -_NEAREST)[-_NEAREST:]]].tolist())
 

@@ -411,10 +411,21 @@ def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueu
 
 
 def has_due_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether a waiting job is due, or a tenant queue held, until beyond ``horizon``. Looks at every waiting job."""
-    due, held = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon), TenantQueue.held_until > horizon
-    beyond = (due, select(TenantQueue.app_id).where(held))
-    return any(session.scalar(query.limit(1)) is not None for query in beyond)
+    """Whether a waiting job is due only beyond ``horizon``. Looks at every waiting job."""
+    due = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon)
+    return session.scalar(due.limit(1)) is not None
+
+
+def has_held_beyond(session: Session, horizon: datetime) -> bool:
+    """Whether a budget holds a tenant queue back until beyond ``horizon``."""
+    return session.scalar(select(TenantQueue.app_id).where(TenantQueue.held_until > horizon).limit(1)) is not None
+
+
+def positions_to_deliver(session: Session) -> list[int]:
+    """Return the positions of events whose delivery to a webhook is under way, or failed and can be replayed."""
+    deliveries = (Job.kind == JobKind.DELIVER_WEBHOOK, Job.state.in_((*OPEN, JobState.DEAD)))
+    positions = session.scalars(select(Job.payload["position"].as_integer()).where(*deliveries).distinct())
+    return [position for position in positions if position is not None]
 
 
 def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> int:

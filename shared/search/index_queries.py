@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Select,
-    TableValuedAlias,
     and_,
     bindparam,
-    cast,
     func,
     or_,
     select,
@@ -28,7 +25,7 @@ from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
 from shared.conversations.models import Message
 from shared.db.counting import count
-from shared.db.number_lists import about_numbers, rows_about
+from shared.db.numbers import given_numbers
 from shared.jobs.queries import is_open_in_tenant_queue
 from shared.search.models import (
     LAST_CONVERSATION,
@@ -51,15 +48,15 @@ _POSITIONS = LAST_POSITION + 1
 _SPOKEN = ("user", "assistant")
 
 
-def _vectors_by_key(keys: TableValuedAlias) -> Select[Any]:
-    table = MessageVector.__table__
-    named = cast(keys.c.value, BigInteger)
-    query = select(table.c.key, table.c.vector).select_from(keys).join(table, table.c.key == named)
+_VECTORS = MessageVector.__table__
+_KEYS, _KEY = given_numbers("keys")
+_VECTORS_BY_KEY = (
+    select(_VECTORS.c.key, _VECTORS.c.vector)
+    .select_from(_KEYS)
+    .join(_VECTORS, _VECTORS.c.key == _KEY)
     # Written so that no index on it is used: a set has many vectors, and few are asked for.
-    return query.where(func.coalesce(table.c.set_key, 0) == bindparam("set_key"))
-
-
-_VECTORS_BY_KEY = about_numbers(_vectors_by_key)
+    .where(func.coalesce(_VECTORS.c.set_key, 0) == bindparam("set_key"))
+)
 
 
 @dataclass(frozen=True)
@@ -115,8 +112,8 @@ def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Seq
 
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
     """Return some vectors of a set by their keys; those that are gone are left out."""
-    rows = rows_about(session, _VECTORS_BY_KEY, keys, set_key=set_key)
-    return {key: vector for key, vector in rows}  # noqa: C416 - dict() takes a row for something else
+    rows = session.connection().execute(_VECTORS_BY_KEY, {"set_key": set_key, "keys": keys})
+    return {key: vector for key, vector in rows.all()}  # noqa: C416 - dict() takes a row for something else
 
 
 def vectors_between(session: Session, set_key: int, first: int, last: int) -> Sequence[int]:

@@ -7,11 +7,11 @@ beside what does: hence the window of turns. Arrays in, arrays out; what each sc
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, count
 from typing import Protocol
 
 import numpy as np
@@ -236,11 +236,13 @@ def coverage_of(
         for word in dict.fromkeys(_SPOKEN.findall(question.lower()))
     }
     asked = {word: stems for word, stems in stems_of.items() if stems}
-    vocabulary = list(dict.fromkeys(chain.from_iterable(said)))
+    columns: defaultdict[str, int] = defaultdict(count().__next__)
+    spoken = np.fromiter(map(columns.__getitem__, chain.from_iterable(said)), np.intp)
     weights = np.array([max(worth.get(stem, 0.0) for stem in stems) for stems in asked.values()], np.float32)
-    if not vocabulary or not weights.sum():
+    if not columns or not weights.sum():
         return Coverage(np.zeros(1, np.float32), np.zeros((1, len(said)), np.float32))
-    return Coverage(weights / weights.sum(), _best(_matches(asked, vocabulary, likeness), said, vocabulary))
+    matches = _matches(asked, list(columns), likeness)
+    return Coverage(weights / weights.sum(), _best(matches[:, spoken], np.fromiter(map(len, said), np.intp, len(said))))
 
 
 def _listed(values: Matches) -> list[float]:
@@ -251,10 +253,14 @@ def _listed(values: Matches) -> list[float]:
 def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], likeness: WordLikeness | None) -> Matches:
     """Return how far each word of the vocabulary says each of the question's, 0..1: 1 where it is the same."""
     same = np.zeros((len(asked), len(vocabulary)), np.float32)
-    looked_for = frozenset(chain.from_iterable(asked.values()))
-    for at, own in enumerate(map(_stems, vocabulary)):
-        if not own.isdisjoint(looked_for):
-            same[:, at] = [not own.isdisjoint(one) for one in asked.values()]
+    rows_of = {stem: [at for at, one in enumerate(asked.values()) if stem in one] for stem in chain(*asked.values())}
+    # Not remembered where it is long: some scripts write a whole sentence as one.
+    stems = [_remembered(word) if len(word) <= LONGEST else frozenset(words_of(word)) for word in vocabulary]
+    looked_for = frozenset(rows_of)
+    # Hardly any says one of them: hence no loop over all.
+    for column in np.flatnonzero(~np.fromiter(map(looked_for.isdisjoint, stems), np.bool_, len(stems))).tolist():
+        for stem in stems[column] & looked_for:
+            same[rows_of[stem], column] = 1
     if likeness is None:
         return same
     alike = (likeness.likeness(list(asked), vocabulary) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
@@ -262,24 +268,16 @@ def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], li
     return matches
 
 
-def _stems(word: str) -> frozenset[str]:
-    # Not remembered where it is long: some scripts write a whole sentence as one.
-    return _remembered(word) if len(word) <= LONGEST else frozenset(words_of(word))
-
-
 @lru_cache(maxsize=65_536)
 def _remembered(word: str) -> frozenset[str]:
     return frozenset(words_of(word))
 
 
-def _best(matches: Matches, said: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matches:
-    """Return how far each text says each word. Shape: ``(words, texts)``."""
-    column = {word: at for at, word in enumerate(vocabulary)}
-    spoken = np.fromiter(map(column.__getitem__, chain.from_iterable(said)), np.intp)
-    lengths = np.fromiter(map(len, said), np.intp, len(said))
-    best = np.zeros((len(matches), len(said)), np.float32)
+def _best(matches: Matches, lengths: NDArray[np.intp]) -> Matches:
+    """Return how far each text, of so many words, says each word asked for. Shape: ``(words, texts)``."""
+    best = np.zeros((len(matches), len(lengths)), np.float32)
     # A text without words says nothing, and has no place among what is reduced.
     speaks = lengths > 0
     starts = (np.cumsum(lengths) - lengths)[speaks]
-    best[:, speaks] = np.maximum.reduceat(matches[:, spoken], starts, axis=1)
+    best[:, speaks] = np.maximum.reduceat(matches, starts, axis=1)
     return best

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
-    BigInteger,
     BindParameter,
     ColumnElement,
     Select,
-    TableValuedAlias,
     Text,
     and_,
     bindparam,
@@ -42,7 +40,7 @@ from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
-from shared.db.number_lists import about_numbers, rows_about
+from shared.db.numbers import given_numbers
 from shared.jobs.models import Job, JobState
 from shared.jobs.queries import last_asked_before
 from shared.search import word_index
@@ -66,57 +64,50 @@ MOST_CHARS = 8_000
 
 _POSITIONS = LAST_POSITION + 1
 _APP: BindParameter[str] = bindparam("app_id")
+_PLACES, _DOC_ID = given_numbers("places")
 # Written so that no index on it is used: an app has many messages, and few places are asked for.
 _SPOKEN_IN_APP = and_(func.coalesce(Message.app_id, "") == _APP, Message.role.in_(SPOKEN))
-
-
-def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
-    doc_id = cast(found.c.value, BigInteger)
-    # PostgreSQL shifts by narrower numbers only; a doc id is never negative, so dividing is the same.
-    return and_(Message.conversation_key == doc_id // _POSITIONS, Message.position == doc_id % _POSITIONS)
-
-
-def _messages_at(found: TableValuedAlias) -> Select[Any]:
-    content, chars = func.substr(Message.content, 1, MOST_CHARS), func.length(Message.content)
-    return (
-        select(
-            cast(found.c.value, BigInteger),
-            Message.key,
-            Message.message_id,
-            Message.role,
-            Message.name,
-            content,
-            chars,
-            Message.created_at,
-        )
-        .add_columns(Conversation.conversation_id, Conversation.user_id)
-        .select_from(found)
-        .join(Message, _stands_at(found))
-        .join(Conversation, Conversation.key == Message.conversation_key)
-        .where(_SPOKEN_IN_APP)
+# Said in divisions: the two databases shift bits by different types.
+_STANDS_THERE = and_(Message.conversation_key == _DOC_ID // _POSITIONS, Message.position == _DOC_ID % _POSITIONS)
+# Written once: building a statement takes longer than most of these take to run.
+_MESSAGES_AT = (
+    select(
+        _DOC_ID,
+        Message.key,
+        Message.message_id,
+        Message.role,
+        Message.name,
+        func.substr(Message.content, 1, MOST_CHARS),
+        func.length(Message.content),
+        Message.created_at,
     )
-
-
-def _names_at(found: TableValuedAlias) -> Select[Any]:
-    named = and_(_SPOKEN_IN_APP, Message.name.is_not(None))
-    return select(Message.name).distinct().select_from(found).join(Message, _stands_at(found)).where(named)
-
-
-def _passages_at(found: TableValuedAlias) -> Select[Any]:
-    content = func.substr(Message.content, Passage.start + 1, Passage.length)
-    return (
-        select(Passage.doc_id, Passage.part, Passage.kind, Passage.language, content)
-        .select_from(found)
-        .join(Passage, and_(Passage.doc_id == found.c.value, Passage.app_id == _APP))
-        .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
-        .order_by(Passage.doc_id, Passage.part)
+    .add_columns(Conversation.conversation_id, Conversation.user_id)
+    .select_from(_PLACES)
+    .join(Message, _STANDS_THERE)
+    .join(Conversation, Conversation.key == Message.conversation_key)
+    .where(_SPOKEN_IN_APP)
+)
+_NAMES_AT = (
+    select(Message.name)
+    .distinct()
+    .select_from(_PLACES)
+    .join(Message, _STANDS_THERE)
+    .where(_SPOKEN_IN_APP, Message.name.is_not(None))
+)
+_PASSAGES_AT = (
+    select(
+        Passage.doc_id,
+        Passage.part,
+        Passage.kind,
+        Passage.language,
+        func.substr(Message.content, Passage.start + 1, Passage.length),
     )
-
-
-# Written once for each database: building a statement takes longer than most of these take to run.
-_MESSAGES_AT, _PASSAGES_AT, _NAMES_AT = map(about_numbers, (_messages_at, _passages_at, _names_at))
+    .select_from(_PLACES)
+    .join(Passage, and_(Passage.doc_id == _DOC_ID, Passage.app_id == _APP))
+    .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
+    .order_by(Passage.doc_id, Passage.part)
+)
 _OF_APP = Conversation.app_id == _APP
-_HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
 _NAMES_NOBODY = Conversation.user_id.is_(None)
 _IS_USERS = Conversation.user_id == bindparam("user_id")
 _OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
@@ -132,10 +123,12 @@ def _look(dialect: str) -> Select[Any]:
     return (
         select(
             App.shared_memory,
+            exists().where(Conversation.app_id == App.app_id, Conversation.user_id.is_not(None)),
             _OVERRIDE.where(TuningOverride.scope == EVERYWHERE).scalar_subquery(),
             _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
             AppIndex.key,
             AppIndex.salt,
+            AppIndex.has_names,
             literal_column(word_index.IS_PRESENT[dialect]),
             VectorSet.key,
             VectorSet.model,
@@ -161,6 +154,8 @@ class SearchedApp(NamedTuple):
     """What a search has to know of its app before it begins."""
 
     shared_memory: bool
+    has_users: bool
+    """Whether any of its conversations names one."""
     overrides: dict[str, str | None]
     """What was changed of the tuning, as JSON by scope."""
     words: word_index.OpenIndex
@@ -180,11 +175,12 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
-    shared_memory, everywhere, of_app, key, salt, is_present, set_key, *vectors, more, newest = row
+    shared, has_users, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
     return SearchedApp(
-        shared_memory=shared_memory,
+        shared_memory=shared,
+        has_users=has_users,
         overrides={EVERYWHERE: everywhere, app_id: of_app},
-        words=word_index.opened(session, key, salt, is_present),
+        words=word_index.opened(session, key, salt, has_names, is_present),
         vectors=None if set_key is None else ServingVectors(set_key, *vectors),
         more=more,
         newest=after if newest is None else newest,
@@ -260,7 +256,7 @@ class PassageRow(NamedTuple):
 
 def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, MessageRow]:
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
-    rows = rows_about(session, _MESSAGES_AT, doc_ids, app_id=app_id)
+    rows = session.connection().execute(_MESSAGES_AT, {"app_id": app_id, "places": doc_ids})
     # A message that only calls a tool says nothing.
     return {row.doc_id: row for row in map(MessageRow._make, rows) if row.content.strip()}
 
@@ -268,15 +264,15 @@ def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[i
 def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
     """Return the passages of those messages of an app at these places that have any, in order."""
     found: dict[int, list[PassageRow]] = {}
-    rows = rows_about(session, _PASSAGES_AT, doc_ids, app_id=app_id)
-    for row in map(PassageRow._make, rows):
+    rows = session.connection().execute(_PASSAGES_AT, {"app_id": app_id, "places": doc_ids})
+    for row in map(PassageRow._make, rows.all()):
         found.setdefault(row.doc_id, []).append(row)
     return found
 
 
 def names_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[str]:
     """Return the names of who speaks at these places of an app."""
-    return {name for [name] in rows_about(session, _NAMES_AT, doc_ids, app_id=app_id)}
+    return set(session.scalars(_NAMES_AT, {"app_id": app_id, "places": doc_ids}))
 
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
@@ -285,19 +281,17 @@ def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def conversations_for(
-    session: Session, app_id: str, user_id: str | None, *, is_shared: bool
-) -> NDArray[np.int64] | None:
+def conversations_for(session: Session, app_id: str, app: SearchedApp, user_id: str | None) -> NDArray[np.int64] | None:
     """Return the keys of the conversations a user is handed something of, ascending; None for all of the app's.
 
     Their own alone, with those that name nobody where the app shares these. Without a user, those that name nobody.
     """
     if user_id is None:
-        if not session.scalar(_HAS_USERS, {"app_id": app_id}):
+        if not app.has_users:
             return None
         keys = session.scalars(_OF_NOBODY, {"app_id": app_id})
     else:
-        query = _OF_USER_OR_NOBODY if is_shared else _OF_USER
+        query = _OF_USER_OR_NOBODY if app.shared_memory else _OF_USER
         keys = session.scalars(query, {"app_id": app_id, "user_id": user_id})
     return np.sort(np.fromiter(keys, np.int64))
 

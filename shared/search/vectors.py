@@ -87,7 +87,7 @@ def as_words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
     Shapes: ``(n, bytes)`` to ``(words, n)``; what is looked at together lies together.
     """
     missing = -bits.shape[1] % (_WORD_BITS // 8)
-    filled = np.ascontiguousarray(np.pad(bits, ((0, 0), (0, missing))))
+    filled = np.pad(bits, ((0, 0), (0, missing))) if missing else np.ascontiguousarray(bits)
     return np.ascontiguousarray(filled.view(np.uint64).T)
 
 
@@ -298,6 +298,10 @@ _BLOCK = 16_384
 """Rows compared at once, so that what is between stays in the processor's cache."""
 GONE = np.float32(-1.0)
 """The likeness of what was erased after a matrix was read: that of the opposite."""
+Distances = NDArray[np.uint16]
+"""In how many signs vectors differ."""
+FARTHEST = int(np.iinfo(np.uint16).max)
+"""Stands for the distance of what is not looked at; no vector has as many dimensions."""
 
 
 @dataclass(frozen=True)
@@ -320,15 +324,19 @@ class VectorMatrix:
         """What it takes in memory."""
         return self.doc_ids.nbytes + self.parts.nbytes + self.keys.nbytes + self.bits.nbytes
 
-    def likeness(self, query: Floats) -> Floats:
-        """Estimate the cosine of each row and a query by how many signs differ. Shape: ``(n,)``."""
-        wanted = as_words(signs(query[None, : self.dimensions]))[:, 0]
-        table = np.cos(np.pi * np.arange(self.dimensions + 1) / self.dimensions).astype(np.float32)
-        estimated = np.empty(len(self.doc_ids), np.float32)
-        for at in range(0, len(self.doc_ids), _BLOCK):
-            block = self.bits[:, at : at + _BLOCK] ^ wanted[:, None]
-            np.take(table, np.bitwise_count(block).sum(axis=0, dtype=np.int64), out=estimated[at : at + _BLOCK])
-        return estimated
+    def distances(self, query: Floats, rows: NDArray[np.intp] | None = None) -> Distances:
+        """Count in how many signs each row, or some rows, and a query differ. Shape: ``(n,)``."""
+        wanted = as_words(signs(query[None, : self.dimensions]))
+        bits = self.bits if rows is None else self.bits[:, rows]
+        counted = np.empty(bits.shape[1], np.uint16)
+        for at in range(0, len(counted), _BLOCK):
+            block = bits[:, at : at + _BLOCK] ^ wanted
+            np.bitwise_count(block).sum(axis=0, dtype=np.uint16, out=counted[at : at + _BLOCK])
+        return counted
+
+    def likeness(self, distances: Distances) -> Floats:
+        """Estimate cosines by how many signs differ. Shape: ``(n,)``."""
+        return np.cos(np.pi * distances / self.dimensions).astype(np.float32)
 
     def with_rows(self, rows: Signs) -> VectorMatrix:
         """Return this matrix with more vectors of its set, later ones than it has, in the order of their keys."""
@@ -357,6 +365,18 @@ class VectorMatrix:
         return replace(self, erasures=erasures, doc_ids=doc_ids, parts=parts, keys=keys, bits=self.bits[:, stays])
 
 
+def nearest(distances: Distances, count: int) -> NDArray[np.intp]:
+    """Return the rows that differ least, so many at most, in no order; none that is ``FARTHEST``."""
+    rows = np.arange(len(distances))
+    if len(rows) > _BLOCK:
+        # Counted first: there are few different numbers, and to partition a million takes ten times as long.
+        rows = np.flatnonzero(distances <= np.searchsorted(np.cumsum(np.bincount(distances)), count))
+    order = np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))
+    near = rows[order[-count:]]
+    found: NDArray[np.intp] = near[distances[near] != FARTHEST]
+    return found
+
+
 def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query: Floats) -> Floats:
     """Return the cosine of some rows and a query of unit length, from the vectors themselves. Shape: ``(len(rows),)``.
 
@@ -380,6 +400,7 @@ class _CachedMatrix:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     matrix: VectorMatrix | None = None
+    counted_bytes: int = 0
 
 
 class VectorMatrices:
@@ -389,18 +410,18 @@ class VectorMatrices:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._cached: OrderedDict[str, _CachedMatrix] = OrderedDict()
+        self._bytes = 0
 
     @property
     def bytes(self) -> int:
         """What all of them take in memory."""
-        with self._lock:
-            return self._bytes()
+        return self._bytes
 
     def of(self, session: Session, app_id: str, serving: ServingVectors | None) -> VectorMatrix | None:
         """Return an app's vectors as they stood when its set was looked at, or newer; None when it has none."""
         if serving is None or not serving.dimensions:
             with self._lock:
-                self._cached.pop(app_id, None)
+                self._drop(app_id)
             return None
         with self._lock:
             cached = self._cached.setdefault(app_id, _CachedMatrix())
@@ -409,12 +430,16 @@ class VectorMatrices:
         with cached.lock:
             matrix = cached.matrix = _up_to_date(session, serving, cached.matrix)
         with self._lock:
-            while self._bytes() > self._max_bytes and (oldest := next(iter(self._cached))) != app_id:
-                del self._cached[oldest]
+            if self._cached.get(app_id) is cached:
+                self._bytes += matrix.bytes - cached.counted_bytes
+                cached.counted_bytes = matrix.bytes
+            while self._bytes > self._max_bytes and (oldest := next(iter(self._cached))) != app_id:
+                self._drop(oldest)
         return matrix
 
-    def _bytes(self) -> int:
-        return sum(one.matrix.bytes for one in self._cached.values() if one.matrix is not None)
+    def _drop(self, app_id: str) -> None:
+        if (cached := self._cached.pop(app_id, None)) is not None:
+            self._bytes -= cached.counted_bytes
 
 
 def _up_to_date(session: Session, serving: ServingVectors, known: VectorMatrix | None) -> VectorMatrix:

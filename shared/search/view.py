@@ -21,8 +21,8 @@ from shared.errors import AfterthoughtError
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, from_bytes
 from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
-from shared.search.models import POSITION_BITS
-from shared.search.vectors import VectorMatrix, exact
+from shared.search.models import LAST_POSITION, POSITION_BITS
+from shared.search.vectors import FARTHEST, Distances, VectorMatrix, exact, nearest
 
 Places = NDArray[np.int64]
 
@@ -57,6 +57,19 @@ class SearchScope:
             inside &= _among(conversations, self.conversations)
         return inside
 
+    def rows_of(self, doc_ids: Places) -> NDArray[np.intp] | None:
+        """Return where in ascending doc ids those stand that lie within; None for all of them."""
+        if self.is_everything:
+            return None
+        wanted = self.conversations if self.within is None else np.array([self.within])
+        if wanted is None:
+            return np.flatnonzero(self.holds(doc_ids))
+        # Looked for by conversation: an app has far fewer of them, and most scopes have few.
+        firsts = np.searchsorted(doc_ids, wanted << POSITION_BITS)
+        lengths = np.searchsorted(doc_ids, wanted << POSITION_BITS | LAST_POSITION, side="right") - firsts
+        rows = np.repeat(firsts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return rows[self.holds(doc_ids[rows])]
+
 
 def _among(values: Places, ascending: Places) -> NDArray[np.bool_]:
     if not len(ascending):
@@ -65,9 +78,8 @@ def _among(values: Places, ascending: Places) -> NDArray[np.bool_]:
     return found
 
 
-BEYOND = np.float32(-2)
-"""Stands for the likeness of what lies outside the scope; no cosine is as low."""
 Vector = NDArray[np.float32]
+_FEW = 4
 
 
 @dataclass(frozen=True)
@@ -121,22 +133,25 @@ class ScopedView:
         return word_table(within, self._sources.messages)
 
     @cached_property
-    def likeness(self) -> Vector | None:
-        """The estimated cosine of each row, ``BEYOND`` outside the scope; None where vectors are not searched."""
+    def distances(self) -> Distances | None:
+        """In how many signs each row differs, ``FARTHEST`` outside the scope; None where vectors are not searched."""
         matrix, vector = self._sources.matrix, self._sources.vector
-        if matrix is None or vector is None:
+        if matrix is None or vector is None or not len(matrix.doc_ids):
             return None
-        estimated = matrix.likeness(vector)
-        if not self._scope.is_everything:
-            estimated[~self._scope.holds(matrix.doc_ids)] = BEYOND
-        return estimated
+        rows = self._scope.rows_of(matrix.doc_ids)
+        if rows is None:
+            return matrix.distances(vector)
+        distances = np.full(len(matrix.doc_ids), FARTHEST, np.uint16)
+        # To pick rows out takes longer than to compare them, unless they are few.
+        is_few = _FEW * len(rows) < len(distances)
+        distances[rows] = matrix.distances(vector, rows) if is_few else matrix.distances(vector)[rows]
+        return distances
 
     def best(self, count: int) -> Places:
         """Return the places that words and vectors bring first; they ascend."""
         found = [self.table.best(count)]
-        if self.likeness is not None and self._sources.matrix is not None and len(self.likeness):
-            rows = np.argpartition(self.likeness, -min(count, len(self.likeness)))[-count:]
-            found.append(self._sources.matrix.doc_ids[rows[self.likeness[rows] > BEYOND]])
+        if self.distances is not None and self._sources.matrix is not None:
+            found.append(self._sources.matrix.doc_ids[nearest(self.distances, count)])
         doc_ids = np.unique(np.concatenate(found))
         return doc_ids[self._scope.holds(doc_ids)]
 
@@ -145,17 +160,17 @@ class ScopedView:
         if len(doc_ids) <= count:
             return doc_ids
         scores = self.table.scores(doc_ids)
-        worth = _share(scores.window) + _share(scores.turn) / 2 + _share(self._estimated(doc_ids))
+        worth = _share(scores.window) + _share(scores.turn) / 2 + _share(self._estimated(doc_ids)[0])
         return doc_ids[np.sort(np.argpartition(-worth, count)[:count])]
 
-    def _estimated(self, doc_ids: Places) -> Vector:
-        """Return the estimated cosine of each doc id, 0 for one without a vector."""
-        matrix, estimated = self._sources.matrix, self.likeness
-        if matrix is None or estimated is None or not len(estimated):
-            return np.zeros(len(doc_ids), np.float32)
-        row = np.searchsorted(matrix.doc_ids, doc_ids).clip(max=len(matrix.doc_ids) - 1)
-        known: Vector = np.where(matrix.doc_ids[row] == doc_ids, estimated[row], 0).astype(np.float32)
-        return known
+    def _estimated(self, doc_ids: Places) -> tuple[Vector, NDArray[np.bool_]]:
+        """Return the estimated cosine of each doc id, and whether it has one: a vector, and within the scope."""
+        matrix, distances = self._sources.matrix, self.distances
+        if matrix is None or distances is None:
+            return np.zeros(doc_ids.shape, np.float32), np.zeros(doc_ids.shape, np.bool_)
+        row = np.minimum(np.searchsorted(matrix.doc_ids, doc_ids), len(matrix.doc_ids) - 1)
+        known = (matrix.doc_ids[row] == doc_ids) & (distances[row] != FARTHEST)
+        return np.where(known, matrix.likeness(distances[row]), np.float32(0)), known
 
     def look(self, doc_ids: Places) -> Measures:
         """Return what is known of places, which ascend."""
@@ -191,15 +206,10 @@ class ScopedView:
         return best
 
     def _likeness_around(self, doc_ids: Places) -> list[float | None]:
-        matrix, estimated = self._sources.matrix, self.likeness
-        if matrix is None or estimated is None or not len(estimated):
+        if self.distances is None:
             return [None] * len(doc_ids)
-        total, times = np.zeros(len(doc_ids)), np.zeros(len(doc_ids))
-        for step in range(-REACH, REACH + 1):
-            row = np.searchsorted(matrix.doc_ids, doc_ids + step).clip(max=len(matrix.doc_ids) - 1)
-            stands = (matrix.doc_ids[row] == doc_ids + step) & (estimated[row] > BEYOND)
-            total += np.where(stands, estimated[row], 0)
-            times += stands
+        estimated, known = self._estimated(doc_ids + np.arange(-REACH, REACH + 1)[:, None])
+        total, times = estimated.sum(axis=0, dtype=np.float64), known.sum(axis=0)
         means = (total / np.maximum(times, 1)).tolist()
         return [mean if known else None for mean, known in zip(means, (times > 0).tolist(), strict=True)]
 

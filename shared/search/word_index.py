@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
@@ -60,6 +60,8 @@ class OpenIndex:
     table: SqliteWords | PostgresWords
     key: WordKey | None
     is_present: bool
+    has_names: bool
+    """Whether a message of the app ever named who speaks."""
 
 
 def open_index(session: Session, app_id: str) -> OpenIndex:
@@ -68,9 +70,12 @@ def open_index(session: Session, app_id: str) -> OpenIndex:
     return opened(session, *connection.exec_driver_sql(_LOOK[connection.dialect.name], (app_id,)).one())
 
 
-def opened(session: Session, key: int | None, salt: bytes | None, is_present: bool) -> OpenIndex:
+def opened(
+    session: Session, key: int | None, salt: bytes | None, has_names: bool | None, is_present: bool
+) -> OpenIndex:
     """Return an app's index whose row was read already, in the same transaction, with whether there is an index."""
-    return OpenIndex(_table(session), None if key is None else WordKey(key, bytes(salt or b"")), bool(is_present))
+    kept = None if key is None else WordKey(key, bytes(salt or b""))
+    return OpenIndex(_table(session), kept, bool(is_present), bool(has_names))
 
 
 def ensure_key(session: Session, app_id: str) -> WordKey:
@@ -84,6 +89,13 @@ def ensure_key(session: Session, app_id: str) -> WordKey:
         found = open_index(session, app_id).key
     assert found is not None
     return found
+
+
+def note_names(session: Session, app_id: str) -> None:
+    """Note that a message of an app names who speaks."""
+    ensure_key(session, app_id)
+    unnoted = (AppIndex.app_id == app_id, AppIndex.has_names.is_(False))
+    session.connection().execute(update(AppIndex).where(*unnoted).values(has_names=True))
 
 
 def add(session: Session, app_id: str, standing: OpenIndex, texts: Iterable[tuple[int, str]]) -> None:
@@ -175,10 +187,17 @@ IS_PRESENT = {
 }
 """Tells in a statement whether there is a word index."""
 _LOOK = {
-    dialect: f"SELECT mine.key, mine.salt, {IS_PRESENT[dialect]} FROM (SELECT 1) one"  # noqa: S608
+    dialect: f"SELECT mine.key, mine.salt, mine.has_names, {IS_PRESENT[dialect]} FROM (SELECT 1) one"  # noqa: S608
     f" LEFT JOIN app_indexes mine ON mine.app_id = {value}"
     for dialect, value in (("sqlite", "?"), ("postgresql", "%s"))
 }
+# Stepping over doc ids costs a tenth of reading them. They are read as one text: thousands of rows of one number each
+# cost three times as much.
+_SQLITE_FIND = (
+    "SELECT CASE WHEN NOT EXISTS(SELECT 1 FROM message_words WHERE message_words MATCH value LIMIT 1 OFFSET ?) THEN"
+    " (SELECT coalesce(group_concat(rowid), '') FROM message_words WHERE message_words MATCH value) END"
+    " FROM json_each(?)"
+)
 _SQLITE_SIZE = (
     "SELECT (SELECT coalesce(sum(length(block)), 0) FROM message_words_data)"
     " + (SELECT coalesce(sum(length(sz) + 8), 0) FROM message_words_docsize)"
@@ -212,19 +231,9 @@ class SqliteWords:
 
     def doc_ids_with(self, key: int, hashes: bytes, at_most: int) -> list[Places | None]:
         """Return for each hash its doc ids, sorted; None where there are more than ``at_most``."""
-        tokens = _tokens(key, hashes)
-        return [None if self._has_more(token, at_most) else self._doc_ids_with(token) for token in tokens]
-
-    def _has_more(self, token: str, than: int) -> bool:
-        # Stepping over doc ids costs a tenth of reading them.
-        statement = "SELECT 1 FROM message_words WHERE message_words MATCH ? LIMIT 1 OFFSET ?"
-        return self.connection.exec_driver_sql(statement, (f'"{token}"', than)).first() is not None
-
-    def _doc_ids_with(self, token: str) -> Places:
-        # As one text: thousands of rows of one number each cost three times as much.
-        statement = "SELECT group_concat(rowid) FROM message_words WHERE message_words MATCH ?"
-        joined = self.connection.exec_driver_sql(statement, (f'"{token}"',)).scalar_one() or ""
-        return np.sort(np.fromstring(joined, np.int64, sep=",")) if joined else np.zeros(0, np.int64)
+        tokens = json.dumps([f'"{token}"' for token in _tokens(key, hashes)])
+        found = self.connection.exec_driver_sql(_SQLITE_FIND, (at_most, tokens)).scalars()
+        return [None if one is None else np.sort(np.fromstring(one, np.int64, sep=",")) for one in found]
 
     def present(self, key: int, doc_ids: Sequence[int]) -> set[int]:
         """Return which doc ids have a row."""

@@ -50,7 +50,7 @@ def check_matrix(house: House, matrix: VectorMatrix | None, app_id: str = "notes
     by_key = {row.key: unpack(row.vector) for row in rows}
     query = next(iter(by_key.values()))
     query = query / np.linalg.norm(query)
-    estimated = matrix.likeness(query)
+    estimated = matrix.likeness(matrix.distances(query))
     with house.database.read() as session:
         cosines = exact(session, matrix, np.arange(len(read)), query)
     assert np.allclose(cosines, [by_key[key] @ query for _, _, key in read], atol=1e-4)

@@ -6,10 +6,11 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,22 @@ def test_a_second_start_finds_yesterday_s_queue_and_token(tmp_path: Path) -> Non
         assert up.stop() == 0
     same = {"REDIS_URL", "DATABASE_URL", "AFTERTHOUGHT_ADMIN_TOKEN"}
     assert {name: first[name] for name in same} == {name: second[name] for name in same}
+
+
+def test_stopped_it_leaves_the_database_in_one_file_also_after_a_kill(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        file = up.wait_ready()["DATABASE_URL"].removeprefix("sqlite:///")
+        # As a worker that is killed: it wrote, and never closed the database.
+        killed = f"import os, sqlite3; o = sqlite3.connect({file!r}); o.execute('PRAGMA journal_mode=WAL'); "
+        subprocess.run(
+            [sys.executable, "-c", f"{killed}o.execute('CREATE TABLE kept (one)'); o.commit(); os._exit(9)"],
+            check=False,
+        )
+        assert Path(f"{file}-wal").stat().st_size
+        assert up.stop() == 0
+    assert not Path(f"{file}-wal").exists()
+    with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as copied:
+        assert copied.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
 def test_redis_is_started_again_at_the_same_address_when_it_dies(tmp_path: Path) -> None:

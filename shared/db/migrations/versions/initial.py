@@ -1,10 +1,15 @@
 """The schema as it is before the first release: one revision, which changes with the models until then.
 
+It is named after its own text, so that a database made by another state of it is refused instead of failing later; the
+first release gives it a name that stays.
+
 ``message_words`` is no model's table: each database keeps words its own way, and an SQLite that was built without FTS5
 goes without (``shared.search.word_index``). Names of constraints come from the naming convention of the models.
 """
 
 import functools
+from hashlib import sha256
+from pathlib import Path
 
 from alembic import op
 from sqlalchemy import (
@@ -30,7 +35,7 @@ from sqlalchemy.exc import OperationalError
 from shared.db.base import BigKey, partial
 from shared.db.types import UtcDateTime
 
-revision = "initial"
+revision = f"initial_{sha256(Path(__file__).read_bytes()).hexdigest()[:12]}"
 down_revision = None
 
 required = functools.partial(Column, nullable=False)
@@ -130,6 +135,7 @@ def _create_tables() -> None:
     op.create_table(
         "app_indexes", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), unique=True), required("salt", LargeBinary),
+        required("has_names", Boolean, server_default=false()),
         required("filled_to", BigInteger), Column("fill_until", BigInteger), required("fill_total", Integer),
         required("fill_done", Integer), Column("fill_asked_at", UtcDateTime), Column("fill_ended_at", UtcDateTime),
         sqlite_autoincrement=True)
