@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from shared.errors import AfterthoughtError
 from shared.telemetry.logging import get_logger
 
-PATIENCE_SECONDS = 0.1
+_PATIENCE_SECONDS = 0.1
 _LEAST_BETWEEN_SECONDS = 60.0
 _REST = 50
 T = TypeVar("T")
@@ -36,8 +36,14 @@ class Reading(Generic[T]):
 class BackgroundReader(Generic[T]):
     """Reads one thing, in at most one thread at a time."""
 
-    def __init__(self, name: str, read: Callable[[], T], seconds_now: Callable[[], float] = time.monotonic) -> None:
-        self.patience_seconds = PATIENCE_SECONDS
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], T],
+        seconds_now: Callable[[], float] = time.monotonic,
+        patience_seconds: float = _PATIENCE_SECONDS,
+    ) -> None:
+        self.patience_seconds = patience_seconds
         """How long one who asks may wait; what takes longer is not read anew for each."""
         self._name = name
         self._read = read

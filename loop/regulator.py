@@ -30,6 +30,8 @@ from shared.jobs.tenant_queues import Hold, Terms
 from shared.settings import Settings
 
 SHARE_WINDOW = timedelta(hours=24)
+_SHARE_PATIENCE_SECONDS = 0.01
+"""It moves slowly: where a day's calls take longer to add up, it may be a minute old."""
 _FOR_A_PROCESS = 4
 """Jobs sent for each process of a worker: enough that none waits for the next tick, and little ahead of its turn."""
 TYPICAL_FOR = timedelta(seconds=1)
@@ -73,7 +75,7 @@ class Regulator:
         self._first_guess = first_guess
         self._typical: tuple[datetime, int] | None = None
         self._workers = 1
-        self.share = BackgroundReader("memory-share", self._read_share)
+        self.share = BackgroundReader("memory-share", self._read_share, patience_seconds=_SHARE_PATIENCE_SECONDS)
 
     def note_workers(self, count: int) -> None:
         """Note how many workers there are to do what is sent; without any heard of, as much is sent as for one."""

@@ -220,13 +220,8 @@ def lock_next_tenant_queues(session: Session, work_class: str, limit: int) -> Se
 
 
 def lock_tenant_queues_asleep_until(session: Session, at: datetime) -> Sequence[TenantQueue]:
-    """Return the sleeping tenant queues whose time comes by ``at``, locked."""
-    query = (
-        select(TenantQueue)
-        .where(_ASLEEP, TenantQueue.ready_at <= at)
-        .order_by(TenantQueue.app_id, TenantQueue.work_class)
-        .limit(500)
-    )
+    """Return the sleeping tenant queues whose time comes by ``at``, the first to come first, locked."""
+    query = select(TenantQueue).where(_ASLEEP, TenantQueue.ready_at <= at).order_by(TenantQueue.ready_at).limit(500)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 

@@ -1,4 +1,4 @@
-"""A scrape costs what is unfinished, not what was ever done; what only accumulates is counted beside it."""
+"""A scrape, a tick and the doctor cost what is unfinished or new, not what was ever done; totals are counted beside."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, update
 
 from loop.totals import count_totals
 from ops.bench.population import fill
+from shared.apps.models import AnsweredBy, App
+from shared.apps.queries import apps_to_review
 from shared.contracts.jobs import JobKind
 from shared.jobs.queries import count_asked_since
 from shared.llm.embedding import NgramEmbedder
@@ -119,6 +121,19 @@ def test_a_tick_looks_at_no_set_of_vectors_that_is_as_it_should_be(api: Api) -> 
     assert too_much(api, said) == []
     with api.loop.database.read() as session:
         assert len(apps_with_sets_to_see_to(session, "another", "", 200)) == 200
+
+
+def test_the_loop_looks_at_no_app_that_was_reviewed_lately(api: Api) -> None:
+    fill(api.loop.database, apps=1000, conversations=2000, finished_jobs=4000)
+    now = datetime.now(UTC)
+    with api.loop.database.write() as session:
+        session.execute(update(App).values(answered_by=AnsweredBy.LOOP, reviewed_at=now))
+        for app_id, at in (("bench-000009", None), ("bench-000008", now - timedelta(hours=2))):
+            session.execute(update(App).where(App.app_id == app_id).values(reviewed_at=at))
+    with api.loop.database.read() as session, selecting() as said:
+        found = apps_to_review(session, now - timedelta(hours=1), 50)
+    assert [one.app_id for one in found] == ["bench-000009", "bench-000008"]
+    assert too_much(api, said) == []
 
 
 def test_what_stands_now_is_of_this_moment_and_totals_tell_their_age(api: Api) -> None:

@@ -78,6 +78,9 @@ def _create_tables() -> None:
         required("shared_memory", Boolean, server_default=false()), Column("reviewed_at", UtcDateTime),
         required("created_at", UtcDateTime), required("updated_at", UtcDateTime),
         Column("uninstalled_at", UtcDateTime))
+    op.create_index(
+        "ix_apps_to_review", "apps", ["reviewed_at", "app_id"],
+        **partial("answered_by = 'loop' AND uninstalled_at IS NULL"))
     op.create_table(
         "energy_estimates", Column("kind", String(40), primary_key=True),
         Column("model", String(200), primary_key=True), required("micro", BigInteger), required("calls", BigInteger))
