@@ -87,7 +87,7 @@ def as_words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
     Shapes: ``(n, bytes)`` to ``(words, n)``; what is looked at together lies together.
     """
     missing = -bits.shape[1] % (_WORD_BITS // 8)
-    filled = np.pad(bits, ((0, 0), (0, missing))) if missing else np.ascontiguousarray(bits)
+    filled = np.pad(bits, ((0, 0), (0, missing))) if missing else bits
     return np.ascontiguousarray(filled.view(np.uint64).T)
 
 
@@ -366,14 +366,13 @@ class VectorMatrix:
 
 
 def nearest(distances: Distances, count: int) -> NDArray[np.intp]:
-    """Return the rows that differ least, so many at most, in no order; none that is ``FARTHEST``."""
+    """Return where the least distances stand, so many at most, in no order."""
     rows = np.arange(len(distances))
     if len(rows) > _BLOCK:
         # Counted first: there are few different numbers, and to partition a million takes ten times as long.
         rows = np.flatnonzero(distances <= np.searchsorted(np.cumsum(np.bincount(distances)), count))
     order = np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))
-    near = rows[order[-count:]]
-    found: NDArray[np.intp] = near[distances[near] != FARTHEST]
+    found: NDArray[np.intp] = rows[order[-count:]]
     return found
 
 
