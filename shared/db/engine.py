@@ -40,6 +40,8 @@ class Database:
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _postgres_engine(url, pool_size)
         self._writing = self.engine.execution_options(begin_immediate=True)
         self._reading = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        if not self.is_sqlite:
+            sa.event.listen(self._reading, "before_cursor_execute", _fetch_in_binary)
         self._open = threading.local()
         self._turn = threading.Lock() if self.is_sqlite else None
 
@@ -180,14 +182,6 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("begin_immediate") else "BEGIN")
 
 
-class _BinaryCursor(psycopg.Cursor[Any]):
-    """Fetches values as they lie in the server: as text, vectors and postings would come as twice their bytes."""
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.format = psycopg.pq.Format.BINARY
-
-
 def _postgres_engine(url: str, pool_size: int) -> Engine:
     engine = sa.create_engine(
         url,
@@ -198,7 +192,6 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
         pool_use_lifo=True,
         connect_args={
             "connect_timeout": 5,
-            "cursor_factory": _BinaryCursor,
             # No transaction waits for anything outside the database, so one that idles belongs to a frozen process, and
             # others wait for its locks.
             "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=15s",
@@ -217,3 +210,8 @@ def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
     looked.register(connection.pgconn.socket, select.POLLIN | select.POLLHUP)
     if looked.poll(0):
         raise sa.exc.DisconnectionError
+
+
+def _fetch_in_binary(_connection: Connection, cursor: psycopg.Cursor[Any], *_: object) -> None:
+    """Have what is read come as it lies in the server: as text, vectors and postings are twice their bytes."""
+    cursor.format = psycopg.pq.Format.BINARY

@@ -285,7 +285,7 @@ def clear_retired(session: Session, app_id: str, limit: int = CLEARED_AT_ONCE) -
     # All at once, or a set that is taken back half removed would have signs of what is gone.
     session.execute(delete(VectorBlock).where(VectorBlock.set_key == retired.key))
     keys = index_queries.first_vectors(session, retired.key, limit)
-    rows_changed(session, delete(MessageVector).where(MessageVector.key.in_(keys)))
+    session.execute(delete(MessageVector).where(MessageVector.set_key == retired.key, MessageVector.key.in_(keys)))
     if len(keys) < limit:
         remove_all_vectors(session, [retired])
         session.delete(retired)
