@@ -41,7 +41,7 @@ from shared.erasure.erasing import erase_conversation
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.llm.embedding import Vectors
 from shared.search import word_index
-from shared.search.models import SetState, VectorSet, doc_id_of
+from shared.search.models import SetState, Unembedded, VectorSet, doc_id_of
 from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
 from shared.search.tuning import Tuning
@@ -54,6 +54,7 @@ _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _PER_CONVERSATION = 100
 _BATCH = 5_000
 _FIRST_TIMES = 5
+_VACUUMED_EVERY = 1_000
 _MODEL = "bench"
 _RIVAL = Path(__file__).with_name("rival_stores.py")
 _INDEX_TABLES = ("message_words", "message_vectors", "vector_", "passages", "unembedded", "app_indexes")
@@ -174,12 +175,15 @@ def _ours(url: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[
         start(session, "app0", NewConversation("c0"), _NOW)
         session.add(_vector_set("app0"))
     begun = perf_counter()
-    for text in texts:
+    for nth, text in enumerate(texts, 1):
         with database.write() as session:
             conversation = get_conversation(session, "app0", "c0")
-            [message] = say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
+            [message] = say_in(session, conversation, [NewMessage(Role.USER, text)], datetime.now(UTC))
             doc_id = doc_id_of(message.conversation_key, message.position)
             insert_vectors(session, session.get_one(VectorSet, 1), {(doc_id or 0, 0): chatter.vector(text)})
+            session.execute(sa.delete(Unembedded).where(Unembedded.app_id == "app0", Unembedded.doc_id == doc_id))
+        if nth % _VACUUMED_EVERY == 0:
+            _vacuum(database)
     added = perf_counter() - begun
     finder = _finder(database, chatter, VectorMatrices(100_000_000))
     finder.find("app0", SearchRequest(questions[0]))
@@ -240,11 +244,15 @@ def _fill(database: Database, chatter: Chatter, messages: int, apps: int, users:
             numbers = range(first, min(first + _BATCH, each))
             with database.write() as session:
                 _insert(session, chatter, app_id, keys, set_key, numbers, app * each)
+    _vacuum(database)
+    return True
+
+
+def _vacuum(database: Database) -> None:
+    """Do what PostgreSQL does by itself every minute, so that no figure depends on when."""
     if not database.is_sqlite:
-        # As autovacuum does within a minute: the measurement is not to depend on when.
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(sa.text("VACUUM ANALYZE"))
-    return True
 
 
 def _conversation(app_id: str, number: int, users: int | None) -> Conversation:
@@ -369,7 +377,8 @@ def _by_table(database: Database) -> Iterator[tuple[str, int]]:
     """Yield each table or index with its size on disk."""
     on_sqlite = "SELECT name, SUM(pgsize) FROM dbstat GROUP BY name"
     on_postgres = (
-        "SELECT c.relname, pg_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "SELECT c.relname, pg_relation_size(c.oid) + coalesce(pg_total_relation_size(nullif(c.reltoastrelid, 0)), 0) "
+        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'i')"
     )
     with database.engine.connect() as connection:
