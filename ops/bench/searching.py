@@ -56,6 +56,7 @@ _BATCH = 5_000
 _AT_ONCE = 100
 """Messages of a request, and vectors of a transaction."""
 _FIRST_TIMES = 5
+_VACUUMED_EVERY = 1_000
 _MODEL = "bench"
 _RIVAL = Path(__file__).with_name("rival_stores.py")
 _INDEX_TABLES = ("message_words", "message_vectors", "vector_", "passages", "unembedded", "app_indexes")
@@ -66,6 +67,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--apps", type=int, default=100)
+    parser.add_argument("--users", type=int, help="Users of each app, who search what they said; else it names nobody.")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--commits", type=int, default=3_000)
     parser.add_argument("--database", help="An address; else SQLite in a folder of its own.")
@@ -76,7 +78,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = options.database or f"sqlite:///{Path(folder) / 'bench.db'}"
         commits = None if options.keep else options.commits
-        figures = measure(url, options.messages, options.apps, options.queries, commits)
+        figures = measure(url, options.messages, options.apps, options.queries, commits, options.users)
         if options.rivals:
             figures["side_by_side"] = side_by_side(Path(folder), options.rivals, options.rival_messages)
     show(figures)
@@ -112,24 +114,27 @@ class NoCalls:
         raise AssertionError("a question is asked again")
 
 
-def measure(url: str, messages: int, apps: int, queries: int, commits: int | None) -> dict[str, Any]:
+def measure(
+    url: str, messages: int, apps: int, queries: int, commits: int | None, users: int | None = None
+) -> dict[str, Any]:
     """Fill a database unless it is, search it, and return the figures; ``commits`` is None where it is to stay so."""
     migrate(url)
     database = Database(url)
     chatter = Chatter(seed=1)
     begun = perf_counter()
-    is_new = _fill(database, chatter, messages, apps)
+    is_new = _fill(database, chatter, messages, apps, users)
     filled = perf_counter() - begun
     say(f"filled in {filled:.0f} s")
     before = _resident()
     matrices = VectorMatrices(1_000_000_000)
     finder = _finder(database, chatter, matrices)
     first = _first_searches(database, chatter, apps)
-    found = _search(finder, chatter, apps, messages // apps, queries)
+    found = _search(finder, chatter, apps, messages // apps, queries, users)
     figures = {
         "database": "sqlite" if database.is_sqlite else "postgresql",
         "messages": messages,
         "apps": apps,
+        "users_of_each": users,
         "searches": found,
         "first_of_an_app": first,
         "vectors_in_memory_bytes_a_message": round(matrices.bytes / messages, 1),
@@ -194,13 +199,18 @@ def _add(database: Database, chatter: Chatter, conversation_id: str, lists: Sequ
     for nth, texts in enumerate(lists, 1):
         with database.write() as session:
             conversation = get_conversation(session, "app0", conversation_id)
-            for said in say_in(session, conversation, [NewMessage(Role.USER, text) for text in texts], _NOW):
+            for said in say_in(
+                session, conversation, [NewMessage(Role.USER, text) for text in texts], datetime.now(UTC)
+            ):
                 waiting[doc_id_of(said.conversation_key, said.position) or 0, 0] = chatter.vector(said.content)
         if len(waiting) >= _AT_ONCE or nth == len(lists):
             with database.write() as session:
                 insert_vectors(session, session.get_one(VectorSet, 1), waiting)
-                session.execute(sa.delete(Unembedded).where(Unembedded.doc_id.in_([doc_id for doc_id, _ in waiting])))
+                made = Unembedded.doc_id.in_([doc_id for doc_id, _ in waiting])
+                session.execute(sa.delete(Unembedded).where(Unembedded.app_id == "app0", made))
             waiting = {}
+        if nth % max(1, _VACUUMED_EVERY // len(texts)) == 0:
+            _vacuum(database)
 
 
 def _finder(database: Database, chatter: Chatter, matrices: VectorMatrices) -> MessageSearch:
@@ -225,7 +235,7 @@ def _vector_set(app_id: str) -> VectorSet:
     )  # fmt: skip
 
 
-def _fill(database: Database, chatter: Chatter, messages: int, apps: int) -> bool:
+def _fill(database: Database, chatter: Chatter, messages: int, apps: int, users: int | None) -> bool:
     """Fill a database; False where it is filled. Raises: SystemExit, where that is with anything else."""
     each = messages // apps
     with database.read() as session:
@@ -241,7 +251,7 @@ def _fill(database: Database, chatter: Chatter, messages: int, apps: int) -> boo
         app_id = f"app{app}"
         with database.write() as session:
             install(session, app_id, f"App {app}", {}, _NOW)
-            wanted = [_conversation(app_id, n) for n in range(-(-each // _PER_CONVERSATION))]
+            wanted = [_conversation(app_id, n, users) for n in range(-(-each // _PER_CONVERSATION))]
             session.add_all(wanted)
             session.add(vectors := _vector_set(app_id))
             session.flush()
@@ -250,15 +260,26 @@ def _fill(database: Database, chatter: Chatter, messages: int, apps: int) -> boo
             numbers = range(first, min(first + _BATCH, each))
             with database.write() as session:
                 _insert(session, chatter, app_id, keys, set_key, numbers, app * each)
-    if not database.is_sqlite:
-        # As autovacuum does within a minute: the measurement is not to depend on when.
-        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sa.text("VACUUM ANALYZE"))
+    _vacuum(database)
     return True
 
 
-def _conversation(app_id: str, number: int) -> Conversation:
-    return Conversation(app_id=app_id, conversation_id=f"c{number}", details={}, created_at=_NOW, updated_at=_NOW)
+def _vacuum(database: Database) -> None:
+    """Do what PostgreSQL does by itself every minute, so that no figure depends on when."""
+    if not database.is_sqlite:
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sa.text("VACUUM ANALYZE"))
+
+
+def _conversation(app_id: str, number: int, users: int | None) -> Conversation:
+    return Conversation(
+        app_id=app_id, conversation_id=f"c{number}", user_id=_user_of(number, users), details={}, created_at=_NOW,
+        updated_at=_NOW,
+    )  # fmt: skip
+
+
+def _user_of(conversation: int, users: int | None) -> str | None:
+    return None if users is None else f"u{conversation % users}"
 
 
 def _insert(
@@ -302,7 +323,9 @@ def _means(stages: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(float(np.mean([one[name] for one in stages])), 2) for name in stages[0]}
 
 
-def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queries: int) -> dict[str, Any]:
+def _search(
+    finder: MessageSearch, chatter: Chatter, apps: int, each: int, queries: int, users: int | None
+) -> dict[str, Any]:
     rng = np.random.default_rng(5)
     asked = [(int(rng.integers(apps)), int(rng.integers(each))) for _ in range(queries)]
     for app in {one for one, _ in asked}:
@@ -311,9 +334,9 @@ def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queri
     begun_working = process_time()
     for app, number in asked:
         text = chatter.message(app * each + number)
-        question = chatter.question(text)
+        request = SearchRequest(chatter.question(text), user_id=_user_of(number // _PER_CONVERSATION, users))
         begun = perf_counter()
-        findings = finder.find(f"app{app}", SearchRequest(question))
+        findings = finder.find(f"app{app}", request)
         taken.append(perf_counter() - begun)
         stages.append(findings.durations)
         right += any(hit.content == text for hit in findings.hits)
@@ -370,7 +393,8 @@ def _by_table(database: Database) -> Iterator[tuple[str, int]]:
     """Yield each table or index with its size on disk."""
     on_sqlite = "SELECT name, SUM(pgsize) FROM dbstat GROUP BY name"
     on_postgres = (
-        "SELECT c.relname, pg_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "SELECT c.relname, pg_relation_size(c.oid) + coalesce(pg_total_relation_size(nullif(c.reltoastrelid, 0)), 0) "
+        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'i')"
     )
     with database.engine.connect() as connection:

@@ -27,7 +27,6 @@ from shared.errors import Transient
 BUSY_TIMEOUT_SECONDS = 15
 SCRUB_PATIENCE_SECONDS = 2.0
 """How long scrubbing may wait for others; who asked for it is waiting too, and it is tried again later."""
-_CATALOGUE = "pg_catalog"
 _OURS_TO_RETRY = (OperationalError, InterfaceError)
 
 
@@ -40,6 +39,8 @@ class Database:
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _postgres_engine(url, pool_size)
         self._writing = self.engine.execution_options(begin_immediate=True)
         self._reading = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        if not self.is_sqlite:
+            sa.event.listen(self._reading, "before_cursor_execute", _fetch_in_binary)
         self._open = threading.local()
         self._turn = threading.Lock() if self.is_sqlite else None
 
@@ -181,17 +182,6 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _postgres_engine(url: str, pool_size: int) -> Engine:
-    # Deferred: it takes a tenth of a second to import, and SQLite does without.
-    import psycopg
-
-    class BinaryCursor(psycopg.Cursor[Any]):
-        """Fetches values as they lie in the server: as text, vectors and postings would come as twice their bytes."""
-
-        def execute(self, query: Any, *given: Any, **named: Any) -> Any:
-            # SQLAlchemy reads the catalogue's own types as text.
-            self.format = psycopg.pq.Format(_CATALOGUE not in query)
-            return super().execute(query, *given, **named)
-
     engine = sa.create_engine(
         url,
         pool_size=pool_size,
@@ -201,7 +191,6 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
         pool_use_lifo=True,
         connect_args={
             "connect_timeout": 5,
-            "cursor_factory": BinaryCursor,
             # No transaction waits for anything outside the database, so one that idles belongs to a frozen process, and
             # others wait for its locks.
             "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=15s",
@@ -220,3 +209,11 @@ def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
     looked.register(connection.pgconn.socket, select.POLLIN | select.POLLHUP)
     if looked.poll(0):
         raise sa.exc.DisconnectionError
+
+
+def _fetch_in_binary(_connection: Connection, cursor: Any, *_: object) -> None:
+    """Have what is read come as it lies in the server: as text, vectors and postings are twice their bytes."""
+    # Deferred: to import the driver takes a tenth of a second, and SQLite does without.
+    from psycopg.pq import Format
+
+    cursor.format = Format.BINARY

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Select, TableValuedAlias, cast, func, or_, select, union
+from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
@@ -16,7 +15,7 @@ from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
-from shared.db.number_lists import about_numbers, rows_about
+from shared.db.numbers import given_numbers
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_wanted
 from shared.jobs.models import OPEN, Job
@@ -33,16 +32,10 @@ def remembered_answers(session: Session, app_id: str) -> Sequence[int]:
 
 def count_remembered(session: Session, rows: Sequence[int]) -> int:
     """Return how many of some idempotency keys have an answer that may hold something of an app."""
-    [(number,)] = rows_about(session, _REMEMBERED, rows)
-    return int(number)
-
-
-def _remembered(rows: TableValuedAlias) -> Select[*tuple[Any, ...]]:
-    listed = IdempotencyKey.row.in_(select(cast(rows.c.value, BigInteger)))
-    return select(func.count()).where(listed, IdempotencyKey.app_id.is_not(None))
-
-
-_REMEMBERED = about_numbers(_remembered)
+    numbers, number = given_numbers("rows")
+    listed = IdempotencyKey.row.in_(select(number).select_from(numbers))
+    query = select(func.count()).where(listed, IdempotencyKey.app_id.is_not(None))
+    return session.scalar(query, {"rows": rows}) or 0
 
 
 def count_unfinished_jobs(

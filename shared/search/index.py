@@ -322,7 +322,7 @@ def remove_conversation_from_index(session: Session, app_id: str, conversation_k
         "passages": rows_changed(session, delete(Passage).where(Passage.doc_id.between(first, last))),
         "vectors": remove_conversation_vectors(session, app_id, conversation_key),
     }
-    session.execute(delete(Unembedded).where(Unembedded.doc_id.between(first, last)))
+    session.execute(delete(Unembedded).where(Unembedded.app_id == app_id, Unembedded.doc_id.between(first, last)))
     return erased
 
 

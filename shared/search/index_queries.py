@@ -48,15 +48,14 @@ _POSITIONS = LAST_POSITION + 1
 _SPOKEN = ("user", "assistant")
 
 
-_VECTORS = MessageVector.__table__
 _KEYS, _KEY = given_numbers("keys")
-_VECTORS_BY_KEY = (
-    select(_VECTORS.c.key, _VECTORS.c.vector)
-    .select_from(_KEYS)
-    .join(_VECTORS, _VECTORS.c.key == _KEY)
-    # Written so that no index on it is used: a set has many vectors, and few are asked for.
-    .where(func.coalesce(_VECTORS.c.set_key, 0) == bindparam("set_key"))
-)
+# One by one: a set has many vectors, and of a join a planner may believe that it has few, and read them all.
+_VECTORS_BY_KEY = select(
+    _KEY,
+    select(MessageVector.vector)
+    .where(MessageVector.set_key == bindparam("set_key"), MessageVector.key == _KEY)
+    .scalar_subquery(),
+).select_from(_KEYS)
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Seq
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
     """Return some vectors of a set by their keys; those that are gone are left out."""
     rows = session.connection().execute(_VECTORS_BY_KEY, {"set_key": set_key, "keys": keys})
-    return {key: vector for key, vector in rows.all()}  # noqa: C416 - dict() takes a row for something else
+    return {key: vector for key, vector in rows.all() if vector is not None}
 
 
 def vectors_between(session: Session, set_key: int, first: int, last: int) -> Sequence[int]:
@@ -202,13 +201,15 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, IndexedMe
     )
     first = select(Unembedded.doc_id).where(Unembedded.app_id == app_id).order_by(Unembedded.doc_id.desc()).limit(limit)
     query = _said().add_columns(Unembedded.doc_id).select_from(Unembedded).outerjoin(_SAID, of_place)
-    rows = session.execute(query.where(Unembedded.doc_id.in_(first)).order_by(Unembedded.doc_id.desc()))
+    mine = (Unembedded.app_id == app_id, Unembedded.doc_id.in_(first))
+    rows = session.execute(query.where(*mine).order_by(Unembedded.doc_id.desc()))
     return {doc_id: None if said[0] is None else IndexedMessage(*said) for *said, doc_id in rows}
 
 
-def still_unembedded(session: Session, doc_ids: Collection[int]) -> set[int]:
-    """Return which of some places still wait for their vectors."""
-    return set(session.scalars(select(Unembedded.doc_id).where(Unembedded.doc_id.in_(doc_ids))))
+def still_unembedded(session: Session, app_id: str, doc_ids: Collection[int]) -> set[int]:
+    """Return which of some places of an app still wait for their vectors."""
+    query = select(Unembedded.doc_id).where(Unembedded.app_id == app_id, Unembedded.doc_id.in_(doc_ids))
+    return set(session.scalars(query))
 
 
 def has_unembedded(session: Session, app_id: str) -> bool:

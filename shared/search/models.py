@@ -114,13 +114,14 @@ class VectorSet(Base):
 class MessageVector(Base):
     """The vector of a message, or of a passage of it; keys of one set ascend in the order of commits.
 
+    On PostgreSQL only a set and a key together are indexed: nobody asks for a key alone.
     ``vector``: one float32 scale, then one signed byte a dimension.
     """
 
     __tablename__ = "message_vectors"
     __table_args__ = (
         UniqueConstraint("set_key", "doc_id", "part"),
-        Index("ix_message_vectors_set_key_key", "set_key", "key"),
+        Index("uq_message_vectors_set_key_key", "set_key", "key", unique=True),
         # No key is used again, or a copy that is read up to a key would lack what took the place of what is gone.
         {"sqlite_autoincrement": True},
     )
@@ -161,10 +162,9 @@ class Unembedded(Base):
     """A message whose vectors are still to be made."""
 
     __tablename__ = "unembedded"
-    __table_args__ = (Index("ix_unembedded_app_id_doc_id", "app_id", "doc_id"),)
 
-    doc_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=False)
-    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), primary_key=True)
+    doc_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
 POSITION_BITS = 20

@@ -87,7 +87,7 @@ def as_words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
     Shapes: ``(n, bytes)`` to ``(words, n)``; what is looked at together lies together.
     """
     missing = -bits.shape[1] % (_WORD_BITS // 8)
-    filled = np.pad(bits, ((0, 0), (0, missing))) if missing else np.ascontiguousarray(bits)
+    filled = np.pad(bits, ((0, 0), (0, missing))) if missing else bits
     return np.ascontiguousarray(filled.view(np.uint64).T)
 
 
@@ -285,7 +285,7 @@ def clear_retired(session: Session, app_id: str, limit: int = CLEARED_AT_ONCE) -
     # All at once, or a set that is taken back half removed would have signs of what is gone.
     session.execute(delete(VectorBlock).where(VectorBlock.set_key == retired.key))
     keys = index_queries.first_vectors(session, retired.key, limit)
-    rows_changed(session, delete(MessageVector).where(MessageVector.key.in_(keys)))
+    session.execute(delete(MessageVector).where(MessageVector.set_key == retired.key, MessageVector.key.in_(keys)))
     if len(keys) < limit:
         remove_all_vectors(session, [retired])
         session.delete(retired)
@@ -366,14 +366,13 @@ class VectorMatrix:
 
 
 def nearest(distances: Distances, count: int) -> NDArray[np.intp]:
-    """Return the rows that differ least, so many at most, in no order; none that is ``FARTHEST``."""
+    """Return where the least distances stand, so many at most, in no order."""
     rows = np.arange(len(distances))
     if len(rows) > _BLOCK:
         # Counted first: there are few different numbers, and to partition a million takes ten times as long.
         rows = np.flatnonzero(distances <= np.searchsorted(np.cumsum(np.bincount(distances)), count))
     order = np.argpartition(-distances[rows].astype(np.float32), -min(count, len(rows)))
-    near = rows[order[-count:]]
-    found: NDArray[np.intp] = near[distances[near] != FARTHEST]
+    found: NDArray[np.intp] = rows[order[-count:]]
     return found
 
 

@@ -138,7 +138,7 @@ class ScopedView:
         matrix, vector = self._sources.matrix, self._sources.vector
         if matrix is None or vector is None or not len(matrix.doc_ids):
             return None
-        rows = self._scope.rows_of(matrix.doc_ids)
+        rows = self._rows
         if rows is None:
             return matrix.distances(vector)
         distances = np.full(len(matrix.doc_ids), FARTHEST, np.uint16)
@@ -147,11 +147,19 @@ class ScopedView:
         distances[rows] = matrix.distances(vector, rows) if is_few else matrix.distances(vector)[rows]
         return distances
 
+    @cached_property
+    def _rows(self) -> NDArray[np.intp] | None:
+        """Rows within the scope; None for all of them."""
+        return None if self._sources.matrix is None else self._scope.rows_of(self._sources.matrix.doc_ids)
+
     def best(self, count: int) -> Places:
         """Return the places that words and vectors bring first; they ascend."""
         found = [self.table.best(count)]
-        if self.distances is not None and self._sources.matrix is not None:
-            found.append(self._sources.matrix.doc_ids[nearest(self.distances, count)])
+        matrix, distances, rows = self._sources.matrix, self.distances, self._rows
+        if matrix is not None and distances is not None:
+            within = matrix.doc_ids if rows is None else matrix.doc_ids[rows]
+            if len(within):
+                found.append(within[nearest(distances if rows is None else distances[rows], count)])
         doc_ids = np.unique(np.concatenate(found))
         return doc_ids[self._scope.holds(doc_ids)]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from base64 import b32encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -26,7 +25,6 @@ from shared.search.postgres_words import IS_PRESENT as _POSTGRES_IS_PRESENT
 from shared.search.words import words_of
 
 _SALT_BYTES = 16
-_HASH_LETTERS = 8
 MOST_WORDS = 40_000
 """Of one text, the first so many."""
 
@@ -263,5 +261,4 @@ class SqliteWords:
 
 
 def _tokens(key: int, hashes: bytes) -> list[str]:
-    letters = b32encode(hashes).decode().lower()
-    return [f"{key:x}x{letters[at : at + _HASH_LETTERS]}" for at in range(0, len(letters), _HASH_LETTERS)]
+    return [f"{key:x}x{word}" for word in hashes.hex(" ", HASH_BYTES).split()]

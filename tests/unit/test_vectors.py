@@ -14,11 +14,12 @@ from shared.contracts.jobs import JobKind
 from shared.jobs.models import Job, JobState
 from shared.llm.embedding import normalised
 from shared.search.index import may_enqueue
-from shared.search.models import SetState
+from shared.search.models import LAST_CONVERSATION, LAST_POSITION, SetState, doc_id_of
 from shared.search.vectors import (
     VectorSetChange,
     as_words,
     likeness_of,
+    nearest,
     pack,
     set_change_for,
     signs,
@@ -26,6 +27,7 @@ from shared.search.vectors import (
     unpack,
     unpack_all,
 )
+from shared.search.view import SearchScope
 from shared.search.word_index import HASH_BYTES, WordKey
 
 DIMENSIONS = [3, 8, 63, 64, 65, 384, 512]
@@ -75,11 +77,38 @@ def test_the_signs_of_stored_vectors_are_those_of_the_vectors(dimensions: int) -
     rows = some_rows(20, dimensions)
     rows[np.abs(rows) < 0.02 * np.abs(rows).max()] = 0.0  # What rounds to nothing has no sign.
     reduced = signs_of_rows([(nth, nth, 0, pack(row)) for nth, row in enumerate(rows)], dimensions)
-    words = as_words(np.ascontiguousarray(reduced["signs"]))
+    words = as_words(reduced["signs"])
     assert words.shape == (-(-dimensions // 64), 20)
     assert np.array_equal(words, as_words(signs(rows)))
     bits = np.unpackbits(words.T.copy().view(np.uint8), axis=1)[:, :dimensions]
     assert np.array_equal(bits.astype(bool), rows > 0)
+
+
+@pytest.mark.parametrize("total", [0, 7, 300, 40_000])
+def test_the_nearest_are_those_that_differ_in_the_fewest_signs(total: int) -> None:
+    distances = np.random.default_rng(3).binomial(384, 0.5, total).astype(np.uint16)
+    found = nearest(distances, 40)
+    assert len(set(found.tolist())) == min(40, total)
+    assert sorted(distances[found]) == sorted(distances)[:40]
+
+
+CONVERSATIONS = st.lists(st.integers(1, 6) | st.just(LAST_CONVERSATION), unique=True, max_size=5).map(sorted)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6) | st.just(LAST_CONVERSATION), st.integers(0, 3) | st.just(LAST_POSITION))),
+    st.none() | st.integers(1, 6) | st.just(LAST_CONVERSATION),
+    st.none() | st.integers(1, 6),
+    st.none() | CONVERSATIONS,
+)
+@settings(max_examples=200, deadline=None)
+def test_the_rows_of_a_scope_are_those_it_holds(
+    said: list[tuple[int, int]], within: int | None, beyond: int | None, conversations: list[int] | None
+) -> None:
+    doc_ids = np.array(sorted(doc_id_of(*one) or 0 for one in said), np.int64)
+    scope = SearchScope(within, beyond, None if conversations is None else np.array(conversations, np.int64))
+    rows = scope.rows_of(doc_ids)
+    assert (np.arange(len(doc_ids)) if rows is None else rows).tolist() == np.flatnonzero(scope.holds(doc_ids)).tolist()
 
 
 WORDS = st.lists(st.text(min_size=1, max_size=12), max_size=30, unique=True)
@@ -97,7 +126,7 @@ def test_hashes_are_one_a_word_and_the_same_each_time(words: list[str], salt: by
 def test_the_same_word_has_another_hash_under_another_salt() -> None:
     words = [f"word{n}" for n in range(200)]
     first, other_salt = (WordKey(1, salt * 16).hashes_of(words) for salt in (b"a", b"b"))
-    hashes, others = ({one[at : at + 5] for at in range(0, len(one), 5)} for one in (first, other_salt))
+    hashes, others = (set(one.hex(" ", HASH_BYTES).split()) for one in (first, other_salt))
     assert len(hashes) == 200
     assert not hashes & others
 

@@ -138,10 +138,11 @@ class EmbedMessages:
         with self.database.write() as session:
             self._lock(session, claim)
             # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
-            waiting = still_unembedded(session, batch.doc_ids)
+            waiting = still_unembedded(session, claim.app_id, batch.doc_ids)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
-            session.execute(delete(Unembedded).where(Unembedded.doc_id.in_(batch.doc_ids)))
+            mine = (Unembedded.app_id == claim.app_id, Unembedded.doc_id.in_(batch.doc_ids))
+            session.execute(delete(Unembedded).where(*mine))
         self.metrics.messages_embedded.inc(len(waiting))
         return True
 

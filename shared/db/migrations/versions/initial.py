@@ -55,6 +55,9 @@ def upgrade() -> None:
             if "no such module" not in str(error):
                 raise
     else:
+        # A vector is asked for in its set alone: an index of keys by themselves would serve nobody.
+        op.execute("ALTER TABLE message_vectors DROP CONSTRAINT pk_message_vectors")
+        op.execute("ALTER TABLE message_vectors REPLICA IDENTITY USING INDEX uq_message_vectors_set_key_key")
         # Signs do not get smaller by being compressed, only slower.
         op.execute("ALTER TABLE vector_blocks ALTER COLUMN rows SET STORAGE EXTERNAL")
         op.execute(
@@ -255,9 +258,8 @@ def _create_tables() -> None:
         required("created_at", UtcDateTime), Column("revoked_at", UtcDateTime),
         CheckConstraint("(scope = 'app') = (app_id IS NOT NULL)", name="scope_matches_app"))
     op.create_table(
-        "unembedded", Column("doc_id", BigKey, primary_key=True, autoincrement=False),
-        required("app_id", String(100), ForeignKey("apps.app_id")))
-    op.create_index("ix_unembedded_app_id_doc_id", "unembedded", ["app_id", "doc_id"])
+        "unembedded", Column("app_id", String(100), ForeignKey("apps.app_id"), primary_key=True),
+        Column("doc_id", BigInteger, primary_key=True, autoincrement=False))
     op.create_table(
         "vector_sets", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("model", String(200)),
@@ -369,7 +371,7 @@ def _create_tables() -> None:
     op.create_table(
         "vector_erasures", Column("set_key", BigKey, ForeignKey("vector_sets.key"), primary_key=True),
         Column("number", Integer, primary_key=True, autoincrement=False), required("conversation_key", BigInteger))
-    op.create_index("ix_message_vectors_set_key_key", "message_vectors", ["set_key", "key"])
+    op.create_index("uq_message_vectors_set_key_key", "message_vectors", ["set_key", "key"], unique=True)
     op.create_table(
         "messages", Column("key", BigKey, primary_key=True),
         required("conversation_key", BigKey, ForeignKey("conversations.key")),
