@@ -5,7 +5,7 @@ Nothing stands that was there before, and nothing that was being written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -208,20 +208,27 @@ def test_a_context_notes_no_use_while_its_user_is_erased(house: House) -> None:
     assert what_is_left(receipt) == {}
 
 
-def test_who_holds_off_the_erasure_of_one_user_holds_up_no_other(house: House) -> None:
+@pytest.fixture
+def postgres_house(postgres_url: str) -> Iterator[House]:
+    house = House(postgres_url)
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+@pytest.mark.postgres
+def test_while_one_user_is_erased_others_are_not_held_up(postgres_house: House) -> None:
+    house = postgres_house
     with house.database.write() as session:
         lock_for_erasure(session, APP, USER)
-        if house.database.is_sqlite:
-            return
         with house.database.write() as other:
             hold_off_erasure(other, APP, "bob")
             start(other, APP, NewConversation("c2", "bob"), house.clock.now())
 
 
 @pytest.mark.postgres
-def test_what_others_are_answered_meanwhile_is_not_counted_as_left(postgres_url: str) -> None:
-    house = House(postgres_url)
-    house.install()
+def test_what_others_are_answered_meanwhile_is_not_counted_as_left(postgres_house: House) -> None:
+    house = postgres_house
     prepare(house)
     with house.database.write() as session:
         write_profile(house, session)
@@ -241,7 +248,6 @@ def test_what_others_are_answered_meanwhile_is_not_counted_as_left(postgres_url:
         assert dict(session.execute(select(IdempotencyKey.key, IdempotencyKey.app_id)).all()) == {
             "before": None, "after": APP,
         }  # fmt: skip
-    house.database.dispose()
 
 
 def test_a_better_answer_that_comes_after_the_erasure_is_not_remembered(house: House) -> None:
