@@ -1,15 +1,14 @@
 """What is read when Prometheus asks: levels, depths, ages and counts that stand in the database and in Redis.
 
-One short transaction a scrape. What Redis alone knows is left out while it is down, and ``afterthought_redis_up`` says
-so. ``docs/reference/metrics.md`` is generated from this catalogue and from ``shared.telemetry.metrics``.
+One short transaction a scrape reads how things stand now, and only rows of what is unfinished; what only accumulates is
+in ``loop.totals``. What Redis alone knows is left out while it is down, and ``afterthought_redis_up`` says so.
+``docs/reference/metrics.md`` is generated from this catalogue and from ``shared.telemetry.metrics``.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from prometheus_client.core import GaugeMetricFamily
@@ -18,44 +17,24 @@ from sqlalchemy.orm import Session
 
 from loop.queue_contents import depths
 from loop.release import release
+from loop.totals import GAUGES_OF_TOTALS, JOBS, Gauge, Totals, Values, one
 from loop.wiring import Loop
-from shared.apps.queries import count_apps
 from shared.broker import BROKER_ERRORS
-from shared.choices import FactState
 from shared.contracts.jobs import JobKind, Queue, WorkClass
-from shared.conversations.queries import count_conversations, count_unanswered, oldest_owed, spent_of_budgets
-from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
+from shared.conversations.queries import count_unanswered, oldest_owed
+from shared.energy.budget import FLOOR, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
-from shared.facts.categories import Category
-from shared.facts.queries import count_by_category
-from shared.jobs.models import Deferral, JobState
-from shared.jobs.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
-from shared.memories.queries import count_all, count_remembering
+from shared.jobs.models import OPEN, Deferral
+from shared.jobs.queries import count_apps_waiting, count_held, count_unfinished, deferred_by_cause, oldest_waiting
 from shared.search.index_queries import count_all_unembedded
 from shared.search.word_index import is_present
-from shared.sessions.models import BuildState
-from shared.sessions.queries import count_all_sessions, count_all_versions
-
-PINNED = "pinned"
-Values = Mapping[tuple[str, ...], float]
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """One gauge of the catalogue."""
-
-    name: str
-    text: str
-    labels: tuple[str, ...] = ()
-
 
 ENERGY_LEVEL = Gauge("energy_level_units", "Energy level now, -50..100.")
 ENERGY_FLOOR = Gauge("energy_floor_units", "The lowest the energy level can be.")
 ENERGY_GATE = Gauge("energy_gate_units", "Memory work starts only above this level.")
 ENERGY_SHARE = Gauge("energy_memory_share_ratio", "Share of memory work in the energy spent in 24 hours, 0..1.")
 ENERGY_RESERVED = Gauge("energy_reserved_units", "Set aside for model calls under way.")
-JOBS = Gauge("jobs", "Jobs by kind and state.", ("kind", "state"))
 DEFERRED = Gauge("deferred_jobs", "Deferred jobs, by what they wait for.", ("cause",))
 OLDEST_DEFERRED = Gauge(
     "oldest_deferred_job_seconds", "How long the first deferred job has been so, by what it waits for; 0 for none.",
@@ -71,20 +50,9 @@ DEPTH = Gauge("queue_depth", "Messages in a Redis queue that no worker has taken
 WORKERS = Gauge("workers", "Workers heard of lately.")
 REDIS_UP = Gauge("redis_up", "Whether Redis answered this scrape.")
 DATABASE_UP = Gauge("database_up", "Whether the database answered this scrape.")
-APPS = Gauge("apps", "Installed apps.")
-APPS_REMEMBERING = Gauge("apps_with_memories", "Installed apps with at least one memory.")
-UTILISATION = Gauge("memory_utilisation_ratio", "Installed apps with a memory, of all installed, 0..1.")
-MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
-FACTS = Gauge(
-    "facts", "Facts by category and state; a pinned one counts as pinned and not as standing.", ("category", "state")
-)
 UNEMBEDDED = Gauge("unembedded_messages", "Messages whose vectors are still to be made, of all apps.")
 WORD_INDEX = Gauge("word_index_present", "Whether there is a word index; without it, words are not found.")
 SEARCH_CACHE = Gauge("search_cache_bytes", "Memory that the vectors of searched apps take in this loop.")
-SESSIONS = Gauge("recorded_sessions", "Registered sessions, of all apps.")
-SESSION_BYTES = Gauge("recorded_session_bytes", "What the copies of their originals take in the store.")
-VERSIONS = Gauge("session_versions", "Versions of sessions, by where they stand.", ("state",))
-CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
 TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
 THINKING = Gauge("thinking", "Whether this loop answers conversations: a model is set and thinking is switched on.")
@@ -92,9 +60,11 @@ UNANSWERED = Gauge("unanswered_conversations", "Open conversations in which a us
 OLDEST_UNANSWERED = Gauge(
     "oldest_unanswered_seconds", "Age of the oldest message that the loop is to answer; 0 when none waits for it."
 )
-BUDGETS = Gauge("conversation_budgets", "Open conversations with an energy budget, by where they stand.", ("status",))
 STREAMS = Gauge("streams_open", "Streams and long polls that are open at this loop.")
 UNPLACED = Gauge("unplaced_event_seconds", "Age of the oldest event that listeners cannot hear of yet; 0 for none.")
+TOTALS_AGE = Gauge(
+    "totals_age_seconds", "Age of the totals, which are counted beside the scrape where that takes long."
+)
 BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
 
 CATALOGUE = (
@@ -103,7 +73,6 @@ CATALOGUE = (
     ENERGY_GATE,
     ENERGY_SHARE,
     ENERGY_RESERVED,
-    JOBS,
     DEFERRED,
     OLDEST_DEFERRED,
     OLDEST,
@@ -113,32 +82,24 @@ CATALOGUE = (
     WORKERS,
     REDIS_UP,
     DATABASE_UP,
-    APPS,
-    APPS_REMEMBERING,
-    UTILISATION,
-    MEMORIES,
-    FACTS,
     UNEMBEDDED,
     WORD_INDEX,
     SEARCH_CACHE,
-    SESSIONS,
-    SESSION_BYTES,
-    VERSIONS,
-    CONVERSATIONS,
     THINKING,
     UNANSWERED,
     OLDEST_UNANSWERED,
-    BUDGETS,
     REGULATING,
     TICK_AGE,
     STREAMS,
     UNPLACED,
     BUILD,
+    TOTALS_AGE,
+    *GAUGES_OF_TOTALS,
 )
 
 
 class StateGauges(Collector):
-    """Reads every gauge of the catalogue anew for each scrape."""
+    """Reads every gauge of the catalogue for each scrape."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -153,97 +114,66 @@ class StateGauges(Collector):
 
     def _read(self) -> Iterator[tuple[Gauge, Values]]:
         yield BUILD, {(release(),): 1}
-        yield STREAMS, _one(self._loop.hub.listening)
-        yield REGULATING, _one(self._loop.leadership.fence is not None)
-        yield SEARCH_CACHE, _one(self._loop.searching.matrices.bytes)
-        yield TICK_AGE, _one(self._loop.ticker.age())
-        yield THINKING, _one(self._loop.settings.model is not None and self._loop.settings.thinking)
+        yield STREAMS, one(self._loop.hub.listening)
+        yield REGULATING, one(self._loop.leadership.fence is not None)
+        yield SEARCH_CACHE, one(self._loop.searching.matrices.bytes)
+        yield TICK_AGE, one(self._loop.ticker.age())
+        yield THINKING, one(self._loop.settings.model is not None and self._loop.settings.thinking)
         waiting = depths(self._loop.redis)
-        yield REDIS_UP, _one(waiting is not None)
+        yield REDIS_UP, one(waiting is not None)
         if waiting is not None:
             yield DEPTH, {(queue.value,): waiting[queue] for queue in Queue}
             with contextlib.suppress(*BROKER_ERRORS):
-                yield WORKERS, _one(len(self._loop.workers()))
+                yield WORKERS, one(len(self._loop.workers()))
         try:
             with self._loop.database.read() as session:
                 now = self._loop.clock.now()
-                unplaced = oldest_unplaced(session)
-                found = [*self._energy(session), *_jobs(session, now), *_contents(session)]
-                found += self._unanswered(session, now)
+                unfinished = count_unfinished(session)
+                found = [*self._energy(session), *_waiting(session, now), *self._unanswered(session, now)]
         except Transient:
-            yield DATABASE_UP, _one(False)
+            yield DATABASE_UP, one(False)
             return
-        yield DATABASE_UP, _one(True)
+        yield DATABASE_UP, one(True)
         yield from found
-        yield UNPLACED, _one(_age(unplaced, now))
+        yield ENERGY_SHARE, one(self._loop.regulator.memory_share() or 0.0)
+        yield from self._totals(unfinished).items()
 
     def _energy(self, session: Session) -> list[tuple[Gauge, Values]]:
         reading = self._loop.regulator.reading(session)
         return [
-            (ENERGY_LEVEL, _one(reading.level)),
-            (ENERGY_FLOOR, _one(to_units(FLOOR))),
-            (ENERGY_GATE, _one(reading.gate_percent)),
-            (ENERGY_SHARE, _one(reading.memory_share or 0.0)),
-            (ENERGY_RESERVED, _one(reading.reserved)),
+            (ENERGY_LEVEL, one(reading.level)),
+            (ENERGY_FLOOR, one(to_units(FLOOR))),
+            (ENERGY_GATE, one(reading.gate_percent)),
+            (ENERGY_RESERVED, one(reading.reserved)),
         ]
 
     def _unanswered(self, session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
         oldest = oldest_owed(session, now - timedelta(hours=self._loop.settings.answer_within_hours))
-        standing = Counter(budget_status(budget, spent) for budget, spent in spent_of_budgets(session))
-        return [
-            (UNANSWERED, _one(count_unanswered(session))),
-            (OLDEST_UNANSWERED, _one(_age(oldest, now))),
-            (BUDGETS, {(status.value,): standing[status] for status in BudgetStatus}),
-        ]
+        return [(UNANSWERED, one(count_unanswered(session))), (OLDEST_UNANSWERED, one(_age(oldest, now)))]
+
+    def _totals(self, unfinished: Values) -> Totals:
+        """Return what was counted last, if anything was yet; the unfinished jobs are those of this moment."""
+        counted, totals = self._loop.totals.latest(), Totals()
+        if counted is not None:
+            totals = {**counted.value, TOTALS_AGE: one(self._loop.totals.age(counted))}
+        of_now: Values = {(kind, state): unfinished.get((kind, state), 0) for kind in JobKind for state in OPEN}
+        return totals | {JOBS: {**totals.get(JOBS, {}), **of_now}}
 
 
-def _jobs(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
-    counts, oldest = count_by_state(session), oldest_waiting(session, now)
-    by_state: Values = {
-        (kind.value, state.value): counts.get((kind, state), 0) for kind in JobKind for state in JobState
-    }
-    ages: Values = {(kind.value,): _age(oldest.get(kind), now) for kind in JobKind}
+def _waiting(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
+    oldest = oldest_waiting(session, now)
     waiting, deferred = count_apps_waiting(session), deferred_by_cause(session)
     found = {cause: deferred.get(cause, (0, None)) for cause in Deferral}
     return [
-        (JOBS, by_state),
-        (OLDEST, ages),
+        (OLDEST, {(kind.value,): _age(oldest.get(kind), now) for kind in JobKind}),
         (DEFERRED, {(cause.value,): count for cause, (count, _) in found.items()}),
         (OLDEST_DEFERRED, {(cause.value,): _age(since, now) for cause, (_, since) in found.items()}),
         (APPS_WAITING, {(work_class.value,): waiting.get(work_class, 0) for work_class in WorkClass}),
-        (APPS_HELD, _one(count_held(session, now))),
+        (APPS_HELD, one(count_held(session, now))),
+        (UNEMBEDDED, one(count_all_unembedded(session))),
+        (WORD_INDEX, one(is_present(session))),
+        (UNPLACED, one(_age(oldest_unplaced(session), now))),
     ]
-
-
-def _contents(session: Session) -> list[tuple[Gauge, Values]]:
-    apps, remembering = count_apps(session), count_remembering(session)
-    is_open, ended = count_conversations(session)
-    (sessions, size_bytes), versions = count_all_sessions(session), count_all_versions(session)
-    return [
-        (APPS, _one(apps)),
-        (APPS_REMEMBERING, _one(remembering)),
-        (UTILISATION, _one(remembering / apps if apps else 0.0)),
-        (MEMORIES, _one(count_all(session))),
-        (FACTS, _facts(session)),
-        (UNEMBEDDED, _one(count_all_unembedded(session))),
-        (WORD_INDEX, _one(is_present(session))),
-        (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
-        (SESSIONS, _one(sessions)),
-        (SESSION_BYTES, _one(size_bytes)),
-        (VERSIONS, {(state.value,): versions.get(state, 0) for state in BuildState}),
-    ]
-
-
-def _facts(session: Session) -> Values:
-    counts: Counter[tuple[str, ...]] = Counter()
-    for (category, state, is_pinned), count in count_by_category(session).items():
-        counts[category, PINNED if is_pinned else state] += count
-    states = [FactState.STANDING.value, PINNED, FactState.REPLACED.value, FactState.DELETED.value]
-    return {(one.value, state): counts[one.value, state] for one in Category for state in states}
-
-
-def _one(value: float) -> Values:
-    return {(): value}
 
 
 def _age(since: datetime | None, now: datetime) -> float:

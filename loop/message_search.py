@@ -105,6 +105,8 @@ class RetrievalWriter:
         for app_id, call in calls.items():
             try:
                 self._accountant.meter(Booking(app_id, None, None))(call)
+                if self._accountant.is_spent(app_id):
+                    self._recorder.over_budget.add(app_id)
             except (AfterthoughtError, SQLAlchemyError) as error:
                 self._recorder.book(app_id, call)
                 get_logger().warning("query_not_booked", app_id=app_id, error=type(error).__name__)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from loop.background_reader import BackgroundReader
 from shared.apps.queries import budgets_of, get_app
 from shared.clock import Clock
 from shared.db.transactions import Transactions
@@ -29,6 +30,8 @@ from shared.jobs.tenant_queues import Hold, Terms
 from shared.settings import Settings
 
 SHARE_WINDOW = timedelta(hours=24)
+_SHARE_PATIENCE_SECONDS = 0.01
+"""It moves slowly: where a day's calls take longer to add up, it may be a minute old."""
 _FOR_A_PROCESS = 4
 """Jobs sent for each process of a worker: enough that none waits for the next tick, and little ahead of its turn."""
 TYPICAL_FOR = timedelta(seconds=1)
@@ -57,8 +60,6 @@ class EnergyReading:
     reserved: float
     """Set aside for model calls under way."""
     deferred_jobs: int
-    memory_share: float | None
-    """Share of memory work in what was spent in 24 hours, 0..1; None when nothing was."""
     seconds_until_open: float | None
     """Until memory work may start; 0 when it may, None when it never will."""
 
@@ -74,6 +75,7 @@ class Regulator:
         self._first_guess = first_guess
         self._typical: tuple[datetime, int] | None = None
         self._workers = 1
+        self.share = BackgroundReader("memory-share", self._read_share, patience_seconds=_SHARE_PATIENCE_SECONDS)
 
     def note_workers(self, count: int) -> None:
         """Note how many workers there are to do what is sent; without any heard of, as much is sent as for one."""
@@ -162,9 +164,20 @@ class Regulator:
             gate_percent=gate,
             reserved=budget.to_units(for_jobs + for_thinking),
             deferred_jobs=count_deferred(session),
-            memory_share=ledger.memory_share(session, now - SHARE_WINDOW),
             seconds_until_open=budget.seconds_until_open(level, gate, refill),
         )
+
+    def memory_share(self) -> float | None:
+        """Return the share of memory work in what was spent in 24 hours, 0..1; None when nothing was.
+
+        None, too, where that is being read for the first time: the calls of a busy day are many.
+        """
+        found = self.share.latest()
+        return None if found is None else found.value
+
+    def _read_share(self) -> float | None:
+        with self._database.read() as session:
+            return ledger.memory_share(session, self._clock.now() - SHARE_WINDOW)
 
     def _why(self, level: int) -> str:
         percent = budget.percentage_of(level)

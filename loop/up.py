@@ -19,7 +19,7 @@ from pathlib import Path
 from loop.embedded_redis import EmbeddedRedis, free_port, is_free
 from loop.supervisor import NAME, Child, ChildProcess, Console, Readiness, Supervisor, describe_status
 from shared.credentials import make_private_directory, read_or_make_admin_token
-from shared.errors import Configuration
+from shared.errors import Configuration, Transient
 from shared.process import WHEN_TOLD
 from shared.settings import Settings, environment_name
 
@@ -55,7 +55,7 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
             with _told_when_done() as told:
                 parts = [ChildProcess(child, logs / f"{child.name}.log", console, told) for child in children]
                 _migrate_while_loading(settings.database, parts)
-            return Supervisor(
+            status = Supervisor(
                 parts,
                 console,
                 foundation=redis_parts,
@@ -63,6 +63,8 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
                 announce=lambda found: console.write(welcome(address, token, settings, found)),
                 drain_seconds=settings.drain_seconds + _STOPPING_SECONDS,
             ).run()
+            _close_log(settings.database)
+            return status
 
 
 @contextlib.contextmanager
@@ -87,6 +89,19 @@ def _migrate_while_loading(url: str, parts: Sequence[ChildProcess]) -> None:
 
         migrate(url)
         undo.pop_all()
+
+
+def _close_log(url: str) -> None:
+    """Have SQLite bring its write-ahead log into the one file: who closed it last may have been killed."""
+    # Deferred, as above.
+    from shared.db.engine import Database
+
+    database = Database(url)
+    if database.is_sqlite:
+        # Who else has it open keeps the log, and closes it.
+        with contextlib.suppress(Transient), database.read() as session:
+            session.connection()
+    database.dispose()
 
 
 @dataclass
@@ -188,18 +203,21 @@ def welcome(address: str, token: str, settings: Settings, found: Readiness) -> s
     agent = settings.model or "none, so the built-in extractive agent writes the memories (set AFTERTHOUGHT_MODEL)"
     if "ollama" in found.wrong:
         agent += f", which cannot be asked yet: {found.wrong['ollama']}"
+    # One that came from the environment is known there, and may not be known to whoever reads the log.
+    is_ours = settings.admin_token is None
+    shown, name = (token, token) if is_ours else ("the one that was set", "$" + environment_name("admin_token"))
     return f"""
 Afterthought is ready.
 
   Address      {address}
-  Admin token  {token}
+  Admin token  {shown}
   Data         {settings.home}
   Model        {agent}
 
 Next, install an app:
 
   curl -X POST {address}/apps \\
-    -H "Authorization: Bearer {token}" -H "Content-Type: application/json" \\
+    -H "Authorization: Bearer {name}" -H "Content-Type: application/json" \\
     -d '{{"appId": "notes", "name": "Notes"}}'
 
 Ctrl-C stops everything.

@@ -12,6 +12,7 @@ import redis
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
+from loop.background_reader import BackgroundReader
 from loop.leadership import LeaderElection
 from loop.message_search import SearchServices, make_search_services
 from loop.regulator import Regulator
@@ -25,6 +26,7 @@ from loop.streams import Hub, Notices, is_of_events
 from loop.thinking.focus import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
 from loop.ticker import Step, Ticker
+from loop.totals import Totals, count_totals
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.context.sources import RecallSources
@@ -75,6 +77,8 @@ class Loop:
     """Where the files of recorded sessions lie."""
     registrar: Registrar
     admin_token: str
+    totals: BackgroundReader[Totals]
+    """What only accumulates, for the scrape."""
     draining: Event = field(default_factory=Event)
     """Set once the process was asked to stop; readiness is false from then on."""
     resolve: Resolve = resolve
@@ -162,6 +166,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         store=base.store,
         registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
+        totals=BackgroundReader("totals", lambda: count_totals(base.database)),
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
     )

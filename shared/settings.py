@@ -51,6 +51,8 @@ class InstallationSettings(SettingsGroup):
     admin_token: SecretStr | None = Field(
         None, description="Admin bearer token; when unset one is made and kept in the home, readable by its owner only."
     )
+    read_token: SecretStr | None = Field(None, description="Bearer token that reads everything and changes nothing.")
+    metrics_token: SecretStr | None = Field(None, description="Bearer token that reads /metrics and nothing else.")
     database_url: str | None = Field(
         None,
         validation_alias=AliasChoices("DATABASE_URL", "database_url"),
@@ -358,7 +360,7 @@ class RetentionSettings(SettingsGroup):
     )
     ledger_days: float = Field(
         60.0, ge=0, le=36_500,
-        description="Days that each call of a model is a row of the ledger; then sums of a day are kept. 0: for ever.",
+        description="Days that each call of a model is a row of the ledger, 2 or more; then sums of days. 0: always.",
     )  # fmt: skip
     history_days: float = Field(
         365.0, ge=0, le=36_500,

@@ -241,8 +241,8 @@ def test_prometheus_shows_the_token_that_compose_hands_it() -> None:
     authorization = CONFIG["scrape_configs"][0]["authorization"]
     (secret,) = COMPOSE["services"]["prometheus"]["secrets"]
     assert authorization == {"type": "Bearer", "credentials_file": f"/run/secrets/{secret}"}
-    assert COMPOSE["secrets"][secret] == {"environment": "AFTERTHOUGHT_ADMIN_TOKEN"}
-    assert "AFTERTHOUGHT_ADMIN_TOKEN" in COMPOSE["services"]["loop"]["environment"]
+    assert COMPOSE["secrets"][secret] == {"environment": "AFTERTHOUGHT_METRICS_TOKEN"}
+    assert "AFTERTHOUGHT_METRICS_TOKEN" in COMPOSE["services"]["loop"]["environment"]
 
 
 def test_what_is_provisioned_lies_where_compose_mounts_it() -> None:
@@ -258,7 +258,6 @@ def test_what_is_provisioned_lies_where_compose_mounts_it() -> None:
 def test_the_recipe_for_a_machine_without_containers_gives_a_valid_configuration(tmp_path: Path) -> None:
     recipe = RUNBOOK.split("```sh\n")[1].split("```")[0].split("\nprometheus ")[0]
     (tmp_path / ".afterthought").mkdir()
-    (tmp_path / ".afterthought" / "admin_token").write_text("t0k")
     subprocess.run(["bash", "-euc", recipe], cwd=ROOT, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, check=True)
     written = tmp_path / ".afterthought" / "prometheus" / "prometheus.yml"
     (job,) = yaml.safe_load(written.read_text())["scrape_configs"]

@@ -60,8 +60,9 @@ def _refuse_unknown_query(request: Request) -> None:
     A misspelt ``userId`` would otherwise widen a listing, or an erasure, from one user to all. Called by what every
     route is handed, and so after a route's own look at who may ask.
     """
-    route = request.scope["route"]
-    known = _query_of(route)
+    if not request.scope["query_string"]:
+        return
+    known = _query_of(request.scope["route"])
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
         takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"

@@ -10,6 +10,7 @@ here is forgotten at once; another loop over the same database may let it pass f
 from __future__ import annotations
 
 import hmac
+import re
 from time import monotonic
 
 from anyio.to_thread import run_sync
@@ -18,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import UNAUTHENTICATED, answer_error
 from loop.wiring import Loop
-from shared.apps.tokens import ADMIN, Caller, authenticate, digest_of
+from shared.apps.models import Scope as TokenScope
+from shared.apps.tokens import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of
 from shared.errors import AfterthoughtError, Denied
 
 OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json"})
@@ -28,6 +30,11 @@ _CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent"})
 _OF_SESSIONS = "/api/memory/"
 _NOUNS_OF_SESSIONS = frozenset({"projects", "sessions", "compositions", "decay", "semantic", "links", "jobs"})
 """What lies under these looks the app up itself: ``dependencies.SessionsAppId``."""
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_READING_POSTS = re.compile(
+    r"/apps/[^/]+/(?:search|context)|/api/memory/(?:decay/preview|sessions/search|projects/[^/]+/(?:search|suggest|compositions/preview))"
+)
+"""They ask with a body, and write nothing but how they went."""
 REMEMBERED_SECONDS = 1.0
 _MOST_REMEMBERED = 10_000
 
@@ -62,6 +69,11 @@ class AccessGuard:
         self._app = app
         self._loop = loop
         self._callers = _Callers()
+        more = ((loop.settings.read_token, READER), (loop.settings.metrics_token, SCRAPER))
+        self._own = [
+            (loop.admin_token, ADMIN),
+            *((token.get_secret_value(), holder) for token, holder in more if token is not None),
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
@@ -89,9 +101,10 @@ class AccessGuard:
         secret = secret.strip()
         if kind.lower() != "bearer" or not secret or len(secret) > _MOST_TOKEN_CHARACTERS:
             raise Denied("Send a token: Authorization: Bearer TOKEN.", code=UNAUTHENTICATED)
-        # The admin token is compared in memory; only an app's needs the database, and so a thread.
-        if hmac.compare_digest(secret.encode(), self._loop.admin_token.encode()):
-            return ADMIN
+        # Tokens of the installation are compared in memory; only an app's needs the database, and so a thread.
+        for own, holder in self._own:
+            if hmac.compare_digest(secret.encode(), own.encode()):
+                return holder
         digest = digest_of(secret)
         caller = self._callers.get(digest)
         if caller is None:
@@ -103,14 +116,18 @@ class AccessGuard:
     def _look_up(self, secret: str) -> Caller:
         try:
             with self._loop.database.read() as session:
-                return authenticate(session, secret, self._loop.admin_token)
+                return authenticate(session, secret)
         except Denied as error:
             raise Denied(error.message, code=UNAUTHENTICATED) from None
 
 
 def admit(caller: Caller, method: str, path: str) -> None:
     """Let a caller pass. Raises: Denied, in the same words whether the thing exists or not."""
-    if caller == ADMIN:
+    if caller.rights is Rights.METRICS and (method, path) != ("GET", "/metrics"):
+        raise Denied("This token opens only /metrics.")
+    if caller.rights is Rights.READ and method not in _READING and not _READING_POSTS.fullmatch(path):
+        raise Denied("This token may only read; use the admin token, or one of the app's.")
+    if caller.scope is TokenScope.ADMIN:
         return
     first, _, rest = path.lstrip("/").partition("/")
     own = first == "apps" and caller.app_id is not None and rest.split("/", 1)[0] == caller.app_id

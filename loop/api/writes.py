@@ -113,8 +113,10 @@ def _replay(known: IdempotencyKey, asked: IdempotentRequest) -> Response:
 
 
 def _remember(database: Database, row: int, better: BaseModel) -> None:
+    # Unless it was erased since the commit.
+    mine = (IdempotencyKey.row == row, IdempotencyKey.request_digest != NO_DIGEST)
     with database.write() as session:
-        session.execute(update(IdempotencyKey).where(IdempotencyKey.row == row).values(answer=as_json(better)))
+        session.execute(update(IdempotencyKey).where(*mine).values(answer=as_json(better)))
 
 
 def answer(body: BaseModel, status: int = 200) -> Response:

@@ -31,6 +31,7 @@ from loop.embedded_redis import HOST, find_binary, is_free
 from shared.clock import SystemClock
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
+from shared.db.queries import size_in_bytes, table_sizes
 from shared.db.schema import current_revision, newest_revision
 from shared.energy.budget import carried_an_hour, estimated_conversation, refill_for, to_units
 from shared.energy.ledger import paid_conversations
@@ -47,6 +48,9 @@ _OLDEST_SQLITE = (3, 37)
 _LITTLE_BYTES = 1_000_000_000
 _TOO_LITTLE_BYTES = 100_000_000
 _PLAUSIBLE_YEARS = range(2025, 2100)
+_MOST_BYTES_READ = 1_000_000_000
+"""Of an SQLite, to tell what its tables take."""
+_LARGEST = 4
 _TIMEOUT_SECONDS = 3.0
 _READY_TIMEOUT_SECONDS = 5.0
 _SKEW_SECONDS = 5.0
@@ -267,9 +271,14 @@ def check_database(url: str) -> list[Finding]:
         found = (
             "the database is empty" if current is None else f"at revision {current}, but this release wants {newest}"
         )
-        wanted = ok("schema", f"at revision {current}, as this release wants it")
-        return [*_abilities(database), wanted if current == newest else fail("schema", found, _MIGRATE)]
-    except SQLAlchemyError as error:
+        if current != newest:
+            return [*_abilities(database), fail("schema", found, _MIGRATE)]
+        return [
+            *_abilities(database),
+            ok("schema", f"at revision {current}, as this release wants it"),
+            _size(database),
+        ]
+    except (SQLAlchemyError, AfterthoughtError) as error:
         brief = str(getattr(error, "orig", None) or error).splitlines()[0][:200]
         where = location.render_as_string(hide_password=True)
         return [fail("database", f"{where}: {brief}", "Start the database or correct DATABASE_URL.")]
@@ -292,6 +301,16 @@ def _abilities(database: Database) -> Iterator[Finding]:
         yield warn("database", f"{found}, without FTS5", "Searching by words needs it; use another Python.")
     else:
         yield ok("database", f"{found}, with FTS5")
+
+
+def _size(database: Database) -> Finding:
+    with database.read() as session:
+        whole = size_in_bytes(session)
+        found = f"{whole / 1e6:,.1f} MB"
+        if database.is_sqlite and whole > _MOST_BYTES_READ:
+            return ok("size", f"{found}; GET /storage tells the tables, and reads all of it for that")
+        largest = [f"{one.table} {one.size_bytes / 1e6:,.1f}" for one in table_sizes(session) if one.size_bytes]
+    return ok("size", f"{found}, of which {', '.join(largest[:_LARGEST])}" if largest else found)
 
 
 def check_redis(settings: Settings) -> list[Finding]:

@@ -1,7 +1,8 @@
 """Gives committed events their positions, asks for the deliveries to webhooks, and tells those who listen.
 
 The position, and the jobs of the deliveries, are one transaction; listeners are told after it, best effort: they look
-by themselves now and then. Events that are older than listeners may resume from are forgotten.
+by themselves now and then. Events that are older than listeners may resume from are forgotten, once they
+were delivered or are to be delivered no more.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from shared.db.transactions import Transactions
 from shared.events import publication, queries
 from shared.events.publication import PublishedEvent
 from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.queries import positions_to_deliver
 from shared.telemetry.metrics import Metrics
 
 BATCH = 500
@@ -79,7 +81,7 @@ class PublishEvents:
             old = queries.has_older(session, before)
         if old:
             with self.database.write() as session:
-                count = publication.forget(session, before, BATCH)
+                count = publication.forget(session, before, BATCH, positions_to_deliver(session))
             self.metrics.rows_forgotten.labels("events").inc(count)
             if count == BATCH:
                 return False

@@ -34,7 +34,8 @@ from shared.jobs import dispatch, ownership, tenant_queues
 from shared.jobs.control import forget_finished
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
-from shared.jobs.queries import has_due_beyond, has_expired, tenant_queues_astray, waits_for_provider
+from shared.jobs.queries import has_due_beyond, has_expired, has_held_beyond, tenant_queues_astray, waits_for_provider
+from shared.jobs.tenant_queues import LONGEST_HOLD, let_go_too_long
 from shared.memories import forgetting
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
@@ -82,19 +83,20 @@ class Upkeep:
         if time.monotonic() < self._look_ahead_at:
             return False
         self._look_ahead_at = time.monotonic() + _LOOK_AHEAD_SECONDS
-        return has_due_beyond(session, now + self.horizon)
+        return has_due_beyond(session, now + self.horizon) or has_held_beyond(session, now + LONGEST_HOLD)
 
     def _sweep(self) -> Swept:
         with self.database.write() as session:
             swept = ownership.sweep(session, self.clock.now(), self.settings, self.horizon, self._record_end)
             made_due = dispatch.make_due(session, self.clock.now(), self.horizon)
+            let_go = let_go_too_long(session, self.clock.now())
         self.metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
             if state is JobState.DEAD:
                 self.metrics.dead_letters.labels(kind).inc(count)
                 self.metrics.jobs_finished.labels(kind, state).inc(count)
         told = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
-        get_logger().warning("jobs_taken_back", made_due=made_due, **told)
+        get_logger().warning("jobs_taken_back", made_due=made_due, apps_let_go=let_go, **told)
         return swept
 
     def _record_end(self, session: Session, job: Job) -> None:

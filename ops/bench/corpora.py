@@ -6,8 +6,10 @@ conversations is left to the benches.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -64,6 +66,16 @@ def missing(data: Path) -> str | None:
     if not absent:
         return None
     return f"{', '.join(absent)} not found in {data / 'chats'}; give the corpora's directory with --data"
+
+
+def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """Parse arguments with ``--data`` among them; end with status 1 where the corpora are not there."""
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds chats/")
+    options = parser.parse_args(arguments)
+    absent = missing(options.data)
+    if absent:
+        sys.exit(absent)
+    return options
 
 
 def memorybank(data: Path = DEFAULT_DATA) -> Iterator[CorpusSubject]:

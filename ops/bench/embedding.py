@@ -37,16 +37,11 @@ _AT_ONCE = 100
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; 1 when the data is not there."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=corpora.DEFAULT_DATA)
     parser.add_argument("--database-url", help="an empty PostgreSQL; SQLite in a temporary folder otherwise")
     parser.add_argument("--messages", type=int, default=10_000, help="at most so many go into the service")
-    options = parser.parse_args(arguments)
-    absent = corpora.missing(options.data)
-    if absent:
-        say(absent)
-        return 1
+    options = corpora.parse(parser, arguments)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = options.database_url or f"sqlite:///{Path(folder) / 'bench.db'}"
         show(measure(Path(folder), url, list(corpora.locomo(options.data)), options.messages))

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.bench.corpora import DEFAULT_DATA, CorpusConversation, CorpusSubject, locomo, memorybank, missing
+from ops.bench.corpora import CorpusConversation, CorpusSubject, locomo, memorybank, parse
 from ops.bench.figures import say, show
 from ops.bench.keeping import answer_words, survives
 from shared.context.budgets import TokenCounting
@@ -249,14 +249,10 @@ def _listed(one: Heard) -> str:
 def main(arguments: list[str]) -> int:
     """Measure, or list a sample."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds chats/")
     parser.add_argument("--embedding", help="as the setting; the built-in one otherwise")
     parser.add_argument("--sample", type=int, help="list so many facts instead of measuring")
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    problem = missing(options.data)
-    if problem:
-        sys.exit(problem)
+    options = parse(parser, arguments)
     if options.sample:
         print("\n".join(sample(heard_in_corpora(options.data), options.sample, options.seed)))
     else:

@@ -35,14 +35,9 @@ _LEAVING = ("removed", "absorbed", "gave_way")
 
 
 def main(arguments: list[str]) -> int:
-    """Ingest and print; 1 when the data is not there."""
+    """Ingest and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=corpora.DEFAULT_DATA)
-    options = parser.parse_args(arguments)
-    absent = corpora.missing(options.data)
-    if absent:
-        say(absent)
-        return 1
+    options = corpora.parse(parser, arguments)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         show(measure(Path(folder), options.data))
     return 0

@@ -17,15 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 
-from ops.bench.corpora import (
-    DEFAULT_DATA,
-    CorpusConversation,
-    CorpusQuestion,
-    CorpusSubject,
-    locomo,
-    memorybank,
-    missing,
-)
+from ops.bench.corpora import CorpusConversation, CorpusQuestion, CorpusSubject, locomo, memorybank, parse
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, carry_out, oldest_goes, refusal
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
@@ -288,12 +280,7 @@ def second_corpus(data: Path, limit: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds chats/")
-    data = options.parse_args().data
-    problem = missing(data)
-    if problem:
-        sys.exit(problem)
+    data = parse(argparse.ArgumentParser(description=__doc__), sys.argv[1:]).data
     subjects = list(locomo(data))
     result = {
         "locomo_percent_kept": {str(limit): measure(subjects, limit) for limit in LIMITS},

@@ -5,20 +5,20 @@ remembered by 1, 2 and 4 workers that wait half a second for each as for a model
 what that waiting alone would allow says whether anything else holds it back. Facts are off and vectors are hashed
 words, so that two cores are enough.
 
-Second, with ``--fill``: the same installation small, and filled with finished jobs, conversations and apps. What the
-steps of the loop, listings and the scrape of the metrics take in each is measured over HTTP. Prints JSON.
+Second, with ``--fill``: an installation that is small, and one filled with finished jobs, conversations and apps. What
+the steps of the loop, listings and the scrape of the metrics take in each is measured over HTTP. Prints JSON.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.bench.figures import say, show, spread, timed
-from ops.bench.population import app_id
+from ops.bench.population import app_id, fill
 from ops.bench.service import unfinished
 from ops.bench.talking import Connection
 from ops.bench.waiting_worker import MODEL_SECONDS
@@ -66,9 +66,10 @@ def main(arguments: list[str]) -> int:
         stack.callback(server.stop)
         if options.fill:
             sizes = {"apps": options.apps, "conversations": options.talks, "finished_jobs": options.jobs}
-            kind = options.database
-            url = server.new_database(migrated=False) if kind == "postgresql" else f"sqlite:///{folder}/bench.db"
-            show({"database": kind, **filled(Path(folder), url, sizes, options.requests)})
+            urls = {name: f"sqlite:///{folder}/{name}.db" for name in ("small", "filled")}
+            if options.database == "postgresql":
+                urls = {name: server.new_database(migrated=False) for name in urls}
+            show({"database": options.database, **filled(Path(folder), urls, sizes, options.requests)})
         else:
             found = rates(Path(folder), server, options.conversations, options.one_app)
             show({"model_seconds": MODEL_SECONDS, "one_app": options.one_app, "rates": found})
@@ -155,70 +156,88 @@ def _further_loops(system: System, count: int) -> Iterator[None]:
             process.stop()
 
 
-def filled(folder: Path, url: str, sizes: Mapping[str, int], requests: int) -> dict[str, Any]:
-    """Return what reading and ticking take in a small installation, and in the same one once it is filled."""
-    migrate(url)
-    database = Database(url)
-    _fill(database, {"apps": 10, "conversations": 100, "finished_jobs": 1000}, 0)
-    redis = start_redis(folder / "redis")
-    try:
-        small = _measured(folder / "small", url, redis.url, requests)
-        say(f"filling {dict(sizes)}")
-        begun = time.perf_counter()
-        _fill(database, sizes, 10)
-        seconds = round(time.perf_counter() - begun)
-        large = _measured(folder / "large", url, redis.url, requests)
-    finally:
-        redis.stop()
+def filled(folder: Path, urls: Mapping[str, str], sizes: Mapping[str, int], requests: int) -> dict[str, Any]:
+    """Return what reading and ticking take in a small installation and in a filled one; ``urls`` are empty databases.
+
+    Both run side by side and are asked by turns, so that whatever else the machine does slows down both.
+    """
+    say(f"filling {dict(sizes)}")
+    for name, url in urls.items():
+        migrate(url)
+        database = Database(url)
+        fill(database, 10, 100, 1000)
+        if name == "filled":
+            begun = time.perf_counter()
+            fill(database, **sizes, first=10)
+            seconds = round(time.perf_counter() - begun)
         database.dispose()
-    ratios = {
-        what: {
-            # Of what ran in both: some steps run once a minute.
-            name: round(took["p50_ms"] / max(0.001, small[what][name]["p50_ms"]), 2)
-            for name, took in found.items()
-            if name in small[what]
-        }
-        for what, found in large.items()
-    }
+    with ExitStack() as stack:
+        systems = {name: _start(stack, folder / name, url) for name, url in urls.items()}
+        first_totals = {name: _wait_for_totals(system) for name, system in systems.items()}
+        p50_ms = _measured({name: _client(system) for name, system in systems.items()}, requests)
+    ratios = {what: round(took["filled"] / max(0.001, took["small"]), 2) for what, took in p50_ms.items()}
     return {
-        "filled_with": dict(sizes),
-        "fill_seconds": seconds,
-        "small": small,
-        "large": large,
-        "large_over_small": ratios,
-    }
+        "filled_with": dict(sizes), "fill_seconds": seconds, "first_totals_seconds": first_totals,
+        "p50_ms": p50_ms, "filled_over_small": ratios,
+    }  # fmt: skip
 
 
-def _measured(folder: Path, url: str, redis_url: str, requests: int) -> dict[str, Any]:
-    folder.mkdir()
-    with start_system(folder, url, redis_url, env=_ENV) as system:
-        admin = Connection(system.url, system.admin_token)
-        app = app_id(3)
-        paths = {
-            "jobs": "/jobs?limit=50", "jobs_of_an_app": f"/jobs?appId={app}&limit=50", "dead_jobs": "/jobs?state=dead",
-            "apps": "/apps?limit=50", "conversations": f"/apps/{app}/conversations?limit=50",
-            "memories": f"/apps/{app}/memories", "energy": "/energy", "metrics": "/metrics", "ready": "/health/ready",
-        }  # fmt: skip
-        numbers = itertools.count()
+def _start(stack: ExitStack, folder: Path, url: str) -> System:
+    """Start a system with a Redis of its own, until the stack is left."""
+    redis = start_redis(folder / "redis")
+    stack.callback(redis.stop)
+    return stack.enter_context(start_system(folder, url, redis.url, env=_ENV))
+
+
+def _client(system: System) -> Connection:
+    return Connection(system.url, system.admin_token)
+
+
+def _wait_for_totals(system: System) -> float:
+    """Return the seconds until the totals were counted for the first time."""
+    client, begun = _client(system), time.perf_counter()
+    wait_until(lambda: "totals_age_seconds " in client.send_text(("GET", "/metrics", None)), 600, "the totals")
+    return round(time.perf_counter() - begun, 1)
+
+
+def _measured(clients: Mapping[str, Connection], requests: int) -> dict[str, dict[str, float]]:
+    """Return what requests (p50) and steps of the tick (mean) take with each client, in milliseconds."""
+    app = app_id(3)
+    paths = {
+        "jobs": "/jobs?limit=50", "jobs of an app": f"/jobs?appId={app}&limit=50", "dead jobs": "/jobs?state=dead",
+        "apps": "/apps?limit=50", "conversations": f"/apps/{app}/conversations?limit=50",
+        "memories": f"/apps/{app}/memories", "energy": "/energy", "metrics": "/metrics", "ready": "/health/ready",
+    }  # fmt: skip
+    for client in clients.values():
         for _ in range(20):
-            _remember(admin, app, next(numbers))
-        before = _steps(admin)
-        remembering = timed((lambda: _remember(admin, app, next(numbers))) for _ in range(requests // 4))
-        reading = {
-            name: spread(timed((lambda path=path: admin.send_text(("GET", path, None))) for _ in range(requests)))
-            for name, path in paths.items()
-        }
-        after = _steps(admin)
-    steps = {
-        name: {"p50_ms": round(1000 * (seconds - before[name][0]) / (count - before[name][1]), 3)}
-        for name, (seconds, count) in after.items()
-        if count > before[name][1]
-    }
-    return {"requests": reading | {"end_to_memory": spread(remembering)}, "steps_mean": steps}
+            _remember(client, app)
+    before = {name: _steps(client) for name, client in clients.items()}
+    found = {"end to memory": _by_turns(clients, requests // 4, lambda client: _remember(client, app))}
+    for name, path in paths.items():
+        found[name] = _by_turns(clients, requests, lambda client, path=path: client.send_text(("GET", path, None)))
+    after = {name: _steps(client) for name, client in clients.items()}
+    # Of what ran in both: some steps run once a minute.
+    for step in sorted(set.intersection(*(set(steps) for steps in after.values()))):
+        ran = {name: after[name][step][1] - before[name].get(step, (0.0, 0.0))[1] for name in clients}
+        if all(ran.values()):
+            found[f"step {step}"] = {
+                name: round(1000 * (after[name][step][0] - before[name].get(step, (0.0, 0.0))[0]) / ran[name], 3)
+                for name in clients
+            }
+    return found
 
 
-def _remember(admin: Connection, app: str, number: int) -> None:
-    name = f"live-{time.time_ns()}-{number}"
+def _by_turns(clients: Mapping[str, Connection], times: int, ask: Callable[[Connection], object]) -> dict[str, float]:
+    took: dict[str, list[float]] = {name: [] for name in clients}
+    for _ in range(times):
+        for name, client in clients.items():
+            took[name] += timed([partial(ask, client)])
+    return {name: spread(seconds)["p50_ms"] for name, seconds in took.items()}
+
+
+def _remember(admin: Connection, app: str) -> None:
+    number = time.time_ns()
+    name = f"live-{number}"
     admin.send(("POST", f"/apps/{app}/conversations", {"conversationId": name}))
     path = f"/apps/{app}/conversations/{name}"
     admin.send(("POST", f"{path}/messages", {"role": "user", "content": f"I keep {number} bees in Norton."}))
@@ -236,36 +255,6 @@ def _steps(admin: Connection) -> dict[str, tuple[float, float]]:
                 if kind in ("sum", "count"):
                     found.setdefault(sample.labels["step"], {})[kind] = sample.value
     return {name: (one["sum"], one["count"]) for name, one in found.items()}
-
-
-def _fill(database: Database, sizes: Mapping[str, int], first_app: int) -> None:
-    """Insert apps, conversations and finished jobs by the database's own counting; the conversations have ended."""
-    apps, talks, jobs = sizes["apps"], sizes["conversations"], sizes["finished_jobs"]
-    numbers = "generate_series(0, {last}) AS t(n)"
-    if database.is_sqlite:
-        numbers = "(WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < {last}) SELECT n FROM t)"
-    label = "printf('bench-%06d', {0})" if database.is_sqlite else "'bench-' || lpad(({0})::text, 6, '0')"
-    of_app = label.format(f"n % {apps} + {first_app}")
-    at = "datetime('now')" if database.is_sqlite else "now()"
-    statements = (
-        "INSERT INTO apps (app_id, name, config, purge_epoch, weight, answered_by, approves_answers, shared_memory,"
-        f" created_at, updated_at) SELECT {label.format(f'n + {first_app}')}, 'App', '{{}}', 0, 1, 'app', false, false,"
-        f" {at}, {at} FROM {numbers.format(last=apps - 1)}",
-        "INSERT INTO conversations (app_id, conversation_id, metadata, message_count, created_at, updated_at, ended_at,"
-        " think_attempts, facts_seen, summarised, turns_since_summary)"
-        f" SELECT {of_app}, 'filled-' || n || '-{first_app}', '{{}}', 0, {at}, {at}, {at}, 0, 0, 0, 0"
-        f" FROM {numbers.format(last=talks - 1)}",
-        "INSERT INTO jobs (job_id, kind, app_id, conversation_id, epoch, dedupe, payload, priority, work_class, state,"
-        " attempts, max_attempts, fence, created_at, due_at, started_at, finished_at)"
-        f" SELECT 'job_filled_{first_app}_' || n, 'create_memory', {of_app}, 'filled-' || n, 0,"
-        f" 'filled:{first_app}:' || n, '{{}}', 5, 'thought', 'done', 1, 5, 1, {at}, {at}, {at}, {at}"
-        f" FROM {numbers.format(last=jobs - 1)}",
-    )  # fmt: skip
-    for statement in statements:
-        with database.engine.begin() as connection:
-            connection.exec_driver_sql(statement.replace("%", "%%") if not database.is_sqlite else statement)
-    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("ANALYZE")
 
 
 if __name__ == "__main__":

@@ -59,18 +59,13 @@ class Scarcity:
 
 
 def main(arguments: list[str]) -> int:
-    """Run and print; 1 when the data is not there."""
+    """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=corpora.DEFAULT_DATA)
     parser.add_argument("--database-url", help="an empty PostgreSQL; SQLite in a temporary folder otherwise")
     parser.add_argument("--users", type=int, default=15)
     parser.add_argument("--refill", type=float, default=12.0, help="units a second")
     parser.add_argument("--kills", type=int, default=10)
-    options = parser.parse_args(arguments)
-    absent = corpora.missing(options.data)
-    if absent:
-        say(absent)
-        return 1
+    options = corpora.parse(parser, arguments)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         wanted = Scarcity(options.users, options.refill, options.kills)
         show(measure(Path(folder), options.data, wanted, options.database_url))

@@ -42,18 +42,13 @@ Request = tuple[str, str, dict[str, Any] | None]
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; 1 when the chats are not there."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=corpora.DEFAULT_DATA)
     parser.add_argument("--requests", type=int, default=800, help="so many of each kind")
     parser.add_argument("--database", action="append", choices=("sqlite", "postgresql"))
     parser.add_argument("--embedding", action="append", choices=("built-in", "ngrams"))
     parser.add_argument("--rivals", help="an interpreter that has mem0ai and langgraph")
-    options = parser.parse_args(arguments)
-    absent = corpora.missing(options.data)
-    if absent:
-        say(absent)
-        return 1
+    options = corpora.parse(parser, arguments)
     figures: dict[str, Any] = {"requests_of_a_kind": options.requests}
     texts, questions = _texts(options.data)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:

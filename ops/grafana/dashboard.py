@@ -108,7 +108,7 @@ ENERGY = (
 )  # fmt: skip
 
 MEMORIES = (
-    _stat("Memories", "Memories that stand, of all apps.", "max(afterthought_memories)", "short"),
+    _stat("Memories", "Memories that stand, of all apps.", "max(afterthought_memories)", "short", width=3),
     _stat("Utilisation", "Installed apps with at least one memory.", "max(afterthought_memory_utilisation_ratio)",
           "percentunit"),
     _stat("Injection rate", "Contexts of the last hour with memories in them.",
@@ -116,9 +116,11 @@ MEMORIES = (
     _stat("Fallbacks", "Compactions of 6 hours where the agent could not decide and the oldest went.",
           "afterthought:compaction_fallbacks:ratio6h", "percentunit", ((0.2, _RED),)),
     _stat("Open conversations", "Conversations that have not ended.", 'max(afterthought_conversations{state="open"})',
-          "short"),
+          "short", width=3),
+    _stat("Age of the totals", "How long ago memories, conversations, facts, apps, sessions and finished jobs were "
+          "counted: in a large installation that is seldom.", "min(afterthought_totals_age_seconds)", "s", width=3),
     _stat("Erasures in 24 hours", "Purges and erasures carried out.", "sum(increase(afterthought_erasures_total[24h]))",
-          "short"),
+          "short", width=3),
     Panel("Memories made", "An hour, by who wrote them.",
           {"sum by (agent) (increase(afterthought_memories_created_total[1h]))": "{{agent}}",
            "sum(increase(afterthought_nothing_to_remember_total[1h]))": "nothing to remember"}),

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint, false, text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
 
@@ -27,6 +27,11 @@ class App(Base):
     """An installed (or once installed) app. Rows are never deleted, so that its purge epoch outlives it."""
 
     __tablename__ = "apps"
+    __table_args__ = (
+        Index(
+            "ix_apps_to_review", "reviewed_at", "app_id", **partial("answered_by = 'loop' AND uninstalled_at IS NULL")
+        ),
+    )
 
     app_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))

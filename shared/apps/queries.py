@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import TextClause, bindparam, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, AnsweredBy, App, Budgets, Erasure, IdempotencyKey, Token
 from shared.errors import Conflict, NotFound
+from shared.subjects import NOBODY
 
 # Written once: building a statement takes longer than this one takes to run, and every request asks for its app.
 _BY_ID = select(App).where(App.app_id == bindparam("app_id"))
+_BEGIN_ERASURE = text("SELECT pg_advisory_xact_lock(hashtextextended(:whose, 0))")
+_HOLD_OFF_ERASURE = text(
+    "SELECT pg_advisory_xact_lock_shared(hashtextextended(:app, 0)),"
+    " pg_advisory_xact_lock_shared(hashtextextended(:whose, 0))"
+)
+# As their partial index has it: with a bound value, SQLite cannot tell that the index holds what is asked for.
+_TO_REVIEW = text("apps.answered_by = 'loop' AND apps.uninstalled_at IS NULL")
 _LOOP_ANSWERS = (App.answered_by == AnsweredBy.LOOP, App.uninstalled_at.is_(None))
 
 
@@ -51,9 +59,11 @@ def answered_by_loop(session: Session, app_ids: Collection[str]) -> set[str]:
 
 def apps_to_review(session: Session, reviewed_before: datetime, limit: int) -> Sequence[App]:
     """Return apps the loop answers for and has not looked at since then, the one it looked at longest ago first."""
-    due = or_(App.reviewed_at.is_(None), App.reviewed_at <= reviewed_before)
-    query = select(App).where(*_LOOP_ANSWERS, due)
-    return session.scalars(query.order_by(App.reviewed_at.nulls_first(), App.app_id).limit(limit)).all()
+    found: list[App] = []
+    for is_due in (App.reviewed_at.is_(None), App.reviewed_at <= reviewed_before):
+        query = select(App).where(_TO_REVIEW, is_due).order_by(App.reviewed_at, App.app_id)
+        found += session.scalars(query.limit(limit - len(found)))
+    return found
 
 
 def lock_app(session: Session, app_id: str) -> App:
@@ -63,15 +73,38 @@ def lock_app(session: Session, app_id: str) -> App:
     return _found(session.scalar(query, execution_options={"populate_existing": True}), app_id)
 
 
+def lock_for_erasure(session: Session, app_id: str, user_id: str | None = None) -> App:
+    """Return an app, locked once those who hold off its erasure, or that of one of its users, have ended.
+
+    Who would hold it off afterwards waits until this transaction ends. Raises: NotFound.
+    """
+    _lock_by_name(session, _BEGIN_ERASURE, whose=_whose(app_id, user_id))
+    return lock_app(session, app_id)
+
+
+def hold_off_erasure(session: Session, app_id: str, user_id: str | None) -> None:
+    """Have the erasure of an app, and of one of its users, wait until this transaction ends, or wait for one under way.
+
+    For who adds something about a user while holding neither the app nor a conversation of theirs.
+    """
+    # Not the app's row: it would wait for the result of every job, and whoever wants a row alone is kept out for as
+    # long as others come to share it.
+    _lock_by_name(session, _HOLD_OFF_ERASURE, app=app_id, whose=_whose(app_id, user_id or NOBODY))
+
+
+def _lock_by_name(session: Session, statement: TextClause, **names: str) -> None:
+    if session.get_bind().dialect.name == "postgresql":  # On SQLite whoever writes is alone.
+        session.execute(statement, names)
+
+
+def _whose(app_id: str, user_id: str | None) -> str:
+    return app_id if user_id is None else f"{app_id}/{user_id}"
+
+
 def list_apps(session: Session, limit: int, after: str | None = None) -> Sequence[App]:
     """Return apps by id, those after ``after``."""
     query = select(App).order_by(App.app_id).limit(limit)
     return session.scalars(query if after is None else query.where(App.app_id > after)).all()
-
-
-def count_apps(session: Session) -> int:
-    """Return how many apps are installed."""
-    return session.scalar(select(func.count()).select_from(App).where(App.uninstalled_at.is_(None))) or 0
 
 
 def token_by_digest(session: Session, digest: str) -> Token | None:

@@ -43,9 +43,8 @@ def install(session: Session, app_id: str, name: str, config: dict[str, Any], no
 
 def change(session: Session, app_id: str, wanted: AppChange, now: datetime) -> App:
     """Change an installed app. Raises: NotFound, Conflict."""
+    queries.lock_app(session, app_id)
     app = queries.get_installed_app(session, app_id)
-    if wanted.answered_by is not None:
-        queries.lock_app(session, app_id)
     for field, value in vars(wanted).items():
         if value is not None:
             setattr(app, field, value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,15 @@ from shared.ids import new_id, new_token
 _NAMED = "token:"
 
 
+class Rights(StrEnum):
+    """What may be done with what a token opens."""
+
+    ALL = "all"
+    READ = "read"
+    METRICS = "metrics"
+    """To read what Prometheus reads."""
+
+
 @dataclass(frozen=True)
 class Caller:
     """Who asks, and what they may touch."""
@@ -25,6 +34,7 @@ class Caller:
     """``admin`` or ``token:ID``; recorded with every change."""
     scope: Scope
     app_id: str | None = None
+    rights: Rights = Rights.ALL
 
     def may_touch(self, app_id: str) -> bool:
         """Whether this caller may act on an app."""
@@ -32,6 +42,8 @@ class Caller:
 
 
 ADMIN = Caller("admin", Scope.ADMIN)
+READER = Caller("reader", Scope.ADMIN, rights=Rights.READ)
+SCRAPER = Caller("scraper", Scope.ADMIN, rights=Rights.METRICS)
 
 
 def issue(session: Session, app_id: str, label: str, now: datetime) -> tuple[Token, str]:
@@ -61,10 +73,8 @@ def revoke(session: Session, app_id: str, token_id: str, now: datetime) -> Token
     return token
 
 
-def authenticate(session: Session, secret: str, admin_token: str) -> Caller:
-    """Return who holds a token. Raises: Denied."""
-    if hmac.compare_digest(secret.encode(), admin_token.encode()):
-        return ADMIN
+def authenticate(session: Session, secret: str) -> Caller:
+    """Return who holds an app's token. Raises: Denied."""
     token = queries.token_by_digest(session, digest_of(secret))
     if token is None:
         raise Denied("This token is unknown or revoked; ask an admin for POST /apps/{appId}/tokens.")

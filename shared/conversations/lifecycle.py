@@ -76,7 +76,7 @@ class NewMessage:
 
 
 def start(session: Session, app_id: str, wanted: NewConversation, now: datetime) -> Conversation:
-    """Open a conversation. Raises: Conflict when the app already has one of that id."""
+    """Open a conversation; the caller holds off erasures. Raises: Conflict when the app already has one of that id."""
     conversation_id = wanted.conversation_id or new_id("conv", now)
     known = queries.find_conversation(session, app_id, conversation_id)
     if known is not None:

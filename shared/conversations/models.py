@@ -25,6 +25,7 @@ class Conversation(Base):
         Index("ix_conversations_app_id_user_id", "app_id", "user_id"),
         Index("ix_conversations_facts_due_at", "facts_due_at", **partial("facts_due_at IS NOT NULL")),
         Index("ix_conversations_summary_due_at", "summary_due_at", **partial("summary_due_at IS NOT NULL")),
+        Index("ix_conversations_unanswered", "app_id", "key", **partial("unanswered_since IS NOT NULL")),
         {"sqlite_autoincrement": True},
     )
 

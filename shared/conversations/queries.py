@@ -339,7 +339,8 @@ def count_answers(session: Session, app_id: str, conversations: Select[int] | Se
 
 def count_unanswered(session: Session) -> int:
     """Return how many conversations wait for an answer, whoever is to give it."""
-    return session.scalar(select(func.count(Conversation.unanswered_since))) or 0
+    waiting = select(func.count()).select_from(Conversation).where(Conversation.unanswered_since.is_not(None))
+    return session.scalar(waiting) or 0
 
 
 def oldest_owed(session: Session, since: datetime) -> datetime | None:

@@ -16,7 +16,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -212,6 +211,9 @@ def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
         raise sa.exc.DisconnectionError
 
 
-def _fetch_in_binary(_connection: Connection, cursor: psycopg.Cursor[Any], *_: object) -> None:
+def _fetch_in_binary(_connection: Connection, cursor: Any, *_: object) -> None:
     """Have what is read come as it lies in the server: as text, vectors and postings are twice their bytes."""
-    cursor.format = psycopg.pq.Format.BINARY
+    # Deferred: to import the driver takes a tenth of a second, and SQLite does without.
+    from psycopg.pq import Format
+
+    cursor.format = Format.BINARY

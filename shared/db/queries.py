@@ -37,6 +37,14 @@ class TableSize:
     """When its first row was written, where rows have a time and are numbered as they come."""
 
 
+def size_in_bytes(session: Session) -> int:
+    """Return what the whole database takes."""
+    if session.get_bind().dialect.name == "sqlite":
+        pages, size = (session.scalar(sa.text(f"PRAGMA {name}")) or 0 for name in ("page_count", "page_size"))
+        return int(pages * size)
+    return session.scalar(sa.text("SELECT pg_database_size(current_database())")) or 0
+
+
 def table_sizes(session: Session) -> list[TableSize]:
     """Return the sizes of all tables of models, the largest first. On SQLite it looks at every page."""
     on_sqlite = session.get_bind().dialect.name == "sqlite"

@@ -19,6 +19,7 @@ from shared.errors import Configuration, Transient
 _FOLDER = Path(__file__).parent / "migrations"
 _SHARED = Path(__file__).parents[1]
 _LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL
+_INITIAL = "initial"
 _BEFORE_THE_INITIAL_ONE = {"0001", "0002", "0003", "0004", "0005", "0006"}
 """Revisions of the time before the first release, which led to what is one initial revision now."""
 
@@ -39,7 +40,8 @@ def migrate(url: str) -> None:
             if not database.is_sqlite:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             former = MigrationContext.configure(connection).get_current_revision()
-            if former in _BEFORE_THE_INITIAL_ONE:
+            is_another_initial_one = (former or "").startswith(_INITIAL) and former != newest_revision()
+            if former in _BEFORE_THE_INITIAL_ONE or is_another_initial_one:
                 raise Configuration(
                     f"The database is at revision {former}, from before the first release, and cannot be upgraded. "
                     "Export its apps with the code that made it (`afterthought export`), name a new database in "

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from shared.apps.queries import lock_budgets
+from shared.apps.queries import budgets_of, lock_budgets
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy import ledger, rates
@@ -40,6 +40,12 @@ class Accountant:
     def meter(self, account: Booking) -> Meter:
         """Return a meter that books on an account; for one thread."""
         return _Account(self, account, _JobPrice(self.settings))
+
+    def is_spent(self, app_id: str) -> bool:
+        """Whether an app's budgets cover nothing more now."""
+        with self.database.read() as session:
+            budgets = budgets_of(session, app_id)
+            return ledger.affordable(session, app_id, budgets, 1, self.clock.now()) is not None
 
 
 MOST_TIMES = 3

@@ -33,6 +33,8 @@ CALL_PAUSE = timedelta(seconds=2)
 """How long to wait before a budget is looked at again that only calls under way may use up."""
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
 
+_LATEST = 50_000
+"""Calls among which those of some models are looked for."""
 _UNSETTLED = text("NOT energy_ledger.settled")
 # Written out as its partial index has it: for SQLite, SQLAlchemy would write "settled = 0", which finds no such index.
 
@@ -300,9 +302,10 @@ def typical_job(session: Session, sample: int = 50) -> int:
 def paid_conversations(session: Session, models: Collection[str], sample: int = 500) -> tuple[int, int]:
     """Return what the conversations cost that the latest calls of these models were about, and how many they were.
 
-    ``sample``: calls; the cost is in micro-units.
+    ``sample``: calls, looked for among the last ``_LATEST`` of all models; the cost is in micro-units.
     """
-    about = (Spending.conversation_key.is_not(None), Spending.model.in_(models))
+    after = (session.scalar(select(func.max(Spending.entry))) or 0) - _LATEST
+    about = (Spending.entry > after, Spending.conversation_key.is_not(None), Spending.model.in_(models))
     calls = select(Spending.conversation_key, Spending.micro).where(*about).order_by(Spending.entry.desc())
     latest = calls.limit(sample).subquery()
     counted = select(func.coalesce(func.sum(latest.c.micro), 0), func.count(latest.c.conversation_key.distinct()))

@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App, Erasure
-from shared.apps.queries import get_app, lock_app
+from shared.apps.queries import get_app, lock_app, lock_for_erasure
 from shared.audit import Cause
 from shared.contracts.events import EventKind
 from shared.conversations.answers import supersede_all
@@ -46,7 +46,7 @@ def purge_memories(session: Session, app_id: str, actor: str, now: datetime, use
 
 def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
     """Erase everything an app ever held; the app itself stays, empty. Raises: NotFound."""
-    part = ErasedPart(session, lock_app(session, app_id), Scope.DATA, Cause(actor, "its app was erased", now))
+    part = ErasedPart(session, lock_for_erasure(session, app_id), Scope.DATA, Cause(actor, "its app was erased", now))
     lock_all(session, app_id)
     erased = forget(part)
     part.app.config = {}
@@ -56,7 +56,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
 def erase_user(session: Session, subject: Subject, actor: str, now: datetime) -> Erasure:
     """Erase everything an app ever held of one of its users. Raises: NotFound."""
     app_id, user_id = subject.app_id, subject.user_id
-    app, cause = lock_app(session, app_id), Cause(actor, "its user was erased", now)
+    app, cause = lock_for_erasure(session, app_id, user_id), Cause(actor, "its user was erased", now)
     keys = lock_all(session, app_id, user_id)
     part = ErasedPart(session, app, Scope.USER, cause, user_id, keys, names_of(session, app_id, user_id))
     erased = _withdraw_drafts(part) | forget(part)

@@ -15,6 +15,7 @@ from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
+from shared.db.numbers import given_numbers
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_wanted
 from shared.jobs.models import OPEN, Job
@@ -24,10 +25,17 @@ from shared.subjects import NOBODY
 from shared.summaries.queries import count_of_app
 
 
-def count_idempotency_keys(session: Session, app_id: str) -> int:
-    """Return how many remembered answers hold something of an app."""
-    query = select(func.count()).select_from(IdempotencyKey)
-    return count(session, query.where(IdempotencyKey.app_id == app_id))
+def remembered_answers(session: Session, app_id: str) -> Sequence[int]:
+    """Return the rows of the idempotency keys whose answers may hold something of an app."""
+    return session.scalars(select(IdempotencyKey.row).where(IdempotencyKey.app_id == app_id)).all()
+
+
+def count_remembered(session: Session, rows: Sequence[int]) -> int:
+    """Return how many of some idempotency keys have an answer that may hold something of an app."""
+    numbers, number = given_numbers("rows")
+    listed = IdempotencyKey.row.in_(select(number).select_from(numbers))
+    query = select(func.count()).where(listed, IdempotencyKey.app_id.is_not(None))
+    return session.scalar(query, {"rows": rows}) or 0
 
 
 def count_unfinished_jobs(

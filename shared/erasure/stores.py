@@ -28,9 +28,7 @@ from shared.events.recording import record_end_of_job
 from shared.facts import clearing as fact_clearing
 from shared.facts import queries as fact_queries
 from shared.jobs.control import abandon_all, forbid_replays, part_from_user
-from shared.jobs.models import OPEN
-from shared.jobs.ownership import abandon
-from shared.jobs.queries import jobs_of_conversation
+from shared.jobs.queries import lock_open_of_app
 from shared.memories import forgetting
 from shared.memories import queries as memory_queries
 from shared.memories.models import Origin
@@ -77,6 +75,9 @@ class ErasedPart:
     names: Sequence[str] | None = None
     """The app's own ids of these conversations."""
     conversation: Conversation | None = None
+    answers: Sequence[int] = ()
+    """Remembered answers of the app, before they are emptied. Others are added meanwhile, by whoever speaks in
+    conversations that are not part of it."""
 
     @property
     def app_id(self) -> str:
@@ -132,6 +133,9 @@ def _sum(counts: Iterable[Counts]) -> Counts:
 
 
 def _forget_events(part: ErasedPart) -> Counts:
+    # Whoever ends or defers a job holds it, and has recorded that: once those that are open are ours, no more such
+    # events are on their way. Their tenant queues come after: whoever places events locks those after the events.
+    lock_open_of_app(part.session, part.app_id, tuple(WorkClass), part.conversations)
     if part.names is None:
         return erase_of_app(part.session, part.app_id)
     return {"events": erase_of_conversations(part.session, part.app_id, part.names)}
@@ -150,29 +154,23 @@ def _stop_jobs(part: ErasedPart) -> Counts:
     """Cancel unfinished jobs, so that work in flight writes nothing, and let no ended one be replayed."""
     session, app, now = part.session, part.app, part.cause.at
     if part.conversation is not None:
-        unfinished = [job for job in jobs_of_conversation(session, part.conversation.key) if job.state in OPEN]
-        abandon(session, unfinished, "its conversation was erased", now)
+        abandon_all(session, app.app_id, "its conversation was erased", now, conversations=part.conversations)
         part_from_user(session, app.app_id, part.conversations)
         return {}
     extraction.postpone(session, app.app_id, now, part.user_id)
     work_classes = tuple(WorkClass) if part.scope is Scope.DATA else MEMORY_WORK
     reason = f"the {'app' if part.user_id is None else 'user'}'s memories were purged"
     stopped = abandon_all(session, app.app_id, reason, now, work_classes, part.conversations)
-    for job in stopped:
-        record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
     if part.conversations is None:
         app.purge_epoch += 1
     else:
         forbid_replays(session, part.conversations)
-    if part.scope is not Scope.MEMORIES:
+    if part.scope is Scope.MEMORIES:
+        for job in stopped:
+            record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
+    else:
         part_from_user(session, app.app_id, part.conversations)
-    erased = {"unfinishedJobs": len(stopped)}
-    # The ends that were just recorded, too. A user's receipt has always counted them, an app's never.
-    if part.scope is Scope.USER:
-        erased |= _forget_events(part)
-    elif part.scope is Scope.DATA:
-        _forget_events(part)
-    return erased
+    return {"unfinishedJobs": len(stopped)}
 
 
 def _count_jobs(part: ErasedPart) -> Counts:
@@ -198,15 +196,14 @@ def _count_memories(part: ErasedPart) -> Counts:
 
 def _forget_answers(part: ErasedPart) -> Counts:
     """Empty the remembered answers of an app; the keys stay, so that a late retry does not bring back what is gone."""
+    part.answers = queries.remembered_answers(part.session, part.app_id)
     mine = update(IdempotencyKey).where(IdempotencyKey.app_id == part.app_id)
     emptied = mine.values(answer={}, request_digest=NO_DIGEST, app_id=None)
     return {"idempotencyKeys": rows_changed(part.session, emptied)}
 
 
 def _count_answers(part: ErasedPart) -> Counts:
-    if part.scope in (Scope.CONVERSATION, Scope.MEMORY, Scope.FACT):
-        return {}
-    return {"idempotencyKeys": queries.count_idempotency_keys(part.session, part.app_id)}
+    return {"idempotencyKeys": queries.count_remembered(part.session, part.answers)}
 
 
 def _forget_facts(part: ErasedPart) -> Counts:

@@ -46,9 +46,9 @@ def publish(session: Session, limit: int) -> list[PublishedEvent]:
     return published
 
 
-def forget(session: Session, before: datetime, limit: int) -> int:
-    """Delete placed events that happened before then, at most ``limit``; return how many."""
-    old = queries.older_rows(session, before, limit)
+def forget(session: Session, before: datetime, limit: int, needed: Sequence[int] = ()) -> int:
+    """Delete placed events that happened before then, at most ``limit``, but those needed; return how many."""
+    old = queries.older_rows(session, before, limit, needed)
     if old:
         count = _count(session)
         # The largest, not the last: after a clock was set back, later positions have earlier times.

@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from shared.db.numbers import given_numbers
 from shared.errors import NotFound
 from shared.events.models import Event, EventCount, Webhook
 
@@ -84,14 +85,13 @@ def has_older(session: Session, than: datetime) -> bool:
     return session.scalar(select(Event.row).where(Event.at < than).limit(1)) is not None
 
 
-def older_rows(session: Session, than: datetime, limit: int) -> Sequence[tuple[int, int]]:
-    """Return row and position of placed events that happened before then."""
+def older_rows(session: Session, than: datetime, limit: int, needed: Sequence[int]) -> Sequence[tuple[int, int]]:
+    """Return row and position of placed events that happened before then, but those at positions that are needed."""
+    numbers, number = given_numbers("needed")
     query = select(Event.row, Event.position).where(Event.at < than, Event.position.is_not(None))
-    return [
-        (row, position)
-        for row, position in session.execute(query.order_by(Event.at).limit(limit))
-        if position is not None
-    ]
+    unneeded = query.where(Event.position.not_in(select(number).select_from(numbers)))
+    rows = session.execute(unneeded.order_by(Event.at).limit(limit), {"needed": needed})
+    return [(row, position) for row, position in rows if position is not None]
 
 
 def count_events(session: Session, app_id: str, names: Collection[str] | None = None) -> int:

@@ -23,7 +23,6 @@ from shared.jobs.tenant_queues import (
     bring_up_to_date,
     held,
     hold,
-    let_go_beyond,
     refresh,
     refresh_all,
     serve,
@@ -211,15 +210,11 @@ def revoke(session: Session, why: str, now: datetime) -> int:
 
 
 def make_due(session: Session, now: datetime, horizon: timedelta) -> int:
-    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many.
-
-    What a budget holds back for longer than any budget does competes again too.
-    """
+    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many."""
     jobs = queries.lock_due_beyond(session, now + horizon)
     for job in jobs:
         job.due_at = now
     refresh_all(session, jobs, now)
-    let_go_beyond(session, now + horizon, now)
     return len(jobs)
 
 

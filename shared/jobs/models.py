@@ -91,7 +91,7 @@ class Job(Base):
             **partial("state IN ('queued','running')"),
         ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
-        Index("ix_jobs_state_seq", "state", "seq"),
+        Index("ix_jobs_state_seq", "state", "seq", "kind"),
         {"sqlite_autoincrement": True},
     )
 
@@ -141,6 +141,7 @@ class TenantQueue(Base):
         Index("ix_tenant_queues_awake", "work_class", "start_tag", "head_seq", **partial("awake")),
         Index("ix_tenant_queues_asleep", "ready_at", **partial("NOT awake AND ready_at IS NOT NULL")),
         Index("ix_tenant_queues_held_until", "held_until"),
+        Index("ix_tenant_queues_waiting", "work_class", "head_seq", **partial("head_seq IS NOT NULL")),
     )
 
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), primary_key=True)

@@ -220,13 +220,8 @@ def lock_next_tenant_queues(session: Session, work_class: str, limit: int) -> Se
 
 
 def lock_tenant_queues_asleep_until(session: Session, at: datetime) -> Sequence[TenantQueue]:
-    """Return the sleeping tenant queues whose time comes by ``at``, locked."""
-    query = (
-        select(TenantQueue)
-        .where(_ASLEEP, TenantQueue.ready_at <= at)
-        .order_by(TenantQueue.app_id, TenantQueue.work_class)
-        .limit(500)
-    )
+    """Return the sleeping tenant queues whose time comes by ``at``, the first to come first, locked."""
+    query = select(TenantQueue).where(_ASLEEP, TenantQueue.ready_at <= at).order_by(TenantQueue.ready_at).limit(500)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
@@ -344,9 +339,8 @@ def count_deferred(session: Session) -> int:
 
 def count_apps_waiting(session: Session) -> dict[str, int]:
     """Return by work class how many apps have a job that waits."""
-    rows = session.execute(
-        select(TenantQueue.work_class, func.count(TenantQueue.head_seq)).group_by(TenantQueue.work_class)
-    )
+    waiting = select(TenantQueue.work_class, func.count()).where(TenantQueue.head_seq.is_not(None))
+    rows = session.execute(waiting.group_by(TenantQueue.work_class))
     return {work_class: count for work_class, count in rows}  # noqa: C416
 
 
@@ -417,10 +411,21 @@ def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueu
 
 
 def has_due_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether a waiting job is due, or a tenant queue held, until beyond ``horizon``. Looks at every waiting job."""
-    due, held = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon), TenantQueue.held_until > horizon
-    beyond = (due, select(TenantQueue.app_id).where(held))
-    return any(session.scalar(query.limit(1)) is not None for query in beyond)
+    """Whether a waiting job is due only beyond ``horizon``. Looks at every waiting job."""
+    due = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon)
+    return session.scalar(due.limit(1)) is not None
+
+
+def has_held_beyond(session: Session, horizon: datetime) -> bool:
+    """Whether a budget holds a tenant queue back until beyond ``horizon``."""
+    return session.scalar(select(TenantQueue.app_id).where(TenantQueue.held_until > horizon).limit(1)) is not None
+
+
+def positions_to_deliver(session: Session) -> list[int]:
+    """Return the positions of events whose delivery to a webhook is under way, or failed and can be replayed."""
+    deliveries = (Job.kind == JobKind.DELIVER_WEBHOOK, Job.state.in_((*OPEN, JobState.DEAD)))
+    positions = session.scalars(select(Job.payload["position"].as_integer()).where(*deliveries).distinct())
+    return [position for position in positions if position is not None]
 
 
 def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> int:
@@ -429,16 +434,32 @@ def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> in
     return session.scalar(query) or 0
 
 
-def count_by_state(session: Session) -> dict[tuple[str, str], int]:
-    """Return the number of jobs by (kind, state)."""
-    rows = session.execute(select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state))
-    return {(kind, state): count for kind, state, count in rows}
+def count_by_state(session: Session) -> dict[tuple[str, ...], int]:
+    """Return the number of jobs by (kind, state). Looks at every job."""
+    return _counted(session, select(Job.kind, Job.state, func.count()))
+
+
+def count_unfinished(session: Session) -> dict[tuple[str, ...], int]:
+    """Return the number of unfinished jobs by (kind, state)."""
+    return _counted(session, select(Job.kind, Job.state, func.count()).where(Job.state.in_(OPEN)))
+
+
+def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, ...], int]:
+    return {(kind, state): count for kind, state, count in session.execute(query.group_by(Job.kind, Job.state))}
 
 
 def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
-    """Return how many jobs of a kind were asked for since then. Looks at every job."""
-    query = select(func.count()).select_from(Job).where(Job.kind == kind, Job.created_at >= since)
-    return session.scalar(query) or 0
+    """Return how many jobs of a kind were asked for since then."""
+    new = (Job.seq > last_asked_before(session, since), Job.created_at >= since)
+    return session.scalar(select(func.count()).select_from(Job).where(Job.kind == kind, *new)) or 0
+
+
+def last_asked_before(session: Session, at: datetime) -> int:
+    """Return the ``seq`` of the last job that was asked for before a time; 0 for none. Looks at those after it alone.
+
+    Handed over as a value, it lets the planner of PostgreSQL know how few come after it.
+    """
+    return session.scalar(select(Job.seq).where(Job.created_at < at).order_by(Job.seq.desc()).limit(1)) or 0
 
 
 def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime) -> dict[str, int]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.clock import CLOCK_DOUBT
 from shared.contracts.jobs import WorkClass
 from shared.db.inserting import insert_if_absent
 from shared.jobs import queries
@@ -24,6 +25,10 @@ QUANTUM = 1_000_000
 """Virtual time of one job of an app of weight 1."""
 HEAD_START = 2 * QUANTUM
 """What one step of priority is worth."""
+
+
+LONGEST_HOLD = timedelta(days=1) + CLOCK_DOUBT
+"""No budget has a longer window."""
 
 
 @dataclass(frozen=True)
@@ -155,11 +160,13 @@ def release(session: Session, app_id: str, now: datetime) -> None:
         bring_up_to_date(session, tenant_queue, now)
 
 
-def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
-    """Let apps compete again that are held for longer than any budget does, as after a clock was set back."""
-    for tenant_queue in queries.lock_held_beyond(session, horizon):
+def let_go_too_long(session: Session, now: datetime) -> int:
+    """Let apps compete again that are held for longer than any budget does, as after a clock was set back; how many."""
+    held = queries.lock_held_beyond(session, now + LONGEST_HOLD)
+    for tenant_queue in held:
         tenant_queue.held_until = tenant_queue.held_why = None
         bring_up_to_date(session, tenant_queue, now)
+    return len(held)
 
 
 def mend(session: Session, now: datetime) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shared.errors import Configuration
 from shared.llm.embedding import Embedder, NgramEmbedder
-from shared.llm.minilm import MiniLmEmbedder, is_installed
+from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
 
 if TYPE_CHECKING:
     from shared.llm.ollama_chat import OllamaChat, OllamaToolChat
@@ -78,6 +78,12 @@ def make_embedder_by_name(name: str, host: str, seconds: float, *, in_background
     if name == NgramEmbedder.name:
         return NgramEmbedder()
     return make_embedder(name, host, seconds) if name.startswith(OLLAMA) else None
+
+
+def embedding_runtime(setting: str | None) -> str:
+    """Return in what the embedder for ``setting`` runs: ``onnxruntime`` or ``numpy``, else its own name."""
+    name = embedder_name(setting)
+    return runtime() if name == MiniLmEmbedder.name else name
 
 
 def embedder_name(setting: str | None) -> str:

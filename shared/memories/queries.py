@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -142,10 +142,12 @@ def count_all(session: Session) -> int:
     return count(session, select(func.count()).select_from(Memory))
 
 
-def count_remembering(session: Session) -> int:
-    """Return how many installed apps have at least one memory."""
-    query = select(func.count(Memory.app_id.distinct())).join(App, App.app_id == Memory.app_id)
-    return session.scalar(query.where(App.uninstalled_at.is_(None))) or 0
+def count_remembering(session: Session) -> tuple[int, int]:
+    """Return how many apps are installed, and how many of them have at least one memory."""
+    has_one = select(Memory.memory_id).where(Memory.app_id == App.app_id).exists()
+    query = select(func.count(), func.count(case((has_one, 1)))).where(App.uninstalled_at.is_(None))
+    installed, remembering = session.execute(query).one()
+    return installed, remembering
 
 
 def candidates(memories: Sequence[Memory]) -> tuple[CompactionCandidate, ...]:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.apps.queries import hold_off_erasure
 from shared.db.engine import Database
 from shared.profiles import queries
 from shared.profiles.models import ONLY_USER, AuditEntry, AuditKind, Profile, content_of, lines_of
@@ -70,6 +71,7 @@ def ask_for(
         return shown
     kind = AuditKind.USED if shown.profile is not None else AuditKind.WITHHELD
     with database.write() as session:
+        hold_off_erasure(session, app_id, user_id)
         write_audit(session, app_id, user_of(user_id), kind, actor, now)
     metrics.profile_gate.labels(kind.value).inc()
     return shown

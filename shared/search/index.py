@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
@@ -66,12 +66,26 @@ class IndexableMessage(Protocol):
         """What was said."""
 
 
-def index_messages(session: Session, app_id: str, messages: Sequence[IndexableMessage]) -> int:
+class SpokenMessage(IndexableMessage, Protocol):
+    """A message that may name who speaks."""
+
+    @property
+    def name(self) -> str | None:
+        """Who speaks."""
+
+
+MessageT = TypeVar("MessageT", bound=IndexableMessage)
+
+
+def index_messages(session: Session, app_id: str, messages: Sequence[SpokenMessage]) -> int:
     """Bring new messages of an app into the indexes; return how many went without words, the index being missing."""
     placed = list(with_doc_ids(messages))
     if not placed:
         return 0
-    lacking = add_words(session, app_id, placed)
+    standing = word_index.open_index(session, app_id)
+    if not standing.has_names and any(one.name for _, one in placed):
+        word_index.note_names(session, app_id)
+    lacking = add_words(session, app_id, standing, placed)
     add_passages(session, app_id, placed)
     session.connection().execute(_NOTE, [{"doc_id": doc_id, "app_id": app_id} for doc_id, _ in placed])
     return lacking
@@ -82,7 +96,7 @@ def without_words(session: Session) -> int:
     return int(session.info.get(_WITHOUT_WORDS, 0))
 
 
-def with_doc_ids(messages: Sequence[IndexableMessage]) -> Iterator[tuple[int, IndexableMessage]]:
+def with_doc_ids(messages: Sequence[MessageT]) -> Iterator[tuple[int, MessageT]]:
     """Return those messages that are indexed, each with its doc id: what people and assistants said in words."""
     for one in messages:
         doc_id = doc_id_of(one.conversation_key, one.position) if one.role in INDEXED_ROLES else None
@@ -90,9 +104,10 @@ def with_doc_ids(messages: Sequence[IndexableMessage]) -> Iterator[tuple[int, In
             yield doc_id, one
 
 
-def add_words(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> int:
+def add_words(
+    session: Session, app_id: str, standing: word_index.OpenIndex, placed: Sequence[tuple[int, IndexableMessage]]
+) -> int:
     """Add the words of messages that have none in the index; return how many went without."""
-    standing = word_index.open_index(session, app_id)
     if not standing.is_present:
         get_logger().warning("word_index_missing", app_id=app_id, messages=len(placed))
         session.info[_WITHOUT_WORDS] = without_words(session) + len(placed)
@@ -203,11 +218,12 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
     batch = index_queries.messages_between(session, app_id, index.filled_to, index.fill_until, limit)
     placed = list(with_doc_ids(batch))
     words, lacking = 0, len(placed)
-    if word_index.is_present(session):
+    standing = word_index.open_index(session, app_id)
+    if standing.is_present:
         present = word_index.doc_ids_present(session, app_id, [doc_id for doc_id, _ in placed])
         absent = [(doc_id, one) for doc_id, one in placed if doc_id not in present]
         if absent:
-            add_words(session, app_id, absent)
+            add_words(session, app_id, standing, absent)
         words, lacking = len(absent), 0
     cut = index_queries.has_passages(session, [one.key for _, one in placed])
     add_passages(session, app_id, [(doc_id, one) for doc_id, one in placed if one.key not in cut])

@@ -295,8 +295,14 @@ def count_vectors_between(session: Session, app_id: str, first: int, last: int) 
 def apps_with_sets_to_see_to(session: Session, model: str, after: str, limit: int) -> Sequence[str]:
     """Return apps whose sets are changing, or to be changed for a model, and no unfinished job for it; by id.
 
-    Looks at every set there is.
+    Looks at every set there is, unless all of them serve and are of the model.
     """
+    one, serves = VectorSet, SetState.SERVING
+    # By ranges of an index: what serves and is of the model is as much as there are apps.
+    other = (one.model < model, one.model > model)
+    changing = (and_(one.model == model, is_other) for is_other in (one.state < serves, one.state > serves))
+    if all(session.scalar(select(one.key).where(found).limit(1)) is None for found in (*other, *changing)):
+        return []
     unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
     idle = ~is_open_in_tenant_queue(VectorSet.app_id, JobKind.EMBED_MESSAGES)
     found = select(VectorSet.app_id).where(unsettled, idle, VectorSet.app_id > after).distinct()

@@ -30,6 +30,8 @@ class AppIndex(Base):
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), unique=True)
     salt: Mapped[bytes] = mapped_column(LargeBinary)
+    has_names: Mapped[bool] = mapped_column(default=False)
+    """Whether a message of the app ever named who speaks."""
     filled_to: Mapped[int] = mapped_column(BigInteger, default=0)
     """Key of the last message that a back-fill has indexed."""
     fill_until: Mapped[int | None] = mapped_column(BigInteger)
@@ -88,6 +90,7 @@ class VectorSet(Base):
     __table_args__ = (
         UniqueConstraint("app_id", "model"),
         Index("uq_vector_sets_serving", "app_id", unique=True, **partial("state = 'serving'")),
+        Index("ix_vector_sets_model_state_app_id", "model", "state", "app_id"),
         {"sqlite_autoincrement": True},
     )
 

@@ -1,14 +1,16 @@
 """A search from beginning to end: words first, then the query's vector, then the ranking of what both brought.
 
-Words are looked up before the query is embedded, because names of speakers are left out of what is embedded and are
-known only from what the words found. No transaction is open while the query is embedded. A part that is missing is
-named and done without. A conversation that is named is looked in first, and the rest of the app only where it has too
-few results; nothing leads out of the app, nor from one user's conversations into another's.
+The query is embedded on a thread of its own while its words are looked up; behind them only where an app's messages
+name who speaks, because such names are left out of what is embedded and are known only from what the words found. No
+transaction waits for an embedding. A part that is missing is named and done without. A conversation that is named is
+looked in first, and the rest of the app only where it has too few results; nothing leads out of the app, nor from one
+user's conversations into another's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -25,7 +27,6 @@ from shared.errors import Configuration, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.search import search_queries
 from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit, find_candidates, merge_hits
-from shared.search.index_queries import ServingVectors
 from shared.search.lexical import Posting, WordLikeness, rarity
 from shared.search.models import Asker, conversation_of
 from shared.search.query import SearchQuestion, read_question, without_names
@@ -46,7 +47,11 @@ COMMON = 20_000
 MOST_WORDS = 12
 """Of a long question only so many words are looked for."""
 _SAMPLED = 10
+_EMBEDDED_AT_ONCE = 40
+"""Queries: as many as requests are served at once, so that an app whose embedder hangs holds up no other."""
 _NOWHERE = np.zeros(0, np.int64)
+_Embedded = tuple[QueryVector | None, tuple[str, ...]]
+"""A query's vector; None, and what is missing, where it cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -100,18 +105,17 @@ class _WordMatches:
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    """What is known before the query is embedded."""
+class _Searched:
+    """What is searched, and for whom."""
 
+    app: SearchedApp
+    messages: int
+    """How many the app has."""
     tuning: Tuning
     conversation_key: int | None
     user_id: str | None
     conversations: NDArray[np.int64] | None
     """Keys of those that may be looked in, ascending; None for all of the app's."""
-    vectors: ServingVectors | None
-    words: _WordMatches
-    messages: int
-    names: frozenset[str]
 
 
 @dataclass(eq=False)
@@ -130,6 +134,9 @@ class MessageSearch:
     likeness: WordLikeness | None = None
     """How alike two words are."""
     counts: MessageCounts = field(default_factory=MessageCounts)
+    _threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_EMBEDDED_AT_ONCE, thread_name_prefix="embedding")
+    )
 
     def find(self, app_id: str, request: SearchRequest) -> Findings:
         """Search, and count how it went.
@@ -141,24 +148,30 @@ class MessageSearch:
         question = read_question(request.text, self.clock.now())
         with self.transactions.read() as session:
             with timer.stage("words"):
-                prepared = self._prepare(session, app_id, request, question)
+                searched = self._look(session, app_id, request)
+                may_name_speaker = searched.app.words.has_names and bool(question.names)
+                embedding = None if may_name_speaker else self._begin(timer, app_id, searched, question.text)
+                words = _word_matches(searched.app.words, question) if searched.tuning.hybrid else _WordMatches()
+                names = _speakers(session, app_id, words.postings, searched) if may_name_speaker else ()
             with timer.stage("dense"):
-                matrix = self.matrices.of(session, app_id, prepared.vectors)
-        with timer.stage("embed"):
-            query, missing = self._embed(app_id, question, prepared)
+                matrix = self.matrices.of(session, app_id, searched.app.vectors)
+        if embedding is None:
+            embedding = self._begin(timer, app_id, searched, without_names(question.text, names))
+        query, missing = embedding.result()
         with timer.stage("rank"), self.transactions.read() as session:
-            hits, widened = self._hits(session, app_id, request, question, prepared, matrix, query)
+            sources = self._sources(searched, words, matrix, query)
+            hits, widened = self._hits(session, app_id, request, question, searched, sources)
         findings = Findings(
             hits=tuple(hits),
             question=question,
-            degraded=tuple(dict.fromkeys((*prepared.words.degraded, *missing))),
+            degraded=tuple(dict.fromkeys((*words.degraded, *missing))),
             widened=widened,
-            tuning=prepared.tuning,
+            tuning=searched.tuning,
             query=query,
-            conversation_key=prepared.conversation_key,
-            user_id=prepared.user_id,
+            conversation_key=searched.conversation_key,
+            user_id=searched.user_id,
             durations=timer.stop(),
-            sources=_sources(hits, prepared.conversation_key),
+            sources=_sources(hits, searched.conversation_key),
         )
         self.metrics.searches.labels(request.asker, "true" if findings.hits else "false").inc()
         for part in findings.degraded:
@@ -201,39 +214,36 @@ class MessageSearch:
             )
         )
 
-    def _prepare(self, session: Session, app_id: str, request: SearchRequest, question: SearchQuestion) -> _Prepared:
+    def _look(self, session: Session, app_id: str, request: SearchRequest) -> _Searched:
         counted = self.counts.of(app_id)
         app = search_queries.look_at(session, app_id, counted.newest)
-        tuning = overlaid(self.defaults, app.overrides).tuning
         conversation_key, user_id = None, request.user_id
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
-        conversations = _conversations(session, app_id, app, request, user_id)
-        words = _word_matches(app.words, question) if tuning.hybrid else _WordMatches()
-        within = SearchScope(conversations=conversations)
-        return _Prepared(
-            tuning=tuning,
+        return _Searched(
+            app=app,
+            messages=self.counts.note(app_id, counted, app),
+            tuning=overlaid(self.defaults, app.overrides).tuning,
             conversation_key=conversation_key,
             user_id=user_id,
-            conversations=conversations,
-            vectors=app.vectors,
-            words=words,
-            messages=self.counts.note(app_id, counted, app),
-            names=_speakers(session, app_id, words.postings, within) if question.names else frozenset(),
+            conversations=_conversations(session, app_id, app, request, user_id),
         )
 
-    def _embed(
-        self, app_id: str, question: SearchQuestion, prepared: _Prepared
-    ) -> tuple[QueryVector | None, tuple[str, ...]]:
-        """Return the query's vector; None, and what is missing, where it cannot be had."""
-        kept = prepared.vectors
+    def _begin(self, timer: StageTimer, app_id: str, searched: _Searched, text: str) -> Future[_Embedded]:
+        def embed() -> _Embedded:
+            with timer.stage("embed"):
+                return self._embed(app_id, searched, text)
+
+        return self._threads.submit(embed)
+
+    def _embed(self, app_id: str, searched: _Searched, text: str) -> _Embedded:
+        kept = searched.app.vectors
         if kept is None:
-            return None, ("vectors",) if prepared.messages else ()
+            return None, ("vectors",) if searched.messages else ()
         meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
         try:
-            asked = without_names(question.text, prepared.names)
-            vector = self.embedders.embed(app_id, kept.model, asked, meter)
+            vector = self.embedders.embed(app_id, kept.model, text, meter)
         except (Transient, Configuration, OverBudget) as error:
             get_logger().warning("query_not_embedded", app_id=app_id, embedder=kept.model, why=error.code)
             return None, ("embedding",)
@@ -245,28 +255,31 @@ class MessageSearch:
             return None, ("embedding",)
         return QueryVector(kept.model, vector), ()
 
+    def _sources(
+        self, searched: _Searched, words: _WordMatches, matrix: VectorMatrix | None, query: QueryVector | None
+    ) -> IndexSources:
+        worth = {word: rarity(times, searched.messages) for word, times in words.counts.items()}
+        vector = None if query is None else query.vector
+        return IndexSources(words.postings, worth, searched.messages, matrix, vector, self.likeness)
+
     def _hits(
         self,
         session: Session,
         app_id: str,
         request: SearchRequest,
         question: SearchQuestion,
-        prepared: _Prepared,
-        matrix: VectorMatrix | None,
-        query: QueryVector | None,
+        searched: _Searched,
+        sources: IndexSources,
     ) -> tuple[list[SearchHit], bool]:
         """Return what is found, and whether the search went beyond the conversation that was named."""
-        tuning, words = prepared.tuning, prepared.words
-        worth = {word: rarity(times, prepared.messages) for word, times in words.counts.items()}
-        vector = None if query is None else query.vector
-        sources = IndexSources(words.postings, worth, prepared.messages, matrix, vector, self.likeness)
+        tuning = searched.tuning
         wanted = CandidateRequest(app_id, question, recipe_of(tuning), request.filters, request.limit, tuning.chunking)
-        beyond = SearchScope(beyond=prepared.conversation_key, conversations=prepared.conversations)
-        if prepared.conversation_key is None or request.is_elsewhere:
+        beyond = SearchScope(beyond=searched.conversation_key, conversations=searched.conversations)
+        if searched.conversation_key is None or request.is_elsewhere:
             return find_candidates(session, sources, wanted, beyond), False
         # Three at least, however few are wanted: what only stands beside a result does not count for one.
         nearest = replace(wanted, limit=max(LEAST_RESULTS, request.limit))
-        inside = find_candidates(session, sources, nearest, SearchScope(within=prepared.conversation_key))
+        inside = find_candidates(session, sources, nearest, SearchScope(within=searched.conversation_key))
         is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, request.limit)
         if is_enough or len(inside) >= request.limit:
             return inside[: request.limit], False
@@ -324,12 +337,12 @@ def _word_matches(index: OpenIndex, question: SearchQuestion) -> _WordMatches:
     return _WordMatches(tuple(known[:MOST_WORDS]), counts)
 
 
-def _speakers(session: Session, app_id: str, found: Sequence[Posting], within: SearchScope) -> frozenset[str]:
+def _speakers(session: Session, app_id: str, found: Sequence[Posting], searched: _Searched) -> frozenset[str]:
     """Return who speaks where the question's words stand, and next to it, as words in lower case.
 
     Of each word a few places are enough: those who speak there are those a question names.
     """
-    doc_ids: set[int] = set()
+    within, doc_ids = SearchScope(conversations=searched.conversations), set[int]()
     for one in found:
         if one.doc_ids is not None:
             held = one.doc_ids[within.holds(one.doc_ids)]

@@ -23,6 +23,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     cast,
     exists,
     func,
@@ -41,6 +42,7 @@ from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
 from shared.db.numbers import given_numbers
 from shared.jobs.models import Job, JobState
+from shared.jobs.queries import last_asked_before
 from shared.search import word_index
 from shared.search.index_queries import ServingVectors
 from shared.search.models import (
@@ -126,6 +128,7 @@ def _look(dialect: str) -> Select[Any]:
             _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
             AppIndex.key,
             AppIndex.salt,
+            AppIndex.has_names,
             literal_column(word_index.IS_PRESENT[dialect]),
             VectorSet.key,
             VectorSet.model,
@@ -172,12 +175,12 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
-    shared_memory, has_users, everywhere, of_app, key, salt, is_present, set_key, *vectors, more, newest = row
+    shared, has_users, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
     return SearchedApp(
-        shared_memory=shared_memory,
+        shared_memory=shared,
         has_users=has_users,
         overrides={EVERYWHERE: everywhere, app_id: of_app},
-        words=word_index.opened(session, key, salt, is_present),
+        words=word_index.opened(session, key, salt, has_names, is_present),
         vectors=None if set_key is None else ServingVectors(set_key, *vectors),
         more=more,
         newest=after if newest is None else newest,
@@ -255,7 +258,7 @@ def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[i
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
     rows = session.connection().execute(_MESSAGES_AT, {"app_id": app_id, "places": doc_ids})
     # A message that only calls a tool says nothing.
-    return {row.doc_id: row for row in map(MessageRow._make, rows.all()) if row.content.strip()}
+    return {row.doc_id: row for row in map(MessageRow._make, rows) if row.content.strip()}
 
 
 def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
@@ -351,9 +354,11 @@ def keys_before(session: Session, at: datetime, limit: int) -> list[int]:
 
 def summaries_since(session: Session, since: datetime, app_id: str | None) -> tuple[int, int]:
     """Return how many summaries were asked for since a time and came to an end, and how many of them as they should."""
-    ended = (Job.kind == JobKind.SUMMARISE, Job.finished_at >= since, _of(Job.app_id, app_id))
-    query = select(func.count()).select_from(Job).where(*ended, Job.state != JobState.CANCELLED)
-    return count(session, query), count(session, query.where(Job.state.in_((JobState.DONE, JobState.NOTHING))))
+    asked = (Job.seq > last_asked_before(session, since), Job.kind == JobKind.SUMMARISE, _of(Job.app_id, app_id))
+    made = case((Job.state.in_((JobState.DONE, JobState.NOTHING)), 1))
+    counts = select(func.count(), func.count(made)).where(*asked, Job.finished_at >= since)
+    ended, as_they_should = session.execute(counts.where(Job.state != JobState.CANCELLED)).one()
+    return ended, as_they_should
 
 
 def count_stock(session: Session, app_id: str | None) -> SearchStock:

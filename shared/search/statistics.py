@@ -69,6 +69,8 @@ class Recorder:
     """Holds what is still to be written; for any number of threads."""
 
     waiting: threading.Event = field(default_factory=threading.Event)
+    over_budget: set[str] = field(default_factory=set)
+    """Apps whose budget covered no more when their queries were booked last."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _records: deque[RetrievalRecord] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
     _calls: dict[str, ModelCall] = field(default_factory=dict)
@@ -108,21 +110,25 @@ class Recorder:
         self.waiting.set()
 
 
-@dataclass(frozen=True)
+@dataclass
 class QueryMeter:
-    """Pays for the vector of one query: the built-in embedder's later, a model's as any other call's."""
+    """Pays for the vector of one query: a model's as any other call's, the built-in embedder's later, while its app's
+    budget is known to cover it."""
 
     app_id: str
     recorder: Recorder
     model_meter: Meter
+    _is_later: bool = True
 
     def reserve(self, prospect: Prospect) -> None:
-        """Set aside what a model's call will likely cost. Raises: OverBudget."""
-        if prospect.model != EXTRACTIVE:
+        """Set aside what a call will likely cost, unless it is paid later. Raises: OverBudget."""
+        self._is_later = prospect.model == EXTRACTIVE and self.app_id not in self.recorder.over_budget
+        if not self._is_later:
             self.model_meter.reserve(prospect)
+            self.recorder.over_budget.discard(self.app_id)
 
     def __call__(self, call: ModelCall) -> None:
-        if call.model == EXTRACTIVE:
+        if self._is_later:
             self.recorder.book(self.app_id, call)
         else:
             self.model_meter(call)

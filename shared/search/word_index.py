@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
@@ -58,6 +58,8 @@ class OpenIndex:
     table: SqliteWords | PostgresWords
     key: WordKey | None
     is_present: bool
+    has_names: bool
+    """Whether a message of the app ever named who speaks."""
 
 
 def open_index(session: Session, app_id: str) -> OpenIndex:
@@ -66,9 +68,12 @@ def open_index(session: Session, app_id: str) -> OpenIndex:
     return opened(session, *connection.exec_driver_sql(_LOOK[connection.dialect.name], (app_id,)).one())
 
 
-def opened(session: Session, key: int | None, salt: bytes | None, is_present: bool) -> OpenIndex:
+def opened(
+    session: Session, key: int | None, salt: bytes | None, has_names: bool | None, is_present: bool
+) -> OpenIndex:
     """Return an app's index whose row was read already, in the same transaction, with whether there is an index."""
-    return OpenIndex(_table(session), None if key is None else WordKey(key, bytes(salt or b"")), bool(is_present))
+    kept = None if key is None else WordKey(key, bytes(salt or b""))
+    return OpenIndex(_table(session), kept, bool(is_present), bool(has_names))
 
 
 def ensure_key(session: Session, app_id: str) -> WordKey:
@@ -82,6 +87,13 @@ def ensure_key(session: Session, app_id: str) -> WordKey:
         found = open_index(session, app_id).key
     assert found is not None
     return found
+
+
+def note_names(session: Session, app_id: str) -> None:
+    """Note that a message of an app names who speaks."""
+    ensure_key(session, app_id)
+    unnoted = (AppIndex.app_id == app_id, AppIndex.has_names.is_(False))
+    session.connection().execute(update(AppIndex).where(*unnoted).values(has_names=True))
 
 
 def add(session: Session, app_id: str, standing: OpenIndex, texts: Iterable[tuple[int, str]]) -> None:
@@ -173,7 +185,7 @@ IS_PRESENT = {
 }
 """Tells in a statement whether there is a word index."""
 _LOOK = {
-    dialect: f"SELECT mine.key, mine.salt, {IS_PRESENT[dialect]} FROM (SELECT 1) one"  # noqa: S608
+    dialect: f"SELECT mine.key, mine.salt, mine.has_names, {IS_PRESENT[dialect]} FROM (SELECT 1) one"  # noqa: S608
     f" LEFT JOIN app_indexes mine ON mine.app_id = {value}"
     for dialect, value in (("sqlite", "?"), ("postgresql", "%s"))
 }

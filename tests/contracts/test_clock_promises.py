@@ -123,6 +123,16 @@ def test_an_app_held_before_the_clock_was_set_back_by_days_is_not_held_until_it_
         assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) is None
 
 
+def test_an_app_is_held_by_its_budget_however_soon_leases_and_retries_end(house: House) -> None:
+    house.converse("notes", "c", "text")
+    hold = Hold(house.clock.now() + timedelta(hours=23), "budget: used up")
+    with house.database.write() as session:
+        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, hold, house.clock.now())
+    Upkeep(house.database, house.clock, house.settings, house.metrics, timedelta(minutes=15)).run()
+    with house.database.read() as session:
+        assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) == hold
+
+
 def refusal(house: House, budgets: Budgets, units: float) -> ledger.Refusal | None:
     with house.database.read() as session:
         return ledger.affordable(session, "notes", budgets, to_micro(units), house.clock.now())

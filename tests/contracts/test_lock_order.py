@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
@@ -21,8 +19,8 @@ from shared.jobs import dispatch
 from shared.jobs.queries import lock_job
 from shared.search import word_index
 from shared.search.index import recreate_word_index
+from tests.support import meeting
 from tests.support.house import House
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.postgres
 
@@ -35,14 +33,6 @@ def house(postgres_url: str) -> Iterator[House]:
     house.database.dispose()
 
 
-def somebody_waits(house: House) -> bool:
-    waiting = sa.text(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type='Lock'"
-    )
-    with house.database.engine.connect() as connection:
-        return bool(connection.execute(waiting).scalar())
-
-
 def meet(
     house: House,
     first: Callable[[Session], object],
@@ -50,21 +40,12 @@ def meet(
     then: Callable[[Session], object],
 ) -> None:
     """Have the second writer wait for what the first holds, and only then let the first go on."""
-    holding = threading.Event()
 
     def run_second() -> None:
-        holding.wait(60)
         with house.database.write() as session:
             second(session)
 
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(run_second)
-        with house.database.write() as session:
-            first(session)
-            holding.set()
-            wait_until(lambda: somebody_waits(house) or waiting.done(), 60, "the second writer to wait")
-            then(session)
-        waiting.result(60)
+    meeting.meet(house.database, first, run_second, then)
 
 
 @pytest.mark.parametrize("erase", ["app", "conversation"])

@@ -65,9 +65,11 @@ def test_every_table_is_a_model_in_a_module_that_the_migrations_read() -> None:
     ("revision", "message"),
     [
         ("0006", r"revision 0006, from before the first release.*`afterthought export`.*`afterthought import`"),
+        ("initial", r"revision initial, from before the first release.*`afterthought export`"),
+        ("initial_0123456789ab", r"revision initial_0123456789ab, from before the first release"),
         ("a_later_one", r"not one this release can use: .*a_later_one.*newer"),
     ],
-    ids=["from before the initial revision", "of a newer release"],
+    ids=["from before the initial revision", "the initial one unnamed", "another state of it", "of a newer release"],
 )
 def test_a_database_at_another_revision_is_refused_and_left_alone(
     empty_database_url: str, revision: str, message: str

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.choices import RankingFormula
@@ -17,6 +21,8 @@ from shared.db.counting import count
 from shared.energy.models import Spending
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.errors import Configuration, NotFound, Transient
+from shared.llm.calls import Meter
+from shared.llm.embedding import Vectors
 from shared.search.candidates import HitKind, MessageFilters
 from shared.search.index_queries import vectors_by_key
 from shared.search.models import Asker, Retrieval
@@ -185,6 +191,30 @@ def test_names_of_speakers_are_left_out_of_what_is_embedded(library: Library) ->
     library.embedder.seen.clear()
     library.finder.find("notes", SearchRequest("When does Ann paint?"))
     assert library.embedder.seen == ["When does paint?"]
+
+
+def test_where_nobody_is_named_words_are_looked_up_while_the_question_is_embedded(library: Library) -> None:
+    """Each waits for the other: the transaction for the embedding to begin, and that for the transaction to end."""
+    begun, over = threading.Event(), threading.Event()
+
+    @contextmanager
+    def reading() -> Iterator[Session]:
+        with library.house.database.read() as session:
+            yield session
+            assert begun.wait(10)
+        over.set()
+
+    embed = library.embedder.embed
+
+    def embed_late(texts: Sequence[str], meter: Meter) -> Vectors:
+        begun.set()
+        assert over.wait(10)
+        return embed(texts, meter)
+
+    library.house.embed()
+    library.finder.transactions = SimpleNamespace(read=reading)
+    library.embedder.embed = embed_late
+    assert library.finder.find("notes", SearchRequest("What about the Yacht?")).degraded == ()
 
 
 def test_a_long_message_is_found_by_the_passage_that_matters(library: Library) -> None:

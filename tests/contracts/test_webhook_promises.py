@@ -10,6 +10,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from sqlalchemy import select
 
 from loop.steps.publish_events import PublishEvents
 from shared.apps.registry import uninstall
@@ -21,7 +22,7 @@ from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import AfterthoughtError, Invalid, Transient
 from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
-from shared.events.models import Webhook
+from shared.events.models import Event, Webhook
 from shared.events.queries import get_webhook
 from shared.jobs import control, dispatch, ownership
 from shared.jobs.models import Job, JobState
@@ -199,6 +200,28 @@ def test_a_webhook_that_never_takes_it_is_a_dead_letter_that_can_be_replayed(pos
     assert post.attempt(post.claims()[0]) is JobState.DONE
 
 
+def test_an_event_is_kept_until_its_deliveries_are_over_and_can_not_be_replayed(post: Post, receiver: Receiver) -> None:
+    house = post.house
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [503] * 3
+    for _ in range(3):
+        post.attempt(post.claims()[0])
+        house.clock.advance(10)
+    house.clock.advance(25 * 3600)
+    assert Post(house).claims() == [] and kept_events(house) == [1]
+    [dead] = post.deliveries()
+    with house.database.write() as session:
+        control.replay(session, dead.job_id, 7, house.clock.now())
+    assert post.attempt(Post(house).claims()[0]) is JobState.DONE
+    assert Post(house).claims() == [] and kept_events(house) == []
+
+
+def kept_events(house: House) -> list[int | None]:
+    with house.database.read() as session:
+        return list(session.scalars(select(Event.position)))
+
+
 def test_a_webhook_that_is_gone_is_told_nothing_more(post: Post, receiver: Receiver) -> None:
     webhook = post.add(receiver.url)
     post.remember("Likes tea.")
@@ -315,26 +338,20 @@ def test_no_transaction_is_open_while_a_webhook_is_told(post: Post, receiver: Re
     client.close()
 
 
-@pytest.mark.parametrize("what", ["removed", "disabled", "event forgotten", "app uninstalled"])
+@pytest.mark.parametrize("what", ["removed", "disabled", "app uninstalled"])
 def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, receiver: Receiver, what: str) -> None:
     webhook = post.add(receiver.url)
     post.remember("Likes tea.")
     [claim] = post.claims()
     house = post.house
-    if what == "event forgotten":
-        house.clock.advance(25 * 3600)
-        later = Post(house)
-        while later.publish.run():
-            pass
-    else:
-        with house.database.write() as session:
-            found = session.get(Webhook, webhook.webhook_id)
-            if what == "removed":
-                session.delete(found)
-            elif what == "disabled":
-                webhooks.disable(found, "by admin", house.clock.now())  # type: ignore[arg-type]
-            else:
-                uninstall(session, "notes", house.clock.now())
+    with house.database.write() as session:
+        found = session.get(Webhook, webhook.webhook_id)
+        if what == "removed":
+            session.delete(found)
+        elif what == "disabled":
+            webhooks.disable(found, "by admin", house.clock.now())  # type: ignore[arg-type]
+        else:
+            uninstall(session, "notes", house.clock.now())
     assert post.attempt(claim) is JobState.NOTHING and receiver.received == []
     [job] = post.deliveries()
     assert job.reason and house.counted("webhook_deliveries_total", outcome="dropped") == 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from loop.api.guard import OPEN_PATHS
-from tests.support.api import ADMIN, Api
+from tests.support.api import ADMIN, Api, open_api
 
 _IDS = {"{appId}": "email", "{conversationId}": "c1", "{memoryId}": "1", "{jobId}": "job_1", "{tokenId}": "tok_1",
         "{webhookId}": "wh_1", "{answerId}": "ans_1", "{factId}": "1", "{userId}": "ann",
@@ -65,6 +67,32 @@ def test_an_apps_token_opens_nothing_outside_its_app(guarded: Api) -> None:
         error = guarded.refused(403, method, path, token=token, json={})
         assert error["code"] == "denied"
     assert guarded.ask("GET", "/apps/email")["memories"] == 0
+
+
+def test_the_token_for_metrics_opens_metrics_alone(sqlite_url: str, tmp_path: Path) -> None:
+    with open_api(sqlite_url, tmp_path / "home", metrics_token="for-prometheus") as api:
+        api.install("email")
+        for method, path in _routes(api):
+            status = api.send(method, path, token="for-prometheus", json={}).status_code
+            assert status == (200 if path == "/metrics" else 403), (method, path)
+
+
+def test_the_token_that_reads_sees_everything_and_changes_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    with open_api(sqlite_url, tmp_path / "home", read_token="for-looking") as api:
+        api.converse(api.install("email"), "c1", "Hello.")
+        asking = {path for method, path in _routes(api) if method == "POST" and _is_reading(path)}
+        assert len(asking) == 7
+        for method, path in _routes(api):
+            if path.endswith("/stream"):
+                continue  # It is open for as long as one listens.
+            answer = api.send(method, path, token="for-looking", **({} if method == "GET" else {"json": {}}))
+            may = method == "GET" or path in asking
+            assert (answer.status_code == 403) != may, (method, path, answer.text)
+        assert api.ask("GET", "/apps")["apps"][0]["appId"] == "email"
+
+
+def _is_reading(path: str) -> bool:
+    return re.search(r"/(search|context|suggest|preview)(\?|$)", path) is not None
 
 
 def test_an_apps_token_cannot_tell_an_unknown_app_from_anothers(guarded: Api) -> None:

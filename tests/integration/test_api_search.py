@@ -65,6 +65,25 @@ def ids(api: Api, path: str, query: str, **more: object) -> list[str]:
     return [one["messageId"] for one in search(api, path, query, **more)["results"]]
 
 
+def test_queries_of_an_app_that_has_spent_its_budget_are_searched_by_words_and_say_so(api: Api) -> None:
+    path = api.install()
+    fill(api, path)
+    work_off(api)
+    spent = api.ask("GET", f"{path}/energy")["total"]
+    api.ask("PATCH", path, json={"hourlyBudget": spent + 0.0001})
+    assert search(api, path, "Which yacht needs paint?")["degraded"] == []
+    api.loop.searching.records.flush()
+    for question in ("Who paints the yacht?", "Which dog barks?"):
+        assert search(api, path, question)["degraded"] == ["embedding"]
+    context = api.ask("POST", f"{path}/context", json={"message": "What was said of paint for the yacht?"})
+    assert context["degraded"] == ["embedding"]
+    api.loop.searching.records.flush()
+    over = api.ask("GET", f"{path}/energy")["total"]
+    api.ask("PATCH", path, json={"hourlyBudget": over + 100})
+    assert search(api, path, "Which colour has the paint?")["degraded"] == []
+    assert api.ask("GET", f"{path}/energy")["total"] > over
+
+
 def test_a_result_says_what_was_said_by_whom_where_and_when(api: Api) -> None:
     path = api.install()
     fill(api, path)

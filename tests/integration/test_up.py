@@ -6,10 +6,11 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,8 @@ class Up:
         """Return what the loop was told, once the service says that it is ready."""
         wait_until(lambda: "is ready" in self.text or self.process.poll() is not None, 60, "the welcome")
         assert self.process.poll() is None, self.text
+        # What the loop prints goes through a thread of its own.
+        wait_until(self.told, 60, "what the loop was told")
         return self.told()[-1]
 
     def told(self) -> list[dict[str, str]]:
@@ -125,6 +128,13 @@ def test_it_prints_the_address_the_token_and_a_next_step(tmp_path: Path) -> None
     assert not _runs(int(told["pid"]))
 
 
+def test_a_token_given_by_the_environment_is_not_printed(tmp_path: Path) -> None:
+    with _up(tmp_path / "home", AFTERTHOUGHT_ADMIN_TOKEN="canary-token") as up:
+        assert up.wait_ready()["AFTERTHOUGHT_ADMIN_TOKEN"] == "canary-token"
+        welcome = "\n".join(line for line in up.text.splitlines() if not line.startswith("loop "))
+        assert "canary" not in welcome and "Bearer $AFTERTHOUGHT_ADMIN_TOKEN" in welcome
+
+
 def test_its_processes_load_while_the_schema_is_made_and_begin_when_it_stands(tmp_path: Path) -> None:
     with _up(tmp_path / "home") as up:
         assert up.wait_ready()["migrated"] == 1
@@ -166,6 +176,22 @@ def test_a_second_start_finds_yesterday_s_queue_and_token(tmp_path: Path) -> Non
         assert up.stop() == 0
     same = {"REDIS_URL", "DATABASE_URL", "AFTERTHOUGHT_ADMIN_TOKEN"}
     assert {name: first[name] for name in same} == {name: second[name] for name in same}
+
+
+def test_stopped_it_leaves_the_database_in_one_file_also_after_a_kill(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        file = up.wait_ready()["DATABASE_URL"].removeprefix("sqlite:///")
+        # As a worker that is killed: it wrote, and never closed the database.
+        killed = f"import os, sqlite3; o = sqlite3.connect({file!r}); o.execute('PRAGMA journal_mode=WAL'); "
+        subprocess.run(
+            [sys.executable, "-c", f"{killed}o.execute('CREATE TABLE kept (one)'); o.commit(); os._exit(9)"],
+            check=False,
+        )
+        assert Path(f"{file}-wal").stat().st_size
+        assert up.stop() == 0
+    assert not Path(f"{file}-wal").exists()
+    with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as copied:
+        assert copied.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
 def test_redis_is_started_again_at_the_same_address_when_it_dies(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from loop.cli import checks
 from loop.cli.checks import (
     Finding,
     Health,
@@ -170,7 +172,15 @@ def test_the_clock_is_plausible(now: datetime, written: datetime | None, health:
 
 
 def test_a_database_that_is_migrated_is_well(database_url: str) -> None:
-    assert worst(check_database(database_url)).health is Health.OK
+    found = check_database(database_url)
+    assert worst(found).health is Health.OK
+    [size] = [one.found for one in found if one.what == "size"]
+    assert re.fullmatch(r"[\d,.]+ MB, of which (\w+ [\d,.]+(, )?){4}", size), size
+
+
+def test_the_tables_of_a_large_sqlite_are_not_read_through(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "_MOST_BYTES_READ", 1000)
+    assert "GET /storage" in check_database(sqlite_url)[-1].found
 
 
 def test_a_database_without_tables_says_how_to_make_them(empty_database_url: str) -> None:

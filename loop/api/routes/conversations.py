@@ -25,7 +25,7 @@ from loop.api.routes.apps import units_or_none
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
-from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
 from shared.contracts.values import Id, JsonObject, Moment, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
@@ -223,6 +223,7 @@ def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation |
     wanted = NewConversation(body.conversation_id, body.user_id, budget, body.metadata)
 
     def work(session: Session) -> WriteResult:
+        hold_off_erasure(session, app_id, body.user_id)
         get_installed_app(session, app_id)
         conversation = lifecycle.start(session, app_id, wanted, ctx.now())
         return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)

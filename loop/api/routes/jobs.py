@@ -191,7 +191,11 @@ def cancel_job(ctx: Writes, job_id: JobInPath) -> Response:
     """Stop a job that has not finished; one that is being worked on can write nothing any more."""
 
     def work(session: Session) -> WriteResult:
-        was_cancelled = queries.get_job(session, job_id).state == JobState.CANCELLED
+        app_id = queries.get_job(session, job_id).app_id
+        if app_id is not None:
+            lock_app(session, app_id)  # The answer names what the job is about, which may be erased at this moment.
+        known = queries.lock_job(session, job_id)
+        was_cancelled = known is not None and known.state == JobState.CANCELLED
         job = control.cancel(session, job_id, ctx.caller.name, ctx.now())
         if not was_cancelled:
             record_end_of_job(session, job.app_id, job_id, job.kind, job.state, ctx.now(), job.conversation_id)

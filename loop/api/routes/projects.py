@@ -36,7 +36,11 @@ from shared.sessions.registry.configuration import (
     refuse_unknown_model,
     settings_of,
 )
-from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
+from shared.sessions.registry.registration import (
+    lock_place,
+    remove_project_files,
+    remove_project_with_sessions,
+)
 from shared.sessions.registry.scan import FolderScan, FolderScanner
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
@@ -295,11 +299,17 @@ def scan_project(
     if dry_run:
         after = cursors.decode_id(_FOLDER, cursor) or ""
         return answer(ScanAnswer.of(project_id, scanner.foresee(app_id, project_id, after, limit)))
+    begun = ctx.loop.registrar.place(app_id, project_id, "")
     scan = scanner.scan(app_id, project_id, ctx.cause(BY_HAND), _MOST_FILES)
     ctx.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     ctx.loop.metrics.session_files_refused.inc(len(scan.refused))
     shown(ctx, app_id, project_id)
-    return ctx.write(lambda _: WriteResult(ScanAnswer.of(project_id, scan), about=app_id))
+
+    def work(session: Session) -> WriteResult:
+        lock_place(session, begun)  # What was erased since is not to be remembered as an answer.
+        return WriteResult(ScanAnswer.of(project_id, scan), about=app_id)
+
+    return ctx.write(work)
 
 
 @router.get("/{projectId}/changes", summary="Show what was done to a project")

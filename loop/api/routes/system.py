@@ -71,8 +71,10 @@ router = APIRouter()
 @router.get("/energy", tags=["Energy"], summary="Show the energy")
 def show_energy(ctx: Reads) -> EnergyAnswer:
     """Show the energy level and what it holds back."""
+    regulator = ctx.loop.regulator
+    share = regulator.memory_share()
     with ctx.read() as session:
-        return EnergyAnswer(**asdict(ctx.loop.regulator.reading(session)))
+        return EnergyAnswer(**asdict(regulator.reading(session)), memory_share=share)
 
 
 @router.get("/storage", tags=["Health"], summary="Show what the tables take")
@@ -113,7 +115,10 @@ def show_readiness(loop: LoopNow) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text."}},
 )
 def show_metrics(ctx: Reads) -> Response:
-    """Add up what all processes counted, and read the present state from the database. Needs the admin token."""
+    """Add up what all processes counted, and read the present state. Needs the admin token, or that for metrics.
+
+    Totals are up to a minute old, or more where counting them takes seconds; `afterthought_totals_age_seconds` says.
+    """
     ctx.require_admin("read metrics")
     registry = gathered(ctx.loop.settings.metrics_path)
     registry.register(StateGauges(ctx.loop))

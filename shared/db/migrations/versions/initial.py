@@ -1,10 +1,15 @@
 """The schema as it is before the first release: one revision, which changes with the models until then.
 
+It is named after its own text, so that a database made by another state of it is refused instead of failing later; the
+first release gives it a name that stays.
+
 ``message_words`` is no model's table: each database keeps words its own way, and an SQLite that was built without FTS5
 goes without (``shared.search.word_index``). Names of constraints come from the naming convention of the models.
 """
 
 import functools
+from hashlib import sha256
+from pathlib import Path
 
 from alembic import op
 from sqlalchemy import (
@@ -30,7 +35,7 @@ from sqlalchemy.exc import OperationalError
 from shared.db.base import BigKey, partial
 from shared.db.types import UtcDateTime
 
-revision = "initial"
+revision = f"initial_{sha256(Path(__file__).read_bytes()).hexdigest()[:12]}"
 down_revision = None
 
 required = functools.partial(Column, nullable=False)
@@ -76,6 +81,9 @@ def _create_tables() -> None:
         required("shared_memory", Boolean, server_default=false()), Column("reviewed_at", UtcDateTime),
         required("created_at", UtcDateTime), required("updated_at", UtcDateTime),
         Column("uninstalled_at", UtcDateTime))
+    op.create_index(
+        "ix_apps_to_review", "apps", ["reviewed_at", "app_id"],
+        **partial("answered_by = 'loop' AND uninstalled_at IS NULL"))
     op.create_table(
         "energy_estimates", Column("kind", String(40), primary_key=True),
         Column("model", String(200), primary_key=True), required("micro", BigInteger), required("calls", BigInteger))
@@ -130,6 +138,7 @@ def _create_tables() -> None:
     op.create_table(
         "app_indexes", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), unique=True), required("salt", LargeBinary),
+        required("has_names", Boolean, server_default=false()),
         required("filled_to", BigInteger), Column("fill_until", BigInteger), required("fill_total", Integer),
         required("fill_done", Integer), Column("fill_asked_at", UtcDateTime), Column("fill_ended_at", UtcDateTime),
         sqlite_autoincrement=True)
@@ -157,6 +166,8 @@ def _create_tables() -> None:
         "ix_conversations_facts_due_at", "conversations", ["facts_due_at"], **partial("facts_due_at IS NOT NULL"))
     op.create_index(
         "ix_conversations_summary_due_at", "conversations", ["summary_due_at"], **partial("summary_due_at IS NOT NULL"))
+    op.create_index(
+        "ix_conversations_unanswered", "conversations", ["app_id", "key"], **partial("unanswered_since IS NOT NULL"))
     op.create_table(
         "erasures", Column("erasure_id", String(40), primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), index=True), required("scope", String(20)),
@@ -201,6 +212,8 @@ def _create_tables() -> None:
         "ix_tenant_queues_awake", "tenant_queues", ["work_class", "start_tag", "head_seq"], **partial("awake")
     )
     op.create_index("ix_tenant_queues_held_until", "tenant_queues", ["held_until"])
+    op.create_index(
+        "ix_tenant_queues_waiting", "tenant_queues", ["work_class", "head_seq"], **partial("head_seq IS NOT NULL"))
     op.create_table(
         "profile_audit", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("user_id", String(200)),
@@ -254,6 +267,7 @@ def _create_tables() -> None:
         required("filled_to", BigInteger), Column("fill_until", BigInteger), required("fill_total", Integer),
         required("fill_done", Integer), required("created_at", UtcDateTime), Column("completed_at", UtcDateTime),
         UniqueConstraint("app_id", "model"), sqlite_autoincrement=True)
+    op.create_index("ix_vector_sets_model_state_app_id", "vector_sets", ["model", "state", "app_id"])
     op.create_index("uq_vector_sets_serving", "vector_sets", ["app_id"], unique=True, **partial("state = 'serving'"))
     op.create_table(
         "webhooks", Column("webhook_id", String(40), primary_key=True),
@@ -334,7 +348,7 @@ def _create_tables() -> None:
         ["app_id", "work_class", "priority", "seq", "due_at", "deferral", "sequence", "state"], **waiting)
     provider_away = partial("state = 'deferred' AND deferral = 'provider_away'")
     op.create_index("ix_jobs_provider_away", "jobs", ["seq"], **provider_away)
-    op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
+    op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq", "kind"])
     op.create_index(
         "ix_jobs_undeferred", "jobs", ["work_class", "due_at", "seq"],
         **partial("state IN ('pending','retrying') AND work_class = 'thought'"))
