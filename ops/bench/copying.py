@@ -2,7 +2,7 @@
 
 A request of a hundred messages, what an embedding job writes, and the import of an archive, as the product does them,
 in turns with a COPY of the same rows into tables of the same columns, indexes and references. Prints JSON: the whole
-transaction, its INSERTs and the COPYs beside them by table (p50, ms), and the share of the whole that is left with COPY.
+transaction, its INSERTs and the COPYs beside them by table (p50, ms), and what share of the whole COPY would leave.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class _Beside:
     def _copy(self, table: str, transaction: int) -> float:
         """Copy what was written after a transaction; return the seconds that takes, without reading it."""
         with self.database.engine.connect() as connection:
-            newest = f"SELECT * FROM {table} WHERE xmin::text::bigint > {transaction}"  # noqa: S608 - names are ours
+            newest = f"SELECT * FROM {table} WHERE xmin::text::bigint > {transaction}"
             rows = connection.exec_driver_sql(newest).all()
             types = connection.exec_driver_sql(
                 "SELECT atttypid::regtype::text FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0"
