@@ -166,7 +166,7 @@ TOOLS = (
 )  # fmt: skip
 ANSWER_STATES = ("pending", "sent", "rejected")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
-ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact", "profile")
+ERASURE_SCOPES = ("memories", "data", "user", "conversation", "memory", "facts", "fact", "profile")
 HOLD_LEADERSHIP = "hold_leadership"
 TICK_STEPS = (
     "publish_events",

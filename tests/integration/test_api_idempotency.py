@@ -138,3 +138,13 @@ def test_a_late_retry_does_not_bring_back_what_was_erased(api: Api, scope: str) 
     error = api.refused(409, "POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
     assert error["code"] == "erased"
     assert api.contents(path) == []
+
+
+@pytest.mark.parametrize("consents", [True, False])
+def test_what_was_answered_about_a_users_consent_goes_with_the_user(api: Api, consents: bool) -> None:
+    path = api.install()
+    body = {"appId": "chat", "userId": "zyzzogeton", "consent": consents}
+    api.ask("PUT", "/api/memory/consent", headers=KEY, json=body)
+    api.ask("DELETE", f"{path}/users/zyzzogeton/data")
+    with api.loop.database.read() as session:
+        assert "zyzzogeton" not in str(session.scalars(select(IdempotencyKey.answer)).all())

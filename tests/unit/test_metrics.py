@@ -18,6 +18,7 @@ from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSe
 from loop.steps.settlement import SettleEnergy, SettleFacts
 from loop.steps.upkeep import FinishErasures, ForgetOld, MendTenantQueues, ProbeProvider, Upkeep
 from loop.thinking.thinker import ChooseAndThink
+from shared.erasure.stores import Scope
 from shared.jobs.models import FINISHED
 from shared.llm.calls import EXTRACTIVE
 from shared.telemetry.exposition import gathered, scrape, wipe
@@ -101,7 +102,10 @@ def test_every_series_stands_at_zero_before_anything_happens(fresh: tuple[Collec
             id="model calls",
         ),
         pytest.param("tick_duration_seconds_count", {"step": "wake_snoozed"}, id="ticks"),
-        pytest.param("erasures_incomplete_total", {"scope": "data"}, id="incomplete erasures"),
+        *(
+            pytest.param("erasures_incomplete_total", {"scope": one.value}, id=f"incomplete erasures, {one}")
+            for one in Scope
+        ),
     ],
 )
 def test_a_series_can_be_watched_before_its_first_event(

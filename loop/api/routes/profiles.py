@@ -167,13 +167,13 @@ def change_consent(ctx: Writes, body: ChangeConsent) -> Response:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
         given = consent.grant(session, app_id, user_id, ctx.caller.name, ctx.now())
-        return WriteResult(ConsentAnswer.of(app_id, user_id, given))
+        return WriteResult(ConsentAnswer.of(app_id, user_id, given), about=app_id)
 
     def take_back(session: Session) -> WriteResult:
         erasure = withdraw_consent(session, app_id, user_id, ctx.caller.name, ctx.now())
         said = ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
         if erasure is None:
-            return WriteResult(said)
+            return WriteResult(said, about=app_id)
         erasures.open_receipt(session, erasure)
 
         def completed() -> ConsentAnswer:
