@@ -2,7 +2,7 @@
 
 A request of a hundred messages, what an embedding job writes, and the import of an archive, as the product does them,
 in turns with a COPY of the same rows into tables of the same columns, indexes and references. Prints JSON: the whole
-transaction, its INSERTs and the COPYs beside them by table (p50, ms), and what share of the whole is left with COPY.
+transaction, its INSERTs and the COPYs beside them by table (p50, ms), and what share of the whole COPY would leave.
 """
 
 from __future__ import annotations

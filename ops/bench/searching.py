@@ -1,14 +1,15 @@
 """How fast old messages are found, and what that takes: ``python -m ops.bench.searching --messages 100000 --apps 100``.
 
 Messages of made-up words, as often as words are used in speech, with vectors that are sums of vectors of their words.
-Searches go through the finder as over HTTP, but for the query's own embedding, which is handed in. Beside it in the
-same run, with the same texts and vectors, where ``--rivals`` names an interpreter that has them: mem0 with its local
-store and no model, and LangGraph's store in memory. Prints JSON.
+Searches go through the finder as over HTTP, but for the query's own embedding, which is handed in. ``--one-by-one``
+adds so many to an app by themselves, on both databases, and where ``--rivals`` names an interpreter that has them also
+to mem0 with its local store and no model, and LangGraph's store in memory, with the same vectors. Prints JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import resource
 import subprocess
@@ -72,15 +73,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--commits", type=int, default=3_000)
     parser.add_argument("--database", help="An address; else SQLite in a folder of its own.")
     parser.add_argument("--keep", action="store_true", help="Search alone, also in what an earlier run has filled.")
+    parser.add_argument("--one-by-one", type=int, help="Messages added so, here and to the rivals; mem0 is slow.")
     parser.add_argument("--rivals", help="An interpreter that has mem0ai and langgraph.")
-    parser.add_argument("--rival-messages", type=int, default=1_000, help="So many of one app's; mem0 is slow.")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = options.database or f"sqlite:///{Path(folder) / 'bench.db'}"
         commits = None if options.keep else options.commits
         figures = measure(url, options.messages, options.apps, options.queries, commits, options.users)
-        if options.rivals:
-            figures["side_by_side"] = side_by_side(Path(folder), options.rivals, options.rival_messages)
+        if options.one_by_one:
+            figures["side_by_side"] = side_by_side(Path(folder), options.rivals, options.one_by_one)
     show(figures)
     return 0
 
@@ -125,6 +126,7 @@ def measure(
     is_new = _fill(database, chatter, messages, apps, users)
     filled = perf_counter() - begun
     say(f"filled in {filled:.0f} s")
+    gc.freeze()  # As the loop does.
     before = _resident()
     matrices = VectorMatrices(1_000_000_000)
     finder = _finder(database, chatter, matrices)
@@ -150,22 +152,29 @@ def measure(
     return figures
 
 
-def side_by_side(folder: Path, interpreter: str, messages: int) -> dict[str, Any]:
+def side_by_side(folder: Path, rivals: str | None, messages: int) -> dict[str, Any]:
     """Add and search the same messages, in one app, here and with the rivals."""
     chatter = Chatter(seed=2)
     texts = [chatter.message(n) for n in range(messages)]
     questions = [chatter.question(texts[n * 7 % messages]) for n in range(100)]
-    vectors = {text: chatter.vector(text).tolist() for text in {*texts, *questions}}
-    (folder / "rivals.json").write_text(json.dumps({"texts": texts, "questions": questions, "vectors": vectors}))
-    command = [interpreter, str(_RIVAL), str(folder / "rivals.json"), str(folder / "rival-data")]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
     server = PostgresServer(durable=True)
     try:
         urls = {"sqlite": f"sqlite:///{folder / 'beside.db'}", "postgresql": server.new_database(migrated=False)}
         ours = {f"ours, {name}": _ours(url, chatter, texts, questions) for name, url in urls.items()}
     finally:
         server.stop()
-    return {"messages": messages, **ours, **json.loads(told.splitlines()[-1])}
+    return {"messages": messages, **ours, **(_theirs(folder, rivals, chatter, texts, questions) if rivals else {})}
+
+
+def _theirs(
+    folder: Path, interpreter: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]
+) -> dict[str, Any]:
+    vectors = {text: chatter.vector(text).tolist() for text in {*texts, *questions}}
+    (folder / "rivals.json").write_text(json.dumps({"texts": texts, "questions": questions, "vectors": vectors}))
+    command = [interpreter, str(_RIVAL), str(folder / "rivals.json"), str(folder / "rival-data")]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
+    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+    return found
 
 
 def _ours(url: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:

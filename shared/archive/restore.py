@@ -28,6 +28,7 @@ from shared.archive.export import EVERYTHING
 from shared.archive.restore_facts import ArrivingFacts
 from shared.audit import Cause
 from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
+from shared.conversations.lifecycle import insert_messages
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.db.archived_rows import row_of
@@ -147,8 +148,7 @@ class _Arrival:
         if conversation.ended_at is not None:
             self.arrived_ended[archived.conversation_id] = conversation.key
         messages = _in_messages(conversation, archived.messages)
-        self.session.add_all(messages)
-        self.session.flush()
+        insert_messages(self.session, messages)
         index_messages(self.session, self.app.app_id, messages)
         for one in archived.summaries:
             new = NewSummary(one.content, one.agent, one.from_position, one.to_position)

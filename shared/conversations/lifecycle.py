@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import insert, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
@@ -23,6 +23,7 @@ from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, ow
 from shared.conversations.extraction import FACTS_OFF
 from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, Message
+from shared.db.inserting import insert_all
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
 from shared.ids import new_id
@@ -38,7 +39,6 @@ WAKE_LIMIT = 500
 CALLS_LOOKED_AT = 50
 """Messages of the assistant among which the call of a tool's result is looked for."""
 _COLUMNS = tuple(column.name for column in Message.__table__.columns if not column.primary_key)
-_INSERT = insert(Message).returning(Message.key, sort_by_parameter_order=True)
 
 
 class Role(StrEnum):
@@ -138,7 +138,7 @@ def say(
     turns = [one for one in new if one.role == Role.ASSISTANT and one.content]
     summarising.count(session, conversation, len(turns), tuning, now)
     _join_calls(session, conversation, new)
-    _insert(session, new)
+    insert_messages(session, new)
     index_messages(session, conversation.app_id, new)
     refresh(session, conversation, by_loop, now, is_new=bool(new))
     return stored
@@ -171,11 +171,11 @@ def _placed(conversation: Conversation, said: NewMessage, known: dict[str, Messa
     return message
 
 
-def _insert(session: Session, messages: Sequence[Message]) -> None:
+def insert_messages(session: Session, messages: Sequence[Message]) -> None:
+    """Insert messages that belong to no session, and give them their keys."""
     # By the table: mapping one new object costs more than its statement.
     rows = [{name: getattr(one, name) for name in _COLUMNS} for one in messages]
-    keys = session.connection().execute(_INSERT, rows).scalars().all() if rows else ()
-    for one, key in zip(messages, keys, strict=True):
+    for one, key in zip(messages, insert_all(session, Message, rows), strict=True):
         one.key = key
 
 

@@ -37,8 +37,7 @@ from shared.telemetry.logging import get_logger
 
 _WITHOUT_WORDS = "messages_without_words"
 INDEXED_ROLES = frozenset({"user", "assistant"})
-# The tables themselves: this is in the way of every message, and mapping objects costs more than the rest.
-_NOTE = insert(Unembedded.__table__)  # type: ignore[arg-type]
+# The table itself: this is in the way of every message, and mapping objects costs more than the rest.
 _CUT = insert(Passage.__table__)  # type: ignore[arg-type]
 
 
@@ -87,7 +86,7 @@ def index_messages(session: Session, app_id: str, messages: Sequence[SpokenMessa
         word_index.note_names(session, app_id)
     lacking = add_words(session, app_id, standing, placed)
     add_passages(session, app_id, placed)
-    session.connection().execute(_NOTE, [{"doc_id": doc_id, "app_id": app_id} for doc_id, _ in placed])
+    note_unembedded(session, app_id, [doc_id for doc_id, _ in placed])
     return lacking
 
 

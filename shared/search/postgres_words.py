@@ -67,7 +67,7 @@ _FIND = (
     f" FROM ({_NEWEST} FROM message_words WHERE key = %s) newest"
 )
 _ADD = (
-    "INSERT INTO message_words (key, doc_id, words) SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[])"
+    "INSERT INTO message_words (key, doc_id, words) SELECT %s, * FROM unnest(%s::bigint[], %b::bytea[])"
     " ON CONFLICT DO NOTHING"
 )
 _WAITING = "SELECT coalesce(sum(length(words)), 0) FROM message_words WHERE key = %s"
@@ -80,7 +80,7 @@ _LAST_BLOCKS = (
 )
 _APPEND = (
     "INSERT INTO message_words_blocks AS kept (bucket, nth, hashes, doc_ids)"
-    " SELECT * FROM unnest(%s::bigint[], %s::int[], %s::bytea[], %s::bytea[])"
+    " SELECT * FROM unnest(%s::bigint[], %s::int[], %b::bytea[], %b::bytea[])"
     " ON CONFLICT (bucket, nth) DO UPDATE"
     " SET hashes = kept.hashes || excluded.hashes, doc_ids = kept.doc_ids || excluded.doc_ids"
 )
@@ -96,11 +96,11 @@ _ALL_DOC_IDS = (
 _BLOCKS_WITH = (
     "SELECT one.bucket, one.nth, one.hashes, one.doc_ids FROM unnest(%s::bigint[]) given (bucket)"
     " JOIN message_words_blocks one ON one.bucket = given.bucket"
-    " WHERE EXISTS (SELECT FROM unnest(%s::bytea[]) begins (with_) WHERE position(begins.with_ IN one.doc_ids) > 0)"
+    " WHERE EXISTS (SELECT FROM unnest(%b::bytea[]) begins (with_) WHERE position(begins.with_ IN one.doc_ids) > 0)"
 )
 _REPLACE = (
     "UPDATE message_words_blocks kept SET hashes = fresh.hashes, doc_ids = fresh.doc_ids"
-    " FROM unnest(%s::bigint[], %s::int[], %s::bytea[], %s::bytea[]) fresh (bucket, nth, hashes, doc_ids)"
+    " FROM unnest(%s::bigint[], %s::int[], %b::bytea[], %b::bytea[]) fresh (bucket, nth, hashes, doc_ids)"
     " WHERE kept.bucket = fresh.bucket AND kept.nth = fresh.nth"
 )
 _DROP_EMPTY = (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from ops.bench import (
     composing_sessions,
+    copying,
     corpora,
     embedding,
     extracting,
@@ -30,6 +33,7 @@ from ops.bench import (
     weighing,
 )
 from ops.bench.scarcity import Scarcity
+from shared.db.engine import Database
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import is_installed
 from tests.support.recorded_answers import RecordedAnswers
@@ -191,6 +195,19 @@ def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes
     assert (figures["messages"], figures["apps"]) == (600, 3)
     assert figures["vectors_in_memory_bytes_a_message"] >= 48
     assert figures["searches"] and figures["sizes"] and figures["single_commits"]
+
+
+@pytest.mark.postgres
+def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_url: Callable[[], str]) -> None:
+    url = new_postgres_url()
+    figures = copying.measure(url, rounds=2, conversations=2)
+    assert set(figures["a_request_of_100"]["copies_ms"]) == {"messages", "unembedded", "message_words"}
+    database = Database(url)
+    with database.read() as session:
+        for table in ("messages", "unembedded"):
+            counts = [session.scalar(sa.text(f"SELECT count(*) FROM {one}")) for one in (table, f"copied_{table}")]
+            assert counts[0] == counts[1] == 400, table
+    database.dispose()
 
 
 def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(sqlite_url: str) -> None:
