@@ -16,7 +16,7 @@ from sqlalchemy import func, select, text
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.engine import Database
 from shared.energy import ledger
-from shared.energy.models import Spending
+from shared.energy.models import EnergyLevel, Spending
 from shared.errors import Transient
 from shared.jobs.models import OPEN, Job
 from tests.support.services import System, start_system
@@ -54,10 +54,12 @@ class Pair:
             return bool(waiting) or ledger.unsettled(session) > 0
 
     def is_settled_exactly(self) -> bool:
-        """Whether every row was drawn from the level once and no more."""
+        """Whether every row that was settled was drawn from the level once and no more."""
+        settled = select(func.coalesce(func.sum(Spending.micro), 0)).where(Spending.settled).scalar_subquery()
         with self.database.read() as session:
-            rows = session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)))
-            return rows is not None and 0 < int(rows) == ledger.drawn(session)
+            # One query: the loops go on, and what was asked for late is settled between two questions.
+            rows, drawn = session.execute(select(settled, EnergyLevel.drawn_micro)).one()
+            return bool(0 < rows == drawn)
 
     def freeze(self, system: System) -> None:
         """Stop a loop where it stands, outside a transaction: a frozen writer would stop SQLite as a whole."""
