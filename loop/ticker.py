@@ -23,8 +23,6 @@ LATE_SECONDS = 30.0
 _PATIENCE_SECONDS = 5.0
 _LEAST_BETWEEN_SECONDS = 0.025
 """Between the beginnings of two ticks: under load there is news all the time, and one tick serves all of it."""
-_REST = 5
-"""So many times what a tick took passes at least before news begins another: ticks slow requests down."""
 _LOGGED_EVERY = 100
 
 
@@ -172,12 +170,8 @@ class Ticker:
         while not self._over.is_set() and shift == self._shift:
             self._news.clear()
             begun = time.monotonic()
-            if self.tick():
-                continue
-            ended = time.monotonic()
-            rest = min(max(_LEAST_BETWEEN_SECONDS, _REST * (ended - begun)), self._tick_seconds)
-            if self._news.wait(self._tick_seconds):
-                self._over.wait(max(0.0, begun + rest - time.monotonic()))
+            if not self.tick() and self._news.wait(self._tick_seconds):
+                self._over.wait(max(0.0, begun + _LEAST_BETWEEN_SECONDS - time.monotonic()))
 
     def _hold_leadership(self) -> bool:
         """Return whether this loop regulates; every step is due when it has just begun to."""
