@@ -71,8 +71,9 @@ def test_every_alert_fires_when_it_should_and_is_silent_when_it_should_be() -> N
 
 def test_promtool_accepts_the_configuration_as_compose_mounts_it(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t0k")
-    text = (PROMETHEUS / "prometheus.yml").read_text().replace("/run/secrets/admin_token", str(tmp_path / "token"))
-    (tmp_path / "prometheus.yml").write_text(text)
+    text = (PROMETHEUS / "prometheus.yml").read_text()
+    assert "/run/secrets/metrics_token" in text
+    (tmp_path / "prometheus.yml").write_text(text.replace("/run/secrets/metrics_token", str(tmp_path / "token")))
     shutil.copy(PROMETHEUS / "alerts.yml", tmp_path)
     result = _promtool("check", "config", str(tmp_path / "prometheus.yml"))
     assert result.returncode == 0, result.stdout + result.stderr
