@@ -14,7 +14,7 @@ from loop.cli.erasure import show_receipt
 from loop.cli.invocation import AppArgument, Invocation, UserOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, remark
 from loop.cli.routes import given, route
-from shared.errors import Configuration, Invalid
+from shared.errors import Configuration
 
 group = typer.Typer(help="Install, change and uninstall apps, and issue their tokens.", no_args_is_help=True)
 _BUDGET = "Most energy units per {}; `none` lifts the limit."
@@ -174,25 +174,6 @@ def export_app(
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None
     remark(f"{app} is in {file}, readable by you only.")
-
-
-def import_app(
-    call: Invocation,
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `afterthought export` wrote.")],
-    app: Annotated[str | None, typer.Option("--app", help="The app to import into; else the one exported.")] = None,
-) -> None:
-    """Read what was exported into an app; what it already has is left as it is."""
-    try:
-        archive = json.loads(file.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise Invalid(f"{file} is not what `afterthought export` writes: {error}") from None
-    except OSError as error:
-        raise Configuration(f"{file}: {error.strerror}") from None
-    exported = archive.get("app") if isinstance(archive, dict) else None
-    target = app or (exported.get("appId") if isinstance(exported, dict) else None)
-    if not isinstance(target, str):
-        raise Invalid(f"{file} names no app; say which: --app APP")
-    call.show_card(call.service.post(route("apps", target, "import"), archive))
 
 
 def _behaviour(

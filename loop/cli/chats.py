@@ -1,8 +1,8 @@
-"""Reads files of chats as they are passed around: role/content, ShareGPT, or one message per line.
+"""Reads files of chats as they are passed around: role/content, ShareGPT, one message per line, others' exports.
 
 A JSON Lines file is read a line at a time; a JSON array, or one object over several lines, is read whole. Every line
 yields either what it holds or why it cannot be used, so that nothing is left out silently. What becomes one
-conversation is decided by ``Grouping``.
+conversation is decided by ``Grouping``; how others write a conversation is left to ``loop.cli.exports``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -94,20 +94,27 @@ class BadChatLine:
 
 
 Entry = FileChat | BadChatLine
+Convert = Callable[[Any], Any]
+"""Writes what a line or an element holds in role/content form. Raises: UnusableFile."""
 
 
-def read_chats(path: Path) -> Iterator[Entry]:
+def as_it_is(value: Any) -> Any:
+    """Convert nothing: it is in role/content or ShareGPT form."""
+    return value
+
+
+def read_chats(path: Path, convert: Convert = as_it_is) -> Iterator[Entry]:
     """Yield what each line, or each element of a JSON array, holds. Raises: Configuration if it cannot be opened."""
     try:
         if _is_one_document(path):
-            yield from _read_document(path)
+            yield from _read_document(path, convert)
             return
         read_bytes = 0
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 read_bytes += len(line)
                 if line.strip():
-                    yield _read_line(f"line {number}", line, read_bytes)
+                    yield _read_line(f"line {number}", line, read_bytes, convert)
     except OSError as error:
         raise Configuration(f"{path}: {error.strerror}") from None
 
@@ -117,24 +124,24 @@ def _is_one_document(path: Path) -> bool:
     with path.open("rb") as file:
         first = next((line for line in file if line.strip()), b"")
         rest = next((line for line in file if line.strip()), b"")
-        value = _parsed(first)
+        value = parsed(first)
         if value is not None or _bare(first) == b"null":
             return isinstance(value, list) and not rest
         if _bare(first)[:1] != b"{":
             return _bare(first)[:1] == b"["
         # An object laid out over lines, or lines of objects of which the first is a bad one.
         file.seek(0)
-        return first.strip() == b"{" or not any(isinstance(_parsed(line), dict) for line in file)
+        return first.strip() == b"{" or not any(isinstance(parsed(line), dict) for line in file)
 
 
-def _read_document(path: Path) -> Iterator[Entry]:
+def _read_document(path: Path, convert: Convert) -> Iterator[Entry]:
     text = path.read_bytes()
     try:
         value = orjson.loads(_bare(text))
     except orjson.JSONDecodeError as error:
         yield BadChatLine(f"line {error.lineno}", f"the file is not valid JSON: {error.msg}", len(text))
         return
-    elements = value if isinstance(value, list) else [value]
+    elements = [_converted(one, convert) for one in (value if isinstance(value, list) else [value])]
     if elements and all(_is_message(one) and _first(one, _CONVERSATION_IDS) is None for one in elements):
         yield _entry("the file", {"messages": elements}, len(text))
         return
@@ -142,19 +149,28 @@ def _read_document(path: Path) -> Iterator[Entry]:
         yield _entry(f"element {number}", element, len(text) * number // len(elements))
 
 
-def _read_line(where: str, line: bytes, read_bytes: int) -> Entry:
+def _read_line(where: str, line: bytes, read_bytes: int, convert: Convert) -> Entry:
     try:
         value = orjson.loads(_bare(line))
     except orjson.JSONDecodeError as error:
         return BadChatLine(where, f"not valid JSON: {error.msg} (column {error.colno})", read_bytes)
-    return _entry(where, {"messages": value} if isinstance(value, list) else value, read_bytes)
+    converted = _converted(value, convert)
+    return _entry(where, {"messages": converted} if isinstance(converted, list) else converted, read_bytes)
+
+
+def _converted(value: Any, convert: Convert) -> Any:
+    """Return a value as ``convert`` writes it, or the reason why it cannot."""
+    try:
+        return convert(value)
+    except UnusableFile as reason:
+        return reason
 
 
 def _bare(text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf").strip()
 
 
-def _parsed(text: bytes | str) -> Any:
+def parsed(text: bytes | str) -> Any:
     """Return what JSON says, or None where it is none."""
     try:
         return orjson.loads(_bare(text) if isinstance(text, bytes) else text)
@@ -164,6 +180,8 @@ def _parsed(text: bytes | str) -> Any:
 
 def _entry(where: str, value: Any, read_bytes: int) -> Entry:
     try:
+        if isinstance(value, UnusableFile):
+            raise value
         shape, messages = _messages(value)
         times = None if shape is ChatShape.SINGLE else _first(value, _TIMES)
         said = tuple(one for message in messages if (one := _said(message, times)) is not None)
@@ -239,7 +257,7 @@ def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
 def _function_called(value: Any) -> Sent:
     """Return a call as ShareGPT writes it, as text: its name and what is given to the function."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    read = _parsed(text)
+    read = parsed(text)
     if not isinstance(read, dict) or not isinstance(read.get("name"), str):
         return {"name": "unknown", "arguments": text}
     given = read.get("arguments", {})
@@ -318,9 +336,11 @@ class Grouping:
             yield Portion(name, chat.user_id, chat.said, whole)
 
 
-def read_portions(path: Path, grouping: Grouping) -> Iterator[tuple[Entry, Sequence[Portion] | BadChatLine]]:
+def read_portions(
+    path: Path, grouping: Grouping, convert: Convert = as_it_is
+) -> Iterator[tuple[Entry, Sequence[Portion] | BadChatLine]]:
     """Yield each line or element with the conversations it adds to, or why it is bad. Raises: Configuration."""
-    for entry in read_chats(path):
+    for entry in read_chats(path, convert):
         found: Sequence[Portion] | BadChatLine
         try:
             found = entry if isinstance(entry, BadChatLine) else list(grouping.portions(entry))

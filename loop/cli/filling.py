@@ -6,7 +6,7 @@ refuses a conversation, what this run stored of it is erased again, and the file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -15,13 +15,14 @@ from typing import Any
 import orjson
 from rich.progress import TaskProgressColumn
 
-from loop.cli.chats import BadChatLine, Grouping, MessageNames, Portion, read_portions
+from loop.cli.chats import BadChatLine, Convert, Grouping, MessageNames, Portion, read_portions
+from loop.cli.invocation import confirm
 from loop.cli.output import progress, remark
 from loop.cli.routes import route
 from loop.cli.service import Refused, Service
 from shared.conversations.chat_message import as_sent
 
-REASON = "ingested"
+REASON = "imported"
 _BATCH = 100
 _BATCH_BYTES = 400_000
 _MOST_WAITING = 5_000
@@ -33,20 +34,25 @@ _ABOUT_ONE_CONVERSATION = {HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LA
 class Tally:
     """What became of a file."""
 
+    seen: int = 0
+    """Lines or elements that could be read."""
     conversations: int = 0
     conversations_skipped: int = 0
     messages: int = 0
     messages_skipped: int = 0
     undated: int = 0
     """Messages that the file gives no time."""
+    users: set[str] = field(default_factory=set)
     bad: list[BadChatLine] = field(default_factory=list)
     job_ids: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as it is printed for machines."""
         return {
-            "conversations": {"ingested": self.conversations, "skipped": self.conversations_skipped},
-            "messages": {"ingested": self.messages, "skipped": self.messages_skipped},
+            "conversations": {"imported": self.conversations, "skipped": self.conversations_skipped},
+            "messages": {"imported": self.messages, "skipped": self.messages_skipped},
+            "undated": self.undated,
+            "users": len(self.users),
             "badLines": [{"where": one.where, "reason": one.reason} for one in self.bad],
         }
 
@@ -81,14 +87,11 @@ class Filling:
     _unfinished: dict[str, _Filled] = field(default_factory=dict)
     _waiting: int = 0
 
-    def take_file(self, file: Path, grouping: Grouping) -> str | None:
-        """Send a whole file under a bar and return how it writes its chats, as far as that was seen."""
-        shape = None
+    def take_file(self, file: Path, grouping: Grouping, convert: Convert) -> None:
+        """Send a whole file under a bar."""
         with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
-            for entry, portions in read_portions(file, grouping):
-                if shape is None and not isinstance(entry, BadChatLine):
-                    shape = str(entry.shape)
-                    remark(f"{file}: {shape}")
+            for entry, portions in read_portions(file, grouping, convert):
+                self.tally.seen += not isinstance(entry, BadChatLine)
                 if isinstance(portions, BadChatLine):
                     self.tally.bad.append(portions)
                 else:
@@ -96,14 +99,15 @@ class Filling:
                         self.take(portion, entry.where)
                 update(completed=entry.read_bytes)
             self.finish()
-        return shape
 
     def take(self, portion: Portion, where: str) -> None:
         """Take in what a line holds; a whole conversation is sent and ended at once."""
         name = portion.conversation_id
         filled = self._unfinished.get(name)
         if filled is None:
-            filled = _Filled(name, self.user_id or portion.user_id, MessageNames(name), where)
+            user_id = self.user_id or portion.user_id
+            self.tally.users.update(filter(None, [user_id]))
+            filled = _Filled(name, user_id, MessageNames(name), where)
             self._unfinished[name] = filled
         for one in portion.said:
             sent = as_sent(one.role.value, one.content, one.name, one.payload)
@@ -215,14 +219,33 @@ class Filling:
         return route("apps", self.app_id, "conversations", filled.conversation_id, *further)
 
 
-def install_if_missing(service: Service, app_id: str) -> None:
-    """Install an app that is not installed, and say so."""
+def count_files(parts: Iterable[tuple[Path, Grouping, Convert]], user_id: str | None) -> Tally:
+    """Return what files hold, as far as it can be told without the service. Raises: Configuration."""
+    tally, names = Tally(), set()
+    for part in parts:
+        for entry, portions in read_portions(*part):
+            tally.seen += not isinstance(entry, BadChatLine)
+            if isinstance(portions, BadChatLine):
+                tally.bad.append(portions)
+                continue
+            for portion in portions:
+                names.add(portion.conversation_id)
+                tally.users.update(filter(None, [user_id or portion.user_id]))
+                tally.messages += len(portion.said)
+                tally.undated += sum(one.created_at is None for one in portion.said)
+    tally.conversations = len(names)
+    return tally
+
+
+def install_if_missing(service: Service, app_id: str, yes: bool) -> None:
+    """Install an app that is not installed, once it is agreed: its name may be mistyped."""
     try:
         if service.get(route("apps", app_id))["installed"]:
             return
     except Refused as error:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
+    confirm(f"There is no app {app_id}. Install it?", yes)
     service.post("/apps", {"appId": app_id, "name": app_id})
     remark(f"App {app_id} is installed.")
 

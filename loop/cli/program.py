@@ -17,7 +17,7 @@ import loop.cli.conversations as conversations
 import loop.cli.erasure as erasure
 import loop.cli.events as events
 import loop.cli.facts as facts
-import loop.cli.ingestion as ingestion
+import loop.cli.imports as imports
 import loop.cli.jobs as jobs
 import loop.cli.memories as memories
 import loop.cli.processes as processes
@@ -52,8 +52,7 @@ command(program, "doctor")(processes.doctor)
 command(program, "energy")(jobs.energy)
 command(program, "purge")(erasure.purge)
 command(program, "export")(apps.export_app)
-command(program, "import")(apps.import_app)
-command(program, "ingest")(ingestion.ingest)
+command(program, "import")(imports.import_file)
 command(program, "search")(search.search)
 for name, group in {
     "erase": erasure.group, "apps": apps.group, "users": erasure.users, "conversations": conversations.group,

@@ -24,7 +24,7 @@ _COMMANDS = {
     "POST /apps/ID/facts/undo": "`afterthought facts undo-clear {}`",
     "DELETE /apps/ID/facts?userId=ID": "`afterthought facts clear {} --user {}`",
     "DELETE /apps/ID/facts": "`afterthought facts clear {}`",
-    "POST /apps/ID/conversations": "`afterthought ingest FILE --app {}`",
+    "POST /apps/ID/conversations": "`afterthought import chats FILE --app {}`",
     "DELETE /apps/ID/conversations/ID": "`afterthought erase conversation {} {}`",
     "DELETE /apps/ID/users/ID/data": "`afterthought erase user {} {}`",
     "DELETE /apps/ID/data": "`afterthought purge {} --everything`",

@@ -49,6 +49,8 @@ class FactDraft:
     """None: found by its words."""
     pinned: bool = False
     user_id: str = NOBODY
+    said_at: datetime | None = None
+    """None: now."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> Fa
     refuse_while_clearing(session, subject)
     result = FactLearning()
     category = written.category or category_of(written.statement)
-    said = Mention(written.statement, category, cause.actor, cause.at, cause.at, written.user_id)
+    said_at = written.said_at or cause.at
+    said = Mention(written.statement, category, cause.actor, cause.at, said_at, written.user_id)
     fact = queries.get_standing(session, app_id, take_in(session, app_id, said, cause, _NO_VECTORS, result))
     if written.category is not None:
         move(session, fact, written.category, cause)

@@ -221,14 +221,14 @@ def test_what_is_exported_can_be_imported_elsewhere(terminal: Terminal, tmp_path
     terminal.run("export", "chat", "-o", str(file))
     assert file.stat().st_mode & 0o077 == 0
     assert json.loads(terminal.run("export", "chat").out)["app"]["appId"] == "chat"
-    terminal.run("import", str(file), "--app", "copy")
+    terminal.run("import", "afterthought", str(file), "--app", "copy")
     assert sorted(terminal.api.contents("/apps/copy")) == ["Has a cat.", "Likes tea."]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"app": 3}'], ids=["not-json", "not-an-object", "no-app"])
 def test_a_file_that_is_no_export_is_refused(terminal: Terminal, tmp_path: Path, text: str) -> None:
     (tmp_path / "x.json").write_text(text)
-    assert "x.json" in terminal.run("import", str(tmp_path / "x.json"), status=1).err
+    assert "x.json" in terminal.run("import", "afterthought", str(tmp_path / "x.json"), status=1).err
 
 
 def test_a_long_listing_is_followed_page_by_page(terminal: Terminal) -> None:

@@ -19,7 +19,7 @@ from loop.api.writes import Work, WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.choices import FactState
-from shared.contracts.values import LARGEST_INTEGER, UserId
+from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
 from shared.facts import clearing, editing, queries
@@ -42,6 +42,9 @@ class WriteFact(RequestModel):
     category: Category | None = Field(None, description="Left out: found by its words.")
     pinned: Flag = False
     user_id: UserId | None = None
+    said_at: Moment | None = Field(
+        None, description="When it was said, which orders facts about one thing; left out: now."
+    )
 
 
 class EditFact(RequestModel):
@@ -247,7 +250,7 @@ def list_facts(
 )
 def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
-    written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY)
+    written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY, body.said_at)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)

@@ -57,9 +57,9 @@ def test_each_conversation_is_opened_filled_and_ended_in_an_app_that_is_installe
     terminal: Terminal, file: Path
 ) -> None:
     dated = talk(2, "Bye.", created_at="2026-03-01T10:00:00Z", user_id="ada")
-    done = terminal.json("ingest", write(file, talk(1), dated), "--app", "chat")
-    assert done["conversations"] == {"ingested": 2, "skipped": 0}
-    assert done["messages"] == {"ingested": 3, "skipped": 0}
+    done = terminal.json("import", "chats", write(file, talk(1), dated), "--app", "chat", "--yes")
+    assert done["conversations"] == {"imported": 2, "skipped": 0}
+    assert done["messages"] == {"imported": 3, "skipped": 0}
     assert done["badLines"] == []
     listed = terminal.json("conversations", "list", "chat")
     assert {one["conversationId"]: (one["state"], one["userId"]) for one in listed} == {
@@ -81,8 +81,8 @@ def test_messages_with_parts_and_calls_of_tools_are_kept_as_the_file_has_them(te
     ]
     values = [{"id": "t1", "messages": said}]
     for count in (4, 0):
-        done = terminal.json("ingest", write(file, *values), "--app", "chat")
-        assert (done["messages"]["ingested"], done["badLines"]) == (count, [])
+        done = terminal.json("import", "chats", write(file, *values), "--app", "chat", "--yes")
+        assert (done["messages"]["imported"], done["badLines"]) == (count, [])
     kept = [{key: one[key] for key in one if key in said[i]} for i, one in enumerate(messages(terminal, "t1"))]
     assert kept == said
     shown = terminal.run("conversations", "show", "chat", "t1", "--messages").out
@@ -91,8 +91,8 @@ def test_messages_with_parts_and_calls_of_tools_are_kept_as_the_file_has_them(te
 
 def test_messages_without_a_time_are_said_to_count_as_said_now(terminal: Terminal, file: Path) -> None:
     dated = talk(2, "Bye.", "So long.", created_at="2026-03-01T10:00:00Z")
-    assert "count as said now" not in terminal.run("ingest", write(file, dated), "--app", "chat").err
-    told = terminal.run("ingest", write(file, dated, talk(1)), "--app", "chat").err
+    assert "count as said now" not in terminal.run("import", "chats", write(file, dated), "--app", "chat", "--yes").err
+    told = terminal.run("import", "chats", write(file, dated, talk(1)), "--app", "chat", "--yes").err
     assert "2 messages have no time in the file" in told
 
 
@@ -107,38 +107,40 @@ def test_messages_without_a_time_are_said_to_count_as_said_now(terminal: Termina
 )
 @pytest.mark.parametrize("end", ["--end", "--no-end"])
 def test_the_same_file_again_adds_nothing(terminal: Terminal, file: Path, values: list[Any], end: str) -> None:
-    command = ("ingest", write(file, *values), "--app", "chat", end)
+    command = ("import", "chats", write(file, *values), "--app", "chat", "--yes", end)
     first = terminal.json(*command)
     again = terminal.json(*command)
-    assert again["conversations"] == {"ingested": 0, "skipped": first["conversations"]["ingested"]}
-    assert again["messages"] == {"ingested": 0, "skipped": first["messages"]["ingested"]}
+    assert again["conversations"] == {"imported": 0, "skipped": first["conversations"]["imported"]}
+    assert again["messages"] == {"imported": 0, "skipped": first["messages"]["imported"]}
 
 
 def test_a_run_that_was_cut_off_is_taken_up_where_it_ended(terminal: Terminal, file: Path) -> None:
-    terminal.run("ingest", write(file, talk(1, "a", "b")), "--app", "chat", "--no-end")
-    done = terminal.json("ingest", write(file, talk(1, "a", "b", "c"), talk(2)), "--app", "chat")
-    assert done["conversations"] == {"ingested": 2, "skipped": 0}
-    assert done["messages"] == {"ingested": 3, "skipped": 2}
+    terminal.run("import", "chats", write(file, talk(1, "a", "b")), "--app", "chat", "--yes", "--no-end")
+    done = terminal.json("import", "chats", write(file, talk(1, "a", "b", "c"), talk(2)), "--app", "chat", "--yes")
+    assert done["conversations"] == {"imported": 2, "skipped": 0}
+    assert done["messages"] == {"imported": 3, "skipped": 2}
     assert [one["content"] for one in messages(terminal, "t1")] == ["a", "b", "c"]
 
 
 def test_messages_of_conversations_that_alternate_end_where_they_belong(terminal: Terminal, file: Path) -> None:
     said = [single(f"c{n % 3}", f"message {n}") for n in range(350)]
-    done = terminal.json("ingest", write(file, *said), "--app", "chat")
-    assert done["conversations"]["ingested"] == 3
-    assert done["messages"]["ingested"] == 350
+    done = terminal.json("import", "chats", write(file, *said), "--app", "chat", "--yes")
+    assert done["conversations"]["imported"] == 3
+    assert done["messages"]["imported"] == 350
     assert [one["content"] for one in messages(terminal, "c1")] == [f"message {n}" for n in range(1, 350, 3)]
 
 
 def test_bad_lines_are_named_and_the_rest_is_ingested(terminal: Terminal, file: Path) -> None:
-    ran = terminal.run("ingest", write(file, talk(1), "{", {"x": 1}, talk(2)), "--app", "chat", "--json", status=1)
-    assert ran.json["conversations"]["ingested"] == 2
+    ran = terminal.run(
+        "import", "chats", write(file, talk(1), "{", {"x": 1}, talk(2)), "--app", "chat", "--yes", "--json", status=1
+    )
+    assert ran.json["conversations"]["imported"] == 2
     assert [one["where"] for one in ran.json["badLines"]] == ["line 2", "line 3"]
     assert "line 3: has neither" in ran.err
 
 
 def test_strict_sends_nothing_when_a_line_is_bad(terminal: Terminal, file: Path) -> None:
-    ran = terminal.run("ingest", write(file, talk(1), "{"), "--app", "chat", "--strict", status=1)
+    ran = terminal.run("import", "chats", write(file, talk(1), "{"), "--app", "chat", "--yes", "--strict", status=1)
     assert "line 2" in ran.err
     terminal.run("apps", "show", "chat", status=1)
 
@@ -146,16 +148,16 @@ def test_strict_sends_nothing_when_a_line_is_bad(terminal: Terminal, file: Path)
 def test_an_id_that_stands_for_something_else_is_not_written_over(terminal: Terminal, file: Path) -> None:
     path = terminal.api.install()
     terminal.api.converse(path, "t1", "A live conversation.")
-    done = terminal.json("ingest", write(file, talk(1), talk(2)), "--app", "chat", status=1)
+    done = terminal.json("import", "chats", write(file, talk(1), talk(2)), "--app", "chat", "--yes", status=1)
     assert [one["where"] for one in done["badLines"]] == ["line 1"]
-    assert done["conversations"]["ingested"] == 1
+    assert done["conversations"]["imported"] == 1
     assert [one["content"] for one in messages(terminal, "t1")] == ["A live conversation."]
     assert terminal.json("conversations", "show", "chat", "t1")["state"] == "open"
 
 
 def test_another_files_conversation_of_the_same_id_is_no_silent_loss(terminal: Terminal, file: Path) -> None:
-    terminal.run("ingest", write(file, talk(1, "One.")), "--app", "chat")
-    done = terminal.json("ingest", write(file, talk(1, "Another.")), "--app", "chat", status=1)
+    terminal.run("import", "chats", write(file, talk(1, "One.")), "--app", "chat", "--yes")
+    done = terminal.json("import", "chats", write(file, talk(1, "Another.")), "--app", "chat", "--yes", status=1)
     assert "ended before without this message" in done["badLines"][0]["reason"]
 
 
@@ -165,10 +167,12 @@ def test_nothing_is_kept_of_a_conversation_that_is_refused(
     with open_api(sqlite_url, tmp_path / "home", max_message_chars=1000) as api:
         for terminal in _terminal(api, monkeypatch, capsys):
             said = ["fine"] * 150 + ["x" * 2000]
-            done = terminal.json("ingest", write(file, talk(1, *said), talk(2)), "--app", "chat", status=1)
+            done = terminal.json(
+                "import", "chats", write(file, talk(1, *said), talk(2)), "--app", "chat", "--yes", status=1
+            )
             assert [one["where"] for one in done["badLines"]] == ["line 1"]
             assert "1000" in done["badLines"][0]["reason"]
-            assert done["messages"]["ingested"] == 2
+            assert done["messages"]["imported"] == 2
             assert [one["conversationId"] for one in terminal.json("conversations", "list", "chat")] == ["t2"]
 
 
@@ -178,32 +182,34 @@ def test_batches_shrink_until_the_service_takes_them(
     with open_api(sqlite_url, tmp_path / "home", max_body_bytes=10_000) as api:
         for terminal in _terminal(api, monkeypatch, capsys):
             said = [f"{n} " + "x" * 900 for n in range(90)]
-            done = terminal.json("ingest", write(file, talk(1, *said)), "--app", "chat")
-            assert done["messages"]["ingested"] == 90
+            done = terminal.json("import", "chats", write(file, talk(1, *said)), "--app", "chat", "--yes")
+            assert done["messages"]["imported"] == 90
             assert [one["content"] for one in messages(terminal, "t1")] == said
 
 
 def test_a_busy_service_is_asked_again(terminal: Terminal, file: Path) -> None:
     terminal.busy.n = 2
-    done = terminal.json("ingest", write(file, talk(1), talk(2)), "--app", "chat")
-    assert done["messages"] == {"ingested": 4, "skipped": 0}
+    done = terminal.json("import", "chats", write(file, talk(1), talk(2)), "--app", "chat", "--yes")
+    assert done["messages"] == {"imported": 4, "skipped": 0}
     assert terminal.busy.refused > 4
 
 
 def test_an_app_may_fill_itself_with_its_own_token(terminal: Terminal, file: Path) -> None:
     terminal.api.install()
     token = terminal.api.token()
-    terminal.run("ingest", write(file, talk(1)), "--app", "chat", "--token", token)
-    refused = terminal.run("ingest", write(file, talk(1)), "--app", "other", "--token", token, status=1)
+    terminal.run("import", "chats", write(file, talk(1)), "--app", "chat", "--yes", "--token", token)
+    refused = terminal.run(
+        "import", "chats", write(file, talk(1)), "--app", "other", "--yes", "--token", token, status=1
+    )
     assert "token" in refused.err
 
 
 @pytest.mark.parametrize("per", ["day", "file"])
 def test_what_becomes_one_conversation_can_be_chosen(terminal: Terminal, file: Path, per: str) -> None:
     said = [{"role": "user", "content": str(n), "timestamp": f"2026-03-0{1 + n // 2}T10:00:00Z"} for n in range(4)]
-    command = ("ingest", write(file, *said), "--app", "chat", "--conversation-per", per)
-    assert terminal.json(*command)["conversations"]["ingested"] == {"day": 2, "file": 1}[per]
-    assert terminal.json(*command)["messages"] == {"ingested": 0, "skipped": 4}
+    command = ("import", "chats", write(file, *said), "--app", "chat", "--yes", "--conversation-per", per)
+    assert terminal.json(*command)["conversations"]["imported"] == {"day": 2, "file": 1}[per]
+    assert terminal.json(*command)["messages"] == {"imported": 0, "skipped": 4}
 
 
 @pytest.mark.integration
@@ -221,7 +227,19 @@ def test_waiting_ends_when_every_conversation_was_thought_over_and_the_doctor_fi
             if name.startswith(("AFTERTHOUGHT_", "REDIS_URL", "DATABASE_URL")):
                 monkeypatch.setenv(name, value)
         values = [talk(n, f"{said[0]} That was day {n}.", said[1]) for n in range(4)] + [talk(99, "Hello.", "Hi.")]
-        done = run(capsys, "ingest", write(file, *values), "--app", "chat", "--wait", "--timeout", "60", "--json").json
+        done = run(
+            capsys,
+            "import",
+            "chats",
+            write(file, *values),
+            "--app",
+            "chat",
+            "--yes",
+            "--wait",
+            "--timeout",
+            "60",
+            "--json",
+        ).json
         assert sum(done["jobs"].values()) == 2 * len(values)
         assert set(done["jobs"]) <= {"done", "nothing"}
         assert 1 <= len(run(capsys, "memories", "list", "chat", "--json").json) <= len(values)
@@ -230,4 +248,7 @@ def test_waiting_ends_when_every_conversation_was_thought_over_and_the_doctor_fi
 
 
 def test_a_file_without_a_conversation_is_said_to_be_empty(terminal: Terminal, file: Path) -> None:
-    assert "holds no conversations" in terminal.run("ingest", write(file, ""), "--app", "chat", status=1).err
+    assert (
+        "holds no conversations"
+        in terminal.run("import", "chats", write(file, ""), "--app", "chat", "--yes", status=1).err
+    )

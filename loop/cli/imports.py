@@ -1,0 +1,237 @@
+"""``afterthought import``: puts what was exported, here or elsewhere, into an app and says what became of all of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+from zipfile import BadZipFile, ZipFile, is_zipfile
+
+import typer
+from rich.console import Group, RenderableType
+
+from loop.cli.invocation import Invocation, YesOption
+from loop.cli.jobs import FINISHED, POLL_SECONDS, SUCCEEDED
+from loop.cli.output import complain, plain, progress, remark, table
+from loop.cli.routes import route
+from shared.choices import ChatGrouping
+from shared.errors import Configuration, Invalid
+
+if TYPE_CHECKING:
+    from loop.cli.chats import BadChatLine, Convert
+    from loop.cli.filling import Tally
+    from loop.cli.service import Service
+
+_SHOWN_BAD_LINES = 20
+
+
+class ImportFormat(StrEnum):
+    """Who wrote a file."""
+
+    AFTERTHOUGHT = "afterthought"
+    CHATS = "chats"
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+    LANGCHAIN = "langchain"
+    OPENAI_FINETUNING = "openai-finetuning"
+    MEM0 = "mem0"
+    AGENT_MEMORY_SERVER = "agent-memory-server"
+
+
+_OF_STATEMENTS = (ImportFormat.MEM0, ImportFormat.AGENT_MEMORY_SERVER)
+
+
+def import_file(
+    call: Invocation,
+    format: Annotated[
+        ImportFormat,
+        typer.Argument(
+            help="afterthought: what `afterthought export` wrote; chats: role/content or ShareGPT; or who wrote it."
+        ),
+    ],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON, JSON Lines, or an export's zip.")],
+    app: Annotated[str | None, typer.Option("--app", help="The app to fill; else the one exported.")] = None,
+    user_id: Annotated[str | None, typer.Option(help="Whose all of it is; else whose the file says.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what the file holds; send nothing.")] = False,
+    conversation_per: Annotated[
+        ChatGrouping, typer.Option(help="What becomes one conversation: auto, day or file.")
+    ] = ChatGrouping.AUTO,
+    end: Annotated[bool, typer.Option("--end/--no-end", help="End each conversation: it is thought over.")] = True,
+    strict: Annotated[bool, typer.Option("--strict", help="Send nothing if any line is bad.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until every conversation was thought over.")] = False,
+    timeout: Annotated[float, typer.Option(min=0, help="Longest to wait, seconds.")] = 3600.0,
+    yes: YesOption = False,
+) -> None:
+    """Put conversations or memories from a file into an app; what it already has is left as it is.
+
+    Conversations of ChatGPT, Claude, LangChain and of plain files are opened, filled and ended, with the times they
+    have in the file. Memories of mem0 and of agent-memory-server become facts. Running it twice adds nothing; a run
+    that was cut off is taken up where it ended.
+    """
+    if format is ImportFormat.AFTERTHOUGHT:
+        _import_archive(call, file, app, user_id, dry_run)
+        return
+    if app is None:
+        raise Configuration(f"A file of {format} names no app; say which: --app APP")
+    if format in _OF_STATEMENTS:
+        _import_statements(call, file, app, user_id, dry_run, strict, yes)
+        return
+    from loop.cli.chats import Grouping  # what reads files is not needed for --help
+    from loop.cli.filling import Filling, count_files, install_if_missing  # as above
+
+    with _unpacked(file) as files:
+        parts = [(one, Grouping(conversation_per, one), _converter(format)) for one in files]
+        counted = count_files(parts, user_id) if dry_run or strict else None
+        if counted is not None and (dry_run or counted.bad):
+            _finish_count(call, app, format, counted, dry_run)
+            return
+        service = call.patient_service
+        install_if_missing(service, app, yes)
+        filling = Filling(service, app, user_id, end)
+        for part in parts:
+            filling.take_file(*part)
+    tally = filling.tally
+    states = _wait(service, tally, timeout) if wait else None
+    answer = {"appId": app, "format": format, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
+    call.show(answer, lambda _: _summary(tally, states))
+    _show_bad_lines(tally.bad)
+    if tally.undated and tally.messages:
+        remark(f'{tally.undated} messages have no time in the file, so they count as said now: their "last year" too.')
+    if not tally.seen and not tally.bad:
+        complain(f"{file} holds no conversations.")
+        raise typer.Exit(1)
+    if tally.bad or (states is not None and set(states) - SUCCEEDED):
+        raise typer.Exit(1)
+
+
+def _converter(format: ImportFormat) -> Convert:
+    from loop.cli import chats, exports  # what reads files is not needed for --help
+
+    return {
+        ImportFormat.CHATGPT: exports.from_chatgpt,
+        ImportFormat.CLAUDE: exports.from_claude,
+        ImportFormat.LANGCHAIN: exports.from_langchain,
+    }.get(format, chats.as_it_is)
+
+
+def _finish_count(call: Invocation, app: str, format: ImportFormat, counted: Tally, dry_run: bool) -> None:
+    """Show what a file holds, and that nothing of it was sent."""
+    if dry_run:
+        call.show({"appId": app, "format": format, **counted.as_json()}, lambda _: _summary(counted, None))
+    _show_bad_lines(counted.bad)
+    if counted.bad:
+        complain(f"{len(counted.bad)} bad lines; nothing was sent.")
+        raise typer.Exit(1)
+    remark("Nothing was sent.")
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[list[Path]]:
+    """Give the files of conversations: those in an export's zip, or the file itself."""
+    if not is_zipfile(file):
+        yield [file]
+        return
+    with TemporaryDirectory(prefix="import-") as folder:
+        try:
+            with ZipFile(file) as packed:
+                names = [name for name in packed.namelist() if Path(name).match("conversations*.json")]
+                files = [Path(packed.extract(name, folder)) for name in sorted(names)]
+        except (BadZipFile, OSError) as error:
+            raise Configuration(f"{file}: {error}") from None
+        if not files:
+            raise Invalid(f"{file} has no conversations.json in it; is it an export of ChatGPT or Claude?")
+        yield files
+
+
+def _import_statements(
+    call: Invocation, file: Path, app: str, user_id: str | None, dry_run: bool, strict: bool, yes: bool
+) -> None:
+    from loop.cli.filling import install_if_missing  # what reads files is not needed for --help
+    from loop.cli.statements import StatementTally, read_statements, send_statements  # as above
+
+    tally = StatementTally()
+    statements = read_statements(file, tally)
+    if dry_run or (strict and tally.bad):
+        tally.facts = len(statements)
+        tally.users = {user_id or one.user_id for one in statements}
+    else:
+        install_if_missing(call.patient_service, app, yes)
+        send_statements(call.patient_service, app, statements, user_id, tally)
+    answer = {"appId": app, **tally.as_json()}
+    call.show(answer, lambda _: plain(f"{tally.facts} facts, {tally.known} known already, {len(tally.bad)} bad lines"))
+    _show_bad_lines(tally.bad)
+    if tally.evicted:
+        remark(f"{tally.evicted} facts went again: nobody has more than 150, and those worth least go first.")
+    if dry_run or (strict and tally.bad):
+        remark("Nothing was sent.")
+    if tally.bad or not (statements or tally.left_out):
+        complain(f"{len(tally.bad)} bad lines." if tally.bad else f"{file} holds no memories.")
+        raise typer.Exit(1)
+
+
+def _import_archive(call: Invocation, file: Path, app: str | None, user_id: str | None, dry_run: bool) -> None:
+    """Send what `afterthought export` wrote."""
+    if user_id is not None:
+        raise Configuration("What was exported here says whose each thing is; leave --user-id out.")
+    try:
+        archive = json.loads(file.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"{file} is not what `afterthought export` writes: {error}") from None
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
+    exported = archive.get("app") if isinstance(archive, dict) else None
+    target = app or (exported.get("appId") if isinstance(exported, dict) else None)
+    if not isinstance(target, str):
+        raise Invalid(f"{file} names no app; say which: --app APP")
+    if dry_run:
+        counts: dict[str, Any] = {name: len(rows) for name, rows in archive.items() if isinstance(rows, list)}
+        call.show_card({"appId": target} | counts)
+        remark("Nothing was sent.")
+        return
+    call.show_card(call.service.post(route("apps", target, "import"), archive))
+
+
+def _wait(service: Service, tally: Tally, timeout_seconds: float) -> Counter[str]:
+    """Wait until every job is finished; return how many ended how, ``unfinished`` being those that did not."""
+    waiting = deque(dict.fromkeys(tally.job_ids))
+    states: Counter[str] = Counter()
+    deadline = time.monotonic() + timeout_seconds
+    with progress("thinking", len(waiting)) as update:
+        while waiting:
+            job = service.get(route("jobs", waiting[0]))
+            if job["state"] in FINISHED:
+                states[job["state"]] += 1
+                waiting.popleft()
+                update(advance=1, description="thinking")
+            elif time.monotonic() > deadline:
+                states["unfinished"] = len(waiting)
+                break
+            else:
+                update(description=f"{job['state']} {job.get('reason') or ''}".strip())
+                time.sleep(POLL_SECONDS)
+    return states
+
+
+def _summary(tally: Tally, states: Counter[str] | None) -> RenderableType:
+    rows = [
+        {"": "conversations", "imported": tally.conversations, "skipped": tally.conversations_skipped},
+        {"": "messages", "imported": tally.messages, "skipped": tally.messages_skipped},
+        {"": "bad lines", "imported": "", "skipped": len(tally.bad)},
+    ]
+    parts = [table(rows, {name: name for name in rows[0]})]
+    if states is not None:
+        parts += [plain(""), plain("jobs: " + (", ".join(f"{n} {state}" for state, n in states.items()) or "none"))]
+    return Group(*parts)
+
+
+def _show_bad_lines(bad: list[BadChatLine]) -> None:
+    for one in bad[:_SHOWN_BAD_LINES]:
+        remark(f"{one.where}: {one.reason}")
+    if len(bad) > _SHOWN_BAD_LINES:
+        remark(f"... and {len(bad) - _SHOWN_BAD_LINES} more; --json lists them all")

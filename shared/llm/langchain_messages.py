@@ -1,0 +1,39 @@
+"""Messages as LangChain stores them, in OpenAI's form. Importing this costs most of a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import convert_to_openai_messages, messages_from_dict
+
+from shared.errors import Invalid
+
+_KINDS = {"Human": "human", "AI": "ai", "System": "system", "Tool": "tool", "Function": "function", "Chat": "chat"}
+_KIND_OF_CLASS = {f"{name}Message{ending}": kind for name, kind in _KINDS.items() for ending in ("", "Chunk")}
+
+
+def as_openai(value: Any) -> dict[str, Any]:
+    """Return one message that ``messages_to_dict`` or ``dumpd`` wrote as OpenAI has it. Raises: Invalid."""
+    kind, data = _kind_and_data(value)
+    try:
+        [read] = messages_from_dict([{"type": kind, "data": {"type": kind, **data}}])
+        return dict(convert_to_openai_messages([read])[0])
+    except (ValueError, TypeError, KeyError) as error:
+        raise Invalid(f"a message of LangChain cannot be read: {str(error).splitlines()[0][:200]}") from None
+
+
+def data_of(value: Any) -> Mapping[str, Any]:
+    """Return the fields of a message, in whichever way LangChain wrote it. Raises: Invalid."""
+    return _kind_and_data(value)[1]
+
+
+def _kind_and_data(value: Any) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        if isinstance(value.get("data"), Mapping) and isinstance(value.get("type"), str):
+            return value["type"], value["data"]
+        path = value.get("id")
+        if isinstance(value.get("kwargs"), Mapping) and isinstance(path, list) and path:
+            name = str(path[-1])
+            return _KIND_OF_CLASS.get(name, name), value["kwargs"]
+    raise Invalid("has a message that is neither `type` and `data` nor what LangChain's dumpd writes")

@@ -1,0 +1,244 @@
+"""What people have from elsewhere goes in as it was there: exports of chats, and memories of other services."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_to_dict
+
+from tests.support.api import ADMIN, Api
+from tests.support.command_line import Busy, Terminal, served
+
+NOON = 1_772_366_400  # 2026-03-01T12:00:00Z
+
+
+@pytest.fixture
+def terminal(api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+    """A user of the interface, with the admin's token."""
+    busy = Busy(api.client.app)
+    with served(busy) as url:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        yield Terminal(api, url, busy, capsys)
+
+
+def write(folder: Path, value: Any, name: str = "export.json") -> str:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return str(path)
+
+
+def said(terminal: Terminal, conversation: str) -> list[tuple[str, str, str]]:
+    shown = terminal.json("conversations", "show", "chat", conversation, "--messages")["messages"]
+    return [(one["role"], one["content"], one["createdAt"]) for one in shown]
+
+
+def chatgpt(**more: Any) -> dict[str, Any]:
+    """A conversation whose second question was edited, so that it has two branches."""
+
+    def node(name: str, parent: str | None, role: str, parts: list[Any], at: int, **other: Any) -> dict[str, Any]:
+        message = {
+            "id": name,
+            "author": {"role": role},
+            "create_time": NOON + at,
+            "content": {"content_type": "text", "parts": parts},
+            "recipient": "all",
+            "metadata": {},
+        }
+        return {"id": name, "parent": parent, "children": [], "message": message | other}
+
+    thought = {"content_type": "thoughts", "thoughts": [{"content": "They want tiles."}]}
+    nodes = [
+        {"id": "root", "parent": None, "children": ["sys"], "message": None},
+        node("sys", "root", "system", [""], 0, metadata={"is_visually_hidden_from_conversation": True}),
+        node("q1", "sys", "user", ["Which tiles suit a small bathroom?"], 1),
+        node("t1", "q1", "assistant", [], 2, content=thought),
+        node("w1", "t1", "assistant", ["search('tiles')"], 3, recipient="web"),
+        node("w2", "w1", "tool", ["ten results"], 4),
+        node("a1", "w2", "assistant", ["Light, large ones."], 5),
+        node("old", "a1", "user", ["And for the kitchen?"], 6),
+        node("new", "a1", "user", [{"content_type": "image_asset_pointer"}, "My floor is oak."], 7),
+        node("a2", "new", "assistant", ["Then warm greys."], 8),
+    ]
+    return {"title": "Tiles", "conversation_id": "tiles", "current_node": "a2", **more} | {
+        "mapping": {one["id"]: one for one in nodes}
+    }
+
+
+SHOWN = [
+    ("user", "Which tiles suit a small bathroom?", "2026-03-01T12:00:01Z"),
+    ("assistant", "Light, large ones.", "2026-03-01T12:00:05Z"),
+    ("user", "My floor is oak.", "2026-03-01T12:00:07Z"),
+    ("assistant", "Then warm greys.", "2026-03-01T12:00:08Z"),
+]
+
+
+def test_of_a_chatgpt_export_the_branch_that_was_shown_comes_along_without_thoughts_and_tools(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    done = terminal.json(
+        "import", "chatgpt", write(tmp_path, [chatgpt()]), "--app", "chat", "--user-id", "ada", "--yes"
+    )
+    assert (done["conversations"]["imported"], done["messages"]["imported"], done["users"]) == (1, 4, 1)
+    assert said(terminal, "tiles") == SHOWN
+    again = terminal.json("import", "chatgpt", write(tmp_path, [chatgpt()]), "--app", "chat", "--user-id", "ada")
+    assert again["messages"] == {"imported": 0, "skipped": 4}
+
+
+def test_an_export_without_its_current_node_ends_in_the_latest_message(terminal: Terminal, tmp_path: Path) -> None:
+    file = write(tmp_path, [chatgpt(current_node=None)])
+    terminal.json("import", "chatgpt", file, "--app", "chat", "--yes")
+    assert said(terminal, "tiles") == SHOWN
+
+
+def test_the_zip_of_an_export_is_taken_as_it_came(terminal: Terminal, tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "export.zip", "w") as packed:
+        packed.writestr("conversations-000.json", json.dumps([chatgpt()]))
+        packed.writestr("conversations-001.json", json.dumps([chatgpt(conversation_id="more")]))
+        packed.writestr("user.json", "{}")
+    done = terminal.json("import", "chatgpt", str(tmp_path / "export.zip"), "--app", "chat", "--yes")
+    assert done["conversations"] == {"imported": 2, "skipped": 0}
+    with ZipFile(tmp_path / "other.zip", "w") as packed:
+        packed.writestr("photos.json", "[]")
+    ran = terminal.run("import", "claude", str(tmp_path / "other.zip"), "--app", "chat", status=1)
+    assert "no conversations.json" in ran.err
+
+
+def test_of_a_claude_export_the_branch_of_the_latest_message_comes_along(terminal: Terminal, tmp_path: Path) -> None:
+    def one(name: str, parent: str, sender: str, minute: int, *blocks: dict[str, Any]) -> dict[str, Any]:
+        at = f"2026-03-01T12:{minute:02}:00.000000Z"
+        own = {"uuid": name, "parent_message_uuid": parent, "sender": sender, "created_at": at}
+        return {**own, "text": "", "content": list(blocks)}
+
+    def text(content: str) -> dict[str, Any]:
+        return {"type": "text", "text": content}
+
+    talk = {
+        "uuid": "boat",
+        "name": "Boat",
+        "account": {"uuid": "me"},
+        "chat_messages": [
+            one("m1", "00000000", "human", 1, text("I bought a wooden boat.")),
+            one("m2", "m1", "assistant", 2, {"type": "thinking", "thinking": "A boat!"}, text("Which sort?")),
+            one("m3", "m2", "human", 3, text("A dinghy.")),
+            one("m4", "m2", "human", 4, text("A cutter, from 1931.")),
+            one("m5", "m4", "assistant", 5, {"type": "tool_use", "name": "web"}, text("Lovely.")),
+        ],
+    }
+    terminal.json("import", "claude", write(tmp_path, [talk]), "--app", "chat", "--yes")
+    assert said(terminal, "boat") == [
+        ("user", "I bought a wooden boat.", "2026-03-01T12:01:00Z"),
+        ("assistant", "Which sort?", "2026-03-01T12:02:00Z"),
+        ("user", "A cutter, from 1931.", "2026-03-01T12:04:00Z"),
+        ("assistant", "Lovely.", "2026-03-01T12:05:00Z"),
+    ]
+
+
+@pytest.mark.parametrize("written", [messages_to_dict, dumpd], ids=["messages_to_dict", "dumpd"])
+def test_messages_that_langchain_wrote_keep_their_roles_and_calls(
+    terminal: Terminal, tmp_path: Path, written: Callable[[Any], list[dict[str, Any]]]
+) -> None:
+    call = {"id": "c1", "name": "weather", "args": {"town": "Lisbon"}, "type": "tool_call"}
+    messages = [
+        SystemMessage("Be brief."),
+        HumanMessage("Will it rain in Lisbon?", name="ada"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("No.", tool_call_id="c1"),
+        AIMessage("It stays dry."),
+    ]
+    file = write(tmp_path, {"session_id": "rain", "messages": written(messages)})
+    terminal.json("import", "langchain", file, "--app", "chat", "--yes")
+    shown = terminal.json("conversations", "show", "chat", "rain", "--messages")["messages"]
+    assert [one["role"] for one in shown] == ["system", "user", "assistant", "tool", "assistant"]
+    assert shown[1]["name"] == "ada"
+    assert shown[2]["tool_calls"][0]["function"]["name"] == "weather"
+    assert shown[3]["tool_call_id"] == "c1"
+
+
+def test_rows_of_a_chat_history_of_langchain_go_into_their_sessions(terminal: Terminal, tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "session_id": f"s{n % 2}", "message": json.dumps(messages_to_dict([HumanMessage(f"Note {n}.")])[0])}
+        for n in range(4)
+    ]
+    file = write(tmp_path, "\n".join(map(json.dumps, rows)), "rows.jsonl")
+    done = terminal.json("import", "langchain", file, "--app", "chat", "--yes")
+    assert done["conversations"]["imported"] == 2
+    assert [content for _, content, _ in said(terminal, "s1")] == ["Note 1.", "Note 3."]
+
+
+def test_memories_of_mem0_become_facts_of_their_users_said_when_they_were_said(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    dump = {
+        "results": [
+            {"id": "1", "memory": "Lives in Porto", "user_id": "ada", "created_at": "2025-05-01T10:00:00-07:00"},
+            {"id": "2", "memory": "Plays the viola", "user_id": "ben", "created_at": "2025-06-01T10:00:00+00:00"},
+            {"id": "3", "hash": "no text"},
+        ]
+    }
+    ran = terminal.run("import", "mem0", write(tmp_path, dump), "--app", "chat", "--yes", "--json", status=1)
+    assert (ran.json["facts"], ran.json["users"]) == ({"imported": 2, "skipped": 0}, 2)
+    assert [one["where"] for one in ran.json["badLines"]] == ["element 3"]
+    [fact] = terminal.json("facts", "list", "chat", "--user", "ada")
+    assert (fact["fact"], fact["saidAt"]) == ("Lives in Porto", "2025-05-01T17:00:00Z")
+    again = terminal.run("import", "mem0", write(tmp_path, dump), "--app", "chat", "--json", status=1)
+    assert again.json["facts"] == {"imported": 0, "skipped": 2}
+
+
+def test_long_term_memories_of_agent_memory_server_come_along_and_its_messages_do_not(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "id": "a",
+            "text": "User prefers aisle seats",
+            "user_id": "ada",
+            "memory_type": "semantic",
+            "created_at": NOON,
+        },
+        {"id": "b", "text": "user: hello", "user_id": "ada", "memory_type": "message", "created_at": NOON},
+    ]
+    done = terminal.json("import", "agent-memory-server", write(tmp_path, {"memories": rows}), "--app", "chat", "--yes")
+    assert (done["facts"], done["leftOut"]) == ({"imported": 1, "skipped": 0}, 1)
+
+
+def test_a_dry_run_counts_and_sends_nothing(terminal: Terminal, tmp_path: Path) -> None:
+    file = write(tmp_path, [chatgpt(), chatgpt(conversation_id="more"), {"mapping": {}}])
+    ran = terminal.run("import", "chatgpt", file, "--app", "chat", "--dry-run", "--json", status=1)
+    assert (ran.json["conversations"]["imported"], ran.json["messages"]["imported"]) == (2, 8)
+    assert [one["where"] for one in ran.json["badLines"]] == ["element 3"]
+    assert terminal.json("apps", "list") == []
+
+
+def test_an_app_that_is_not_there_is_asked_about(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    ran = terminal.run("import", "chatgpt", write(tmp_path, [chatgpt()]), "--app", "chta", status=1)
+    assert "There is no app chta. Install it?" in ran.err
+    assert terminal.json("apps", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("format", "value"),
+    [
+        ("chatgpt", [{"chat_messages": []}]),
+        ("claude", [{"mapping": {}}]),
+        ("langchain", [{"type": "human"}]),
+        ("langchain", [{"session_id": "s", "message": "no json"}]),
+        ("mem0", [{"note": "x"}]),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_what_it_lacks(
+    terminal: Terminal, tmp_path: Path, format: str, value: Any
+) -> None:
+    terminal.run("apps", "install", "chat")
+    ran = terminal.run("import", format, write(tmp_path, value), "--app", "chat", status=1)
+    assert "element 1: " in ran.err
