@@ -77,7 +77,7 @@ class PostgresServer:
         base = Path("/tmp") if os.access("/tmp", os.W_OK) else None
         self.directory = Path(tempfile.mkdtemp(prefix="at-pg-", dir=base))
         self._hand_over(self.directory)
-        self._binaries = self._find_binaries()
+        self.binaries = self._find_binaries()
         self._numbers = itertools.count(1)
         self._schema: list[tuple[object, ...]] = []
         self._empty: list[str] = []
@@ -86,7 +86,7 @@ class PostgresServer:
             self._administration = self._connect()
         except (OSError, subprocess.SubprocessError) as error:
             shutil.rmtree(self.directory, ignore_errors=True)
-            raise NoPostgres(f"{self._binaries} did not start: {getattr(error, 'stderr', None) or error}") from error
+            raise NoPostgres(f"{self.binaries} did not start: {getattr(error, 'stderr', None) or error}") from error
 
     @property
     def version(self) -> str:
@@ -162,7 +162,7 @@ class PostgresServer:
         options = [part for name, value in self._options.items() for part in ("-c", f"{name}={value}")]
         with (self.directory / "server.log").open("wb") as log:
             process = subprocess.Popen(
-                [str(self._binaries / "postgres"), "-D", str(data), "-k", str(self.directory), *options],
+                [str(self.binaries / "postgres"), "-D", str(data), "-k", str(self.directory), *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -216,7 +216,7 @@ class PostgresServer:
         return True
 
     def _run(self, name: str, *arguments: str) -> None:
-        self._run_from(self._binaries, name, *arguments)
+        self._run_from(self.binaries, name, *arguments)
 
     def _run_from(self, directory: Path, name: str, *arguments: str) -> None:
         subprocess.run(
