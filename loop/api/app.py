@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from starlette.datastructures import State
 
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
-from loop.api.guard import OPEN_PATHS, AccessGuard
+from loop.api.guard import AccessGuard
 from loop.api.observing import Observing
+from loop.api.openapi import DESCRIPTION, SERVERS, TAGS, complete, operation_id
 from loop.api.routes import (
     ageing,
     answers,
@@ -48,10 +48,6 @@ from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings
 
-_DESCRIPTION = """Memory for language-model apps: hold a conversation, end it, and be remembered.
-
-Every route but the health routes needs `Authorization: Bearer TOKEN`. An admin token may do everything; an app's token
-only what lies under its own `/apps/{appId}`, and look at its own jobs. Every write takes an `Idempotency-Key`."""
 _ROUTERS = (
     # First what is asked for all the time: routes are tried one after the other.
     conversations.router,
@@ -90,24 +86,38 @@ _ROUTERS = (
 
 def build_api(loop: Loop) -> FastAPI:
     """Return the HTTP interface of a loop, ready to be served."""
+    app = _interface()
+    complete(app, lambda: app.state.loop.settings)
+    attach(app, loop)
+    return app
+
+
+def describe(settings: Settings) -> dict[str, Any]:
+    """Return what ``/openapi.json`` says under these settings, without a loop that serves it."""
+    app = _interface()
+    complete(app, lambda: settings)
+    return app.openapi()
+
+
+def _interface() -> FastAPI:
     app = FastAPI(
         title="Afterthought",
         version=release(),
-        description=_DESCRIPTION,
+        description=DESCRIPTION,
+        servers=SERVERS,
+        openapi_tags=TAGS,
         # Both pages load their scripts from elsewhere; /openapi.json serves any viewer.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         responses=DOCUMENTED,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=operation_id,
         separate_input_output_schemas=False,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     install_handlers(app)
     for router in _ROUTERS:
         app.include_router(router)
-    _complete_openapi(app)
-    attach(app, loop)
     return app
 
 
@@ -123,34 +133,3 @@ def attach(app: FastAPI, loop: Loop) -> None:
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(AccessGuard, loop=loop)
     app.add_middleware(Observing, metrics=loop.metrics)
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name
-
-
-def _complete_openapi(app: FastAPI) -> None:
-    """Add what FastAPI cannot know: who needs a token, and the limits that are settings."""
-    build = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            _add_security(build())
-        _add_limits(build(), app.state.loop.settings)
-        return build()
-
-    app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _add_security(schema: dict[str, Any]) -> None:
-    schema["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
-    schema["security"] = [{"bearer": []}]
-    for path in OPEN_PATHS & schema["paths"].keys():
-        for operation in schema["paths"][path].values():
-            operation["security"] = []
-
-
-def _add_limits(schema: dict[str, Any], settings: Settings) -> None:
-    parts = schema["components"]["schemas"]
-    parts["AddMessage"]["properties"]["content"]["maxLength"] = settings.max_message_chars
-    parts["WriteMemory"]["properties"]["content"]["maxLength"] = settings.memory_max_chars

@@ -45,3 +45,7 @@ class Success(ResponseModel):
     """It was done."""
 
     success: bool = True
+
+
+TEXT: dict[str, Any] = {"schema": {"type": "string"}}
+"""Describes an answer that is a text and not JSON."""

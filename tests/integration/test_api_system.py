@@ -281,8 +281,8 @@ def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(
 
 
 _READING = {
-    "compose_context", "search_messages", "search_sessions", "search_project", "suggest_sessions", "preview_decay",
-    "preview_composition",
+    "composeContext", "searchMessages", "searchSessions", "searchProject", "suggestSessions", "previewDecay",
+    "previewComposition",
 }  # fmt: skip
 """Asked for with a body, and written nowhere."""
 

@@ -36,7 +36,7 @@ class NamedVersion(RequestModel):
 class PruneVersions(PruningRules):
     """Removes versions: those named, or those that meet all the rules given."""
 
-    model_config = ConfigDict(populate_by_name=False)
+    model_config = ConfigDict(populate_by_name=False, json_schema_extra={"examples": [{"superseded": True}]})
     dry_run: Flag = Field(True, description="Only says what would go.")
     versions: Annotated[list[NamedVersion], Field(max_length=1000)] | None = Field(
         None, description="These, instead of rules; one that is in use is refused."

@@ -307,7 +307,9 @@ def revoke_token(
 
 
 @router.get("/{appId}/erasures", summary="List an app's erasure receipts")
-def list_receipts(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> ReceiptList:
+def list_erasure_receipts(
+    ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> ReceiptList:
     """List what was purged and erased, newest first."""
     with ctx.read() as session:
         queries.get_app(session, app_id)

@@ -22,7 +22,7 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.routes.jobs import JobAnswer
-from loop.api.schema import Flag, RequestModel, ResponseModel, Success
+from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
@@ -261,7 +261,7 @@ def preview_composition(
 @router.get(
     "/compositions/{compositionId}",
     response_model=CompositionAnswer,
-    responses={200: {"content": {"text/markdown": {}, "application/x-ndjson": {}}}},
+    responses={200: {"content": {"text/markdown": TEXT, "application/x-ndjson": TEXT}}},
     summary="Show a composition",
 )
 def show_composition(

@@ -376,7 +376,7 @@ def snooze_conversation(
     return ctx.write(work)
 
 
-@router.delete("/{conversationId}", response_model=Erased, summary="Erase a conversation")
+@router.delete("/{conversationId}", response_model=Erased, operation_id="eraseConversation", summary="Erase one")
 def erase_one_conversation(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
     """Erase a conversation and everything derived from it."""
 

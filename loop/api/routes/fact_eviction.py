@@ -46,7 +46,7 @@ class EvictionAnswer(ResponseModel):
 
 
 @router.get("/eviction", summary="Show which facts would go")
-def show_eviction(
+def show_fact_eviction(
     ctx: Reads,
     app_id: AppInPath,
     user_id: UserInQuery = None,

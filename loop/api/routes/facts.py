@@ -263,8 +263,8 @@ def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     return ctx.write(work)
 
 
-@router.delete("", response_model=ClearedFacts, summary="Clear all facts")
-def clear(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+@router.delete("", response_model=ClearedFacts, operation_id="clearFacts", summary="Clear all facts")
+def clear_all_facts(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Delete all facts, or all of one user's. For some seconds that can be taken back; then they are erased.
 
     A receipt says so.
@@ -289,7 +289,7 @@ def clear(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Respon
 
 
 @router.post("/undo", response_model=RestoredFacts, summary="Take back clearing all facts")
-def undo_clear(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+def undo_clearing_facts(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
 
     def work(session: Session) -> WriteResult:
@@ -393,7 +393,7 @@ def unpin_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
 
 
 @router.post("/{factId}/undo", response_model=ChangedFact, summary="Take back a deletion")
-def undo_delete(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+def undo_deleting_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
     """Bring back a fact that was deleted a moment ago."""
 
     def work(session: Session) -> WriteResult:

@@ -204,8 +204,8 @@ def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
     return ctx.write(work)
 
 
-@router.delete("", response_model=PurgedMemories, summary="Purge all memories")
-def purge(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+@router.delete("", response_model=PurgedMemories, operation_id="purgeMemories", summary="Purge all memories")
+def purge_all(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Remove all memories of an app, or of one user, with the text of their history, and stop memory work that was
     asked for before. The answer says what else still remembers, and how to erase it."""
 
@@ -217,7 +217,7 @@ def purge(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Respon
 
 
 @router.get("/changes", summary="List what happened to an app's memories")
-def list_changes(
+def list_memory_changes(
     ctx: Reads,
     app_id: AppInPath,
     user_id: UserInQuery = None,
@@ -283,7 +283,7 @@ def _erased_for_good(ctx: RequestContext, erasure: Erasure) -> DeletedMemory:
 
 
 @router.get("/{memoryId}/history", summary="Show a memory's history")
-def show_history(
+def show_memory_history(
     ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
 ) -> ChangeList:
     """Show everything that happened to a memory, oldest first, whether it still stands or not."""

@@ -206,7 +206,7 @@ def write_profile(ctx: Writes, app_id: AppInPath, body: WriteProfile, user_id: U
     return ctx.write(work)
 
 
-@router.delete("/apps/{appId}/profile", response_model=Erased, summary="Erase a profile")
+@router.delete("/apps/{appId}/profile", response_model=Erased, operation_id="eraseProfile", summary="Erase a profile")
 def erase_one_profile(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = "") -> Response:
     """Erase a user's profile; their consent stays as it is."""
 
@@ -217,7 +217,7 @@ def erase_one_profile(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = "")
 
 
 @router.get("/apps/{appId}/profile/audit", summary="Show what became of profiles")
-def list_audit(
+def list_profile_changes(
     ctx: Reads,
     app_id: AppInPath,
     user_id: Annotated[str | None, Query(alias="userId", max_length=200, description="Only of this user.")] = None,

@@ -311,7 +311,7 @@ def show_indexes(ctx: Reads, app_id: AppInPath) -> IndexAnswer:
 @router.post(
     "/apps/{appId}/indexes/backfill", response_model=JobAnswer, status_code=202, summary="Index an app's old messages"
 )
-def backfill(ctx: Writes, app_id: AppInPath) -> Response:
+def backfill_indexes(ctx: Writes, app_id: AppInPath) -> Response:
     """Bring messages into the indexes that are not there yet; again while it is under way: the same job."""
 
     def work(session: Session) -> WriteResult:

@@ -94,7 +94,7 @@ SemanticInPath = Annotated[str, Path(alias="semanticId", pattern=ID_PATTERN)]
 
 
 @router.get("/projects/{projectId}/semantic", summary="List semantic memories")
-def list_semantic(
+def list_semantic_memories(
     ctx: Reads,
     app_id: SessionsAppId,
     project_id: ProjectInPath,
@@ -140,7 +140,7 @@ def learn_from_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectIn
 
 
 @router.get("/semantic/{semanticId}", summary="Show a semantic memory")
-def show_semantic(ctx: Reads, app_id: SessionsAppId, memory_id: SemanticInPath) -> SemanticItem:
+def show_semantic_memory(ctx: Reads, app_id: SessionsAppId, memory_id: SemanticInPath) -> SemanticItem:
     """Show one semantic memory with where it was found."""
     with ctx.read() as session:
         memory = queries.get_semantic_memory(session, app_id, memory_id)
@@ -148,7 +148,7 @@ def show_semantic(ctx: Reads, app_id: SessionsAppId, memory_id: SemanticInPath) 
 
 
 @router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
-def judge_semantic(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath, body: JudgeMemory) -> Response:
+def judge_semantic_memory(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath, body: JudgeMemory) -> Response:
     """Confirm or reject a memory, or put it in other words. A rejected one is not proposed again."""
 
     def work(session: Session) -> WriteResult:
@@ -161,7 +161,7 @@ def judge_semantic(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath
 
 
 @router.delete("/semantic/{semanticId}", response_model=Success, summary="Remove a semantic memory")
-def remove_semantic(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath) -> Response:
+def remove_semantic_memory(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath) -> Response:
     """Remove a memory; found again, it is proposed again, unlike a rejected one."""
 
     def work(session: Session) -> WriteResult:

@@ -55,7 +55,7 @@ def change_session_settings(ctx: Writes, app_id: AppInPath, body: ChangeSessionS
 
 
 @router.get("/changes", summary="Show who changed the settings of an app's sessions")
-def list_changes_of_session_settings(
+def list_session_settings_changes(
     ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> SessionChangeList:
     """List who changed what holds for all of an app's projects, newest first: what was set before and after."""

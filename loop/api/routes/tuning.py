@@ -31,18 +31,35 @@ class Valued(ResponseModel, Generic[_Value]):
     )
 
 
+# Named, because a generic class has neither a plain name nor a text in the description of the interface.
+class Switch(Valued[bool]):
+    """Something on or off, in force."""
+
+
+class WholeNumber(Valued[int]):
+    """A whole number in force."""
+
+
+class Weight(Valued[float]):
+    """A weight in force, from 0 to 1."""
+
+
+class Formula(Valued[RankingFormula]):
+    """A formula in force, by which results are ranked."""
+
+
 class TuningAnswer(ResponseModel):
     """How retrieval and summaries work."""
 
-    hybrid: Valued[bool]
-    chunking: Valued[bool]
-    token_budget: Valued[int]
-    summary_frequency: Valued[int]
-    formula: Valued[RankingFormula]
-    alpha: Valued[float]
-    beta: Valued[float]
-    gamma: Valued[float]
-    metrics_days: Valued[int]
+    hybrid: Switch
+    chunking: Switch
+    token_budget: WholeNumber
+    summary_frequency: WholeNumber
+    formula: Formula
+    alpha: Weight
+    beta: Weight
+    gamma: Weight
+    metrics_days: WholeNumber
     clamped: list[str] = Field([], description="What was brought within its bounds by this change.")
     note: str | None = Field(None, description="What this change changed beside what was given.")
 
@@ -100,7 +117,7 @@ def show_tuning(ctx: Reads) -> TuningAnswer:
 
 
 @router.patch("/api/memory/settings", response_model=TuningAnswer, summary="Change the retrieval settings of all apps")
-def tune(ctx: Writes, body: TuneAll) -> Response:
+def tune_all(ctx: Writes, body: TuneAll) -> Response:
     """Change how retrieval works for all apps, at once and without a restart. Numbers out of bounds are clamped."""
     return ctx.write(lambda session: _change(ctx, session, EVERYWHERE, body))
 

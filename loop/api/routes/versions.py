@@ -26,7 +26,7 @@ from loop.api.dependencies import (
 )
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.session_items import MarkerForeseen
-from loop.api.schema import Flag, ResponseModel, Success
+from loop.api.schema import TEXT, Flag, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
@@ -292,7 +292,7 @@ def make_version(
 @router.get(
     "/sessions/{sessionId}/versions/{versionId}",
     response_model=VersionContent,
-    responses={200: {"content": {"text/markdown": {}, "application/x-ndjson": {}}}},
+    responses={200: {"content": {"text/markdown": TEXT, "application/x-ndjson": TEXT}}},
     summary="Read a version",
 )
 def read_version(

@@ -198,7 +198,7 @@ def show_app_energy(ctx: Reads, app_id: AppInPath) -> AppEnergy:
 
 
 @router.delete("/data", response_model=Erased, tags=["Memories"], summary="Erase everything of an app")
-def erase_all(ctx: Writes, app_id: AppInPath) -> Response:
+def erase_app_data(ctx: Writes, app_id: AppInPath) -> Response:
     """Erase everything an app ever held, in every store. The app itself stays, empty."""
 
     def work(session: Session) -> WriteResult:
@@ -207,15 +207,15 @@ def erase_all(ctx: Writes, app_id: AppInPath) -> Response:
     return ctx.write(work)
 
 
-@router.get("/export", response_model=Archive, tags=["Memories"], summary="Export an app")
-def export(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+@router.get("/export", response_model=Archive, operation_id="exportApp", tags=["Archives"], summary="Export an app")
+def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Take an app out as one JSON document, or what it holds of one user."""
     with ctx.read() as session:
         archive = export_app(session, get_app(session, app_id), ctx.now(), user_id)
     return answer(archive)
 
 
-@router.post("/import", response_model=ImportedAnswer, tags=["Memories"], summary="Import an app")
+@router.post("/import", response_model=ImportedAnswer, tags=["Archives"], summary="Import an app")
 def import_app(ctx: Writes, app_id: AppInPath, body: Archive) -> Response:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
 
