@@ -1,0 +1,47 @@
+"""Client of Afterthought, a self-hosted memory service for language-model apps."""
+
+from afterthought_client import models
+from afterthought_client.async_client import AsyncAfterthought
+from afterthought_client.client import Afterthought
+from afterthought_client.errors import (
+    AfterthoughtError,
+    ApiError,
+    BadRequest,
+    Conflict,
+    ConnectionFailed,
+    Invalid,
+    LimitReached,
+    NotFound,
+    PermissionDenied,
+    RateLimited,
+    ServerError,
+    ServiceUnavailable,
+    TooLarge,
+    Unauthenticated,
+    UnexpectedAnswer,
+)
+from afterthought_client.events import ServerSentEvent
+from afterthought_client.retries import RetryPolicy
+
+__all__ = [
+    "Afterthought",
+    "AfterthoughtError",
+    "ApiError",
+    "AsyncAfterthought",
+    "BadRequest",
+    "Conflict",
+    "ConnectionFailed",
+    "Invalid",
+    "LimitReached",
+    "NotFound",
+    "PermissionDenied",
+    "RateLimited",
+    "RetryPolicy",
+    "ServerError",
+    "ServerSentEvent",
+    "ServiceUnavailable",
+    "TooLarge",
+    "Unauthenticated",
+    "UnexpectedAnswer",
+    "models",
+]

@@ -1,0 +1,91 @@
+"""Sends calls and follows streams, for asyncio. Generated: `python -m ops.client`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import TypeVar
+
+import httpx
+
+from afterthought_client.calls import Call
+from afterthought_client.errors import ApiError, ConnectionFailed, error_of
+from afterthought_client.events import EventDecoder, ServerSentEvent
+from afterthought_client.retries import TRIED_AGAIN, RetryPolicy
+from afterthought_client.transport import Transport, arguments, http_options
+
+SelfT = TypeVar("SelfT", bound="AsyncTransport")
+
+
+class AsyncTransport(Transport):
+    """Sends calls. Close it, or use it in a ``async with`` block."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        app: str | None = None,
+        timeout: httpx.Timeout | float | None = None,
+        retry: RetryPolicy | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        super().__init__(url, app, retry)
+        self._http = httpx.AsyncClient(**http_options(self.url, token, timeout), transport=transport)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self: SelfT) -> SelfT:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _send(self, call: Call) -> httpx.Response:
+        """Send a call until it is answered. Raises: ApiError, ConnectionFailed."""
+        failures = 0
+        while True:
+            refusal: ApiError | ConnectionFailed
+            try:
+                response = await self._http.request(call.method, call.path, **arguments(call))
+                if response.is_success:
+                    return response
+                failures += 1
+                refusal, wait = error_of(response), self.retry.wait_seconds(failures, response)
+            except TRIED_AGAIN as error:
+                failures += 1
+                refusal, wait = self._failed(failures, error), self.retry.wait_seconds(failures)
+            if wait is None:
+                raise refusal
+            await asyncio.sleep(wait)
+
+    async def _follow(self, call: Call) -> AsyncIterator[ServerSentEvent]:
+        """Yield the events of a stream, and go on after the last one where it breaks off. Raises: as ``_send``."""
+        decoder, failures = EventDecoder(), 0
+        while True:
+            failures += 1
+            refusal: ApiError | ConnectionFailed = ConnectionFailed(f"{self.url} ended each stream as it began.")
+            wait = self.retry.wait_seconds(failures)
+            again = call.resumed(decoder.last_id)
+            try:
+                async with self._http.stream(again.method, again.path, **arguments(again)) as response:
+                    if response.is_success:
+                        async for chunk in response.aiter_bytes():
+                            failures, wait = 0, self.retry.first_wait_seconds
+                            # The asynchronous half of this file has no `yield from`.
+                            for event in decoder.feed(chunk):
+                                yield event
+                    else:
+                        await response.aread()
+                        refusal, wait = error_of(response), self.retry.wait_seconds(failures, response)
+            except TRIED_AGAIN as error:
+                refusal = self._failed(failures, error)
+            if wait is None:
+                raise refusal
+            decoder.start_again()
+            await asyncio.sleep(wait)

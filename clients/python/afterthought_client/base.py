@@ -1,0 +1,11 @@
+"""What all models share."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """A shape of the service's; fields are snake_case here and camelCase on the wire."""
+
+    model_config = ConfigDict(populate_by_name=True)
