@@ -101,7 +101,7 @@ def _object(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, 
             value = thought_of[0]
         elif name in _USUAL and any(_is_plain_text(one) for one in choices):
             value = _USUAL[name]
-        elif name in required:
+        elif name in required or ("$ref" in part and part.get("default")):
             value = _example_of(part, schemas, within)
             value = [_USUAL[name]] if value == ["text"] and name in _USUAL else value
         else:

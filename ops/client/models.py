@@ -62,10 +62,11 @@ def _bare(shape: Any, shapes: dict[str, Any]) -> Any:
     for key in ("anyOf", "oneOf", "prefixItems"):
         if key in bare:
             bare[key] = [_bare(one, shapes) for one in bare[key]]
+    if "prefixItems" in bare:
+        # A tuple would be a model of its own.
+        bare["items"] = {"anyOf": list({json.dumps(one): one for one in bare.pop("prefixItems")}.values())}
     if "items" in bare:
         bare["items"] = _bare(bare["items"], shapes)
-    if "prefixItems" in bare:
-        bare |= {"minItems": len(bare["prefixItems"]), "maxItems": len(bare["prefixItems"])}
     if "properties" in bare:
         bare["properties"] = {name: _bare(one, shapes) for name, one in bare["properties"].items()}
         # What is a shape by itself and stands anyway is always answered; its default would be written as a dictionary.

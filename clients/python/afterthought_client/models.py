@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, RootModel
+from pydantic import AwareDatetime, Field
 
 from afterthought_client.base import Model
 
@@ -2302,17 +2302,13 @@ class SessionList(Model):
     cursor: str | None
 
 
-class Mark(RootModel[tuple[int, int]]):
-    root: Annotated[tuple[int, int], Field(max_length=2, min_length=2)]
-
-
 class SessionSnippet(Model):
     """
     Why it was found.
     """
 
     text: str
-    marks: list[Mark]
+    marks: list[list[int]]
     """
     Where found words begin and end in the text, characters.
     """

@@ -1,0 +1,135 @@
+"""The Python client by itself: what is generated is current, and what a program gives goes out as it should."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from afterthought_client import Afterthought, AsyncAfterthought, RateLimited, RetryPolicy, ServiceUnavailable, models
+from afterthought_client import UnexpectedAnswer as Unexpected
+from afterthought_client.events import EventDecoder
+from loop.api.app import describe
+from ops.client.writing import outdated
+from tests.support.settings import default_settings
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    """What is served as ``/openapi.json``."""
+    return describe(default_settings())
+
+
+def _client(answer: Any, retry: RetryPolicy | None = None) -> Afterthought:
+    return Afterthought("http://service", "a-token", app="chat", retry=retry, transport=httpx.MockTransport(answer))
+
+
+def test_what_is_generated_is_what_would_be() -> None:
+    assert list(outdated()) == [], "run: python -m ops.client"
+
+
+def test_every_operation_is_a_method_of_both_clients(described: dict[str, Any]) -> None:
+    operations = {one["operationId"] for item in described["paths"].values() for one in item.values()}
+    names = {re.sub("([A-Z])", r"_\1", operation).lower() for operation in operations}
+    assert [name for name in names if not hasattr(Afterthought, name)] == []
+    for name, method in inspect.getmembers(Afterthought, inspect.isfunction):
+        if not name.startswith("_") and name != "close":
+            other = getattr(AsyncAfterthought, name)
+            assert inspect.signature(method).parameters == inspect.signature(other).parameters, name
+
+
+def test_the_models_take_the_services_examples(described: dict[str, Any]) -> None:
+    for name, shape in described["components"]["schemas"].items():
+        if "enum" not in shape:
+            for example in shape["examples"]:
+                getattr(models, name).model_validate_json(json.dumps(example))
+
+
+def test_only_what_was_given_is_sent() -> None:
+    sent: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(422, json={"error": {"code": "invalid", "message": "no", "details": {}}})
+
+    client = _client(answer)
+    for call in (
+        lambda: client.change_app(hourly_budget=None),
+        lambda: client.add_messages("a/b?c", [models.AddMessage(role="user", content="Hi", message_id="m1")]),
+        lambda: client.list_memories(user_id="", limit=3),
+    ):
+        with pytest.raises(Exception, match="no"):
+            call()
+    change, add, listing = sent
+    assert json.loads(change.content) == {"hourlyBudget": None}
+    assert json.loads(add.content) == {"messages": [{"role": "user", "content": "Hi", "messageId": "m1"}]}
+    assert add.url.raw_path == b"/apps/chat/conversations/a%2Fb%3Fc/messages"
+    assert dict(listing.url.params) == {"userId": "", "limit": "3"} and "idempotency-key" not in listing.headers
+    assert change.headers["idempotency-key"] != add.headers["idempotency-key"]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(429, RateLimited), (503, ServiceUnavailable)])
+def test_what_may_pass_is_tried_again_so_often_under_one_key(status: int, kind: type[Exception]) -> None:
+    keys = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        keys.append(request.headers["idempotency-key"])
+        return httpx.Response(status, text="<html>", headers={"Retry-After": "0"})
+
+    with pytest.raises(kind, match=f"http_{status}"):
+        _client(answer, RetryPolicy(retries=2, first_wait_seconds=0.001)).write_memory("Ada")
+    assert len(keys) == 3 and len(set(keys)) == 1
+
+
+def test_a_service_that_asks_for_too_much_patience_is_not_waited_for() -> None:
+    policy = RetryPolicy()
+    assert policy.wait_seconds(1, httpx.Response(503, headers={"Retry-After": "3"})) == 3
+    assert policy.wait_seconds(1, httpx.Response(503, headers={"Retry-After": "86400"})) is None
+    assert policy.wait_seconds(1, httpx.Response(409)) is None
+    assert policy.wait_seconds(5) is None
+
+
+def test_an_answer_that_cannot_be_read_is_said_without_its_text() -> None:
+    client = _client(lambda _: httpx.Response(200, json={"memories": "a secret"}))
+    with pytest.raises(Unexpected) as error:
+        client.list_memories()
+    assert "MemoryList" in str(error.value) and "secret" not in repr(error.value)
+
+
+@pytest.mark.parametrize("token", ["a token", "tok\nen", "tökén"])
+def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(token: str) -> None:
+    with pytest.raises(ValueError) as error:
+        Afterthought(token=token)
+    assert token not in repr(error.value)
+
+
+def test_the_environment_says_where_and_under_which_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_URL", "http://memory:1234")
+    monkeypatch.setenv("AFTERTHOUGHT_TOKEN", "the-token\n")
+    with Afterthought(app="chat") as client:
+        assert repr(client) == "Afterthought(url='http://memory:1234', app='chat')"
+        assert client._http.headers["authorization"] == "Bearer the-token"
+    monkeypatch.delenv("AFTERTHOUGHT_TOKEN")
+    with pytest.raises(ValueError, match="AFTERTHOUGHT_TOKEN"):
+        Afterthought()
+
+
+def test_no_app_is_asked_for_by_name() -> None:
+    with Afterthought("http://service", "a-token") as client, pytest.raises(ValueError, match="app="):
+        client.list_memories()
+    with Afterthought("http://service", "a-token", app="chat") as client, pytest.raises(ValueError, match="empty"):
+        client.show_conversation("")
+
+
+def test_events_are_read_however_the_bytes_are_cut() -> None:
+    text = ': listening\nid: 3\n\nid: 4\nevent: memory.created\ndata: {"content":"é\u2028"}\n\nid: 5\n\n'.encode()
+    for size in (1, 2, 7, len(text)):
+        decoder = EventDecoder()
+        parts = [text[at : at + size] for at in range(0, len(text), size)]
+        [event] = [one for part in parts for one in decoder.feed(part)]
+        assert (event.id, event.kind, event.data) == ("4", "memory.created", {"content": "é\u2028"})
+        assert decoder.last_id == "5"
