@@ -18,6 +18,8 @@ SOURCES = sorted(
     for path in (CHECKOUT / folder).rglob("*.py")
     if "migrations" not in path.parts
 )
+CLIENTS = sorted((CHECKOUT / "clients").rglob("*.py"))
+SOURCES += [path for path in CLIENTS if "Generated: " not in path.read_text("utf-8").split("\n", 1)[0]]
 MAY_SELECT = {
     "queries.py",
     "ledger.py",
@@ -83,6 +85,12 @@ def test_a_library_stays_in_its_packages(library: str, packages: tuple[str, ...]
         if not place(path).startswith(packages) and any(name.split(".")[0] == library for name, _ in imports(path))
     ]
     assert strays == []
+
+
+def test_a_client_knows_the_service_by_http_alone() -> None:
+    ours = {"shared", "loop", "worker", "ops", "tests"}
+    assert CLIENTS
+    assert [place(path) for path in CLIENTS if any(name.split(".")[0] in ours for name, _ in imports(path))] == []
 
 
 def test_select_stands_only_where_it_is_looked_for() -> None:

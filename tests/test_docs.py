@@ -12,7 +12,7 @@ import pytest
 from ops import reference
 from shared.settings import Settings, environment_name, read_settings
 
-_FOLDERS = ("*.md", "docs/**/*.md", "ops/*.md")
+_FOLDERS = ("*.md", "docs/**/*.md", "ops/*.md", "clients/*/*.md")
 _PAGES = sorted(page for places in _FOLDERS for page in reference.ROOT.glob(places))
 in_every_page = pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(reference.ROOT)))
 

@@ -1,6 +1,6 @@
 """The generated files of ``clients/python``, each with what it would be now.
 
-``tests/outside/test_python_client.py`` fails when anything would change: run ``python -m ops.client`` then.
+``tests/unit/test_python_client.py`` fails when anything would change: run ``python -m ops.client`` then.
 """
 
 from __future__ import annotations
