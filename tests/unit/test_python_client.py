@@ -10,7 +10,15 @@ from typing import Any
 import httpx
 import pytest
 
-from afterthought_client import Afterthought, AsyncAfterthought, RateLimited, RetryPolicy, ServiceUnavailable, models
+from afterthought_client import (
+    Afterthought,
+    AsyncAfterthought,
+    ConnectionFailed,
+    RateLimited,
+    RetryPolicy,
+    ServiceUnavailable,
+    models,
+)
 from afterthought_client import UnexpectedAnswer as Unexpected
 from afterthought_client.events import EventDecoder
 from loop.api.app import describe
@@ -91,6 +99,24 @@ def test_a_service_that_asks_for_too_much_patience_is_not_waited_for() -> None:
     assert policy.wait_seconds(1, httpx.Response(503, headers={"Retry-After": "86400"})) is None
     assert policy.wait_seconds(1, httpx.Response(409)) is None
     assert policy.wait_seconds(5) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"), [(httpx.ReadError("broken"), 3), (httpx.ProxyError("refused"), 1)], ids=["lost", "refused"]
+)
+def test_only_a_connection_that_may_come_back_is_tried_again(error: Exception, tries: int) -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        raise error
+
+    client = _client(answer, RetryPolicy(retries=2, first_wait_seconds=0.001))
+    for call in (client.list_apps, lambda: next(client.follow_app())):
+        asked.clear()
+        with pytest.raises(ConnectionFailed, match=type(error).__name__) as failed:
+            call()
+        assert len(asked) == tries and failed.value.__context__ is None
 
 
 def test_an_answer_that_cannot_be_read_is_said_without_its_text() -> None:

@@ -1212,6 +1212,7 @@ class AsyncAfterthought(AsyncTransport):
         category: Literal["project", "preference", "identity"] | Omit | None = OMIT,
         pinned: bool | Omit = OMIT,
         user_id: str | Omit | None = OMIT,
+        said_at: datetime | str | Omit | None = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.WrittenFact:
@@ -1221,13 +1222,14 @@ class AsyncAfterthought(AsyncTransport):
 
         Args:
             category: Left out: found by its words.
+            said_at: When it was said, which orders facts about one thing; left out: now.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "POST",
             path_of("/apps/{appId}/facts", appId=self._app(app_id)),
-            content=json_body(fact=fact, category=category, pinned=pinned, userId=user_id),
+            content=json_body(fact=fact, category=category, pinned=pinned, userId=user_id, saidAt=said_at),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = await self._send(call)

@@ -3018,6 +3018,10 @@ class WriteFact(Model):
     """
     pinned: bool = False
     user_id: Annotated[str | None, Field(alias="userId")] = None
+    said_at: Annotated[AwareDatetime | None, Field(alias="saidAt")] = None
+    """
+    When it was said, which orders facts about one thing; left out: now.
+    """
 
 
 class WriteMemory(Model):

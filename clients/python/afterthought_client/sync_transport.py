@@ -55,9 +55,11 @@ class SyncTransport(Transport):
                     return response
                 failures += 1
                 refusal, wait = error_of(response), self.retry.wait_seconds(failures, response)
-            except TRIED_AGAIN as error:
+            except httpx.RequestError as error:
                 failures += 1
-                refusal, wait = self._failed(failures, error), self.retry.wait_seconds(failures)
+                refusal = self._failed(failures, error)
+                wait = self.retry.wait_seconds(failures) if isinstance(error, TRIED_AGAIN) else None
+            # Outside of the handler, so that it is not chained to an error whose request holds the token.
             if wait is None:
                 raise refusal
             time.sleep(wait)
@@ -81,8 +83,8 @@ class SyncTransport(Transport):
                     else:
                         response.read()
                         refusal, wait = error_of(response), self.retry.wait_seconds(failures, response)
-            except TRIED_AGAIN as error:
-                refusal = self._failed(failures, error)
+            except httpx.RequestError as error:
+                refusal, wait = self._failed(failures, error), wait if isinstance(error, TRIED_AGAIN) else None
             if wait is None:
                 raise refusal
             decoder.start_again()
