@@ -51,7 +51,7 @@ def make_search_services(settings: Settings, database: Database, clock: Clock, m
     accountant = Accountant(database, clock, settings, metrics, longest)
 
     def make(model: str) -> Embedder | None:
-        return make_embedder_by_name(model, settings.ollama_host, settings.search_embed_seconds)
+        return make_embedder_by_name(model, settings, settings.search_embed_seconds)
 
     finder = MessageSearch(
         database,

@@ -21,7 +21,7 @@ from loop.supervisor import NAME, Child, ChildProcess, Console, Readiness, Super
 from shared.credentials import make_private_directory, read_or_make_admin_token
 from shared.errors import Configuration, Transient
 from shared.process import WHEN_TOLD
-from shared.settings import Settings, environment_name
+from shared.settings import Settings, environment_name, provider_of
 
 COMMANDS = {name: (sys.executable, "-m", name, WHEN_TOLD) for name in ("loop", "worker")}
 """What runs beside Redis, by the name its log lines carry."""
@@ -201,8 +201,9 @@ def _plain(value: object) -> str | None:
 def welcome(address: str, token: str, settings: Settings, found: Readiness) -> str:
     """Return what the user reads once the service is ready."""
     agent = settings.model or "none, so the built-in extractive agent writes the memories (set AFTERTHOUGHT_MODEL)"
-    if "ollama" in found.wrong:
-        agent += f", which cannot be asked yet: {found.wrong['ollama']}"
+    wrong = found.wrong.get(provider_of(settings.model or "") or "")
+    if wrong is not None:
+        agent += f", which cannot be asked yet: {wrong}"
     # One that came from the environment is known there, and may not be known to whoever reads the log.
     is_ours = settings.admin_token is None
     shown, name = (token, token) if is_ours else ("the one that was set", "$" + environment_name("admin_token"))

@@ -37,8 +37,7 @@ from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve
-from shared.llm.ollama_status import is_there
-from shared.llm.providers import embedder_name, make_tool_chat
+from shared.llm.providers import are_servers_there, embedder_name, make_tool_chat
 from shared.llm.tools import ToolChat
 from shared.process import my_name
 from shared.search.tuning import tuning_of
@@ -202,7 +201,7 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store, base.redis), MendTenantQueues(fenced, clock),
-        ProbeProvider(fenced, clock, lambda: not in_need or is_there(base.settings.ollama_host)),
+        ProbeProvider(fenced, clock, lambda: not in_need or are_servers_there(base.settings)),
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
@@ -282,7 +281,7 @@ def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> 
         return None
 
     def make(model: str) -> ToolChat:
-        return make_tool_chat(model, settings.ollama_host, settings.model_context_tokens)
+        return make_tool_chat(model, settings)
 
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
     accountant = Accountant(base.database, base.clock, settings, base.metrics, longest)

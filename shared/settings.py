@@ -36,6 +36,22 @@ _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
+MODEL_PROVIDERS = ("ollama",)
+"""Whoever serves models, as settings and rows name them: ``PROVIDER:NAME``."""
+EMBEDDING_PROVIDERS = ("ollama",)
+"""Those of them that serve embedding models too."""
+
+
+def provider_of(model: str) -> str | None:
+    """Return whose ``model`` is; None where it is nobody's, or has no name."""
+    provider, _, name = model.partition(":")
+    return provider if name and provider in MODEL_PROVIDERS else None
+
+
+def _names(providers: tuple[str, ...]) -> str:
+    return " or ".join(f"{provider}:NAME" for provider in providers)
+
+
 class SettingsGroup(BaseModel):
     """Settings of one subject. Its docstring is the heading it has in the reference."""
 
@@ -124,8 +140,8 @@ class ModelSettings(SettingsGroup):
     @field_validator("model", "small_model")
     @classmethod
     def _known_provider(cls, value: str | None) -> str | None:
-        if value is not None and (not value.startswith("ollama:") or value == "ollama:"):
-            raise ValueError("must be written as ollama:NAME, for example ollama:llama3.2:3b")
+        if value is not None and provider_of(value) is None:
+            raise ValueError(f"must be written as {_names(MODEL_PROVIDERS)}, for example ollama:llama3.2:3b")
         return value
 
     @field_validator("ollama_host")
@@ -170,8 +186,9 @@ class FactSettings(SettingsGroup):
     @field_validator("embedding")
     @classmethod
     def _known_embedding(cls, value: str | None) -> str | None:
-        if value is not None and value != "ngrams" and (not value.startswith("ollama:") or value == "ollama:"):
-            raise ValueError("must be ngrams, or written as ollama:NAME, for example ollama:nomic-embed-text")
+        if value is not None and value != "ngrams" and provider_of(value) not in EMBEDDING_PROVIDERS:
+            known = _names(EMBEDDING_PROVIDERS)
+            raise ValueError(f"must be ngrams, or written as {known}, for example ollama:nomic-embed-text")
         return value
 
 

@@ -104,7 +104,7 @@ def _embed_messages(
 ) -> EmbedMessages:
     @cache
     def former(name: str) -> Embedder | None:
-        return make_embedder_by_name(name, settings.ollama_host, settings.model_timeout_seconds, in_background=True)
+        return make_embedder_by_name(name, settings, settings.model_timeout_seconds, in_background=True)
 
     return EmbedMessages(database, clock, embedder, accountant, accountant.metrics, settings.embed_batch, former)
 
@@ -125,14 +125,14 @@ class Agents:
 def build_agents(settings: Settings) -> Agents:
     """Return the agents of the settings: a model when one is named, else the extractive ones."""
     seconds = settings.model_timeout_seconds
-    embedder = make_embedder(settings.embedding, settings.ollama_host, seconds, in_background=True)
+    embedder = make_embedder(settings.embedding, settings, seconds, in_background=True)
     sessions: dict[str, CompressionAgent] = {EXTRACTIVE: ExtractiveCompressionAgent()}
     if settings.model is None:
         return Agents(
             ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), sessions, ExtractiveLearningAgent(),
             embedder,
         )  # fmt: skip
-    chat = make_chat(settings.model, settings.ollama_host, settings.model_context_tokens)
+    chat = make_chat(settings.model, settings)
     how = (chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
     sessions[settings.model] = ModelCompressionAgent(*how)
     return Agents(

@@ -17,8 +17,7 @@ from loop.wiring import Loop
 from shared.broker import BROKER_ERRORS
 from shared.errors import Transient
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.ollama_status import ollama_status
-from shared.llm.providers import model_name
+from shared.llm.providers import server_status, split_model
 
 
 class Live(ResponseModel):
@@ -44,9 +43,6 @@ class Ready(ResponseModel):
     dependencies: dict[str, Dependency]
 
 
-_OLLAMA_SECONDS = 2.0
-
-
 def look(loop: Loop) -> Ready:
     """Look at everything the loop needs."""
     found = {"database": _database(loop), "redis": _redis(loop), "ticker": _ticker(loop), "worker": _worker(loop)}
@@ -54,7 +50,7 @@ def look(loop: Loop) -> Ready:
     if loop.draining.is_set():
         found["loop"] = Dependency(ok=False, needed=True, detail="It was asked to stop and finishes what it began.")
     if loop.settings.model is not None:
-        found["ollama"] = _ollama(loop, loop.settings.model)
+        found[split_model(loop.settings.model)[0]] = _model(loop, loop.settings.model)
     return Ready(
         ready=all(one.ok for one in found.values() if one.needed),
         version=release(),
@@ -110,7 +106,7 @@ def _regulator(loop: Loop) -> Dependency:
     return Dependency(ok=True, needed=False, detail=detail)
 
 
-def _ollama(loop: Loop, model: str) -> Dependency:
-    status = ollama_status(loop.settings.ollama_host, model_name(model), _OLLAMA_SECONDS)
-    detail = status.mend or f"Ollama {status.version} has {status.model}."
+def _model(loop: Loop, model: str) -> Dependency:
+    status = server_status(model, loop.settings)
+    detail = status.mend or f"{status.found} has {status.model}."
     return Dependency(ok=status.ready, needed=False, detail=detail)

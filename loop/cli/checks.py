@@ -39,8 +39,7 @@ from shared.errors import AfterthoughtError, Configuration
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.minilm import is_installed, runtime
-from shared.llm.ollama_status import ollama_status
-from shared.llm.providers import NGRAMS, model_name
+from shared.llm.providers import NGRAMS, server_status
 from shared.settings import Settings, environment_name, names_given, read_settings, unread_names
 
 _OLDEST_PYTHON = (3, 11)
@@ -356,14 +355,13 @@ def _redis_info(url: str) -> dict[str, Any]:
 
 
 def check_models(settings: Settings) -> list[Finding]:
-    """Look whether Ollama has the model that is set; without one, the extractive agent writes the memories."""
+    """Look whether its server has the model that is set; without one, the extractive agent writes the memories."""
     if settings.model is None:
         return [ok("model", "none set, so the built-in extractive agent writes the memories")]
-    host, model = settings.ollama_host, model_name(settings.model)
-    status = ollama_status(host, model, _TIMEOUT_SECONDS)
+    status = server_status(settings.model, settings, _TIMEOUT_SECONDS)
     if status.mend is not None:
-        return [fail("model", f"{model} cannot be asked", status.mend)]
-    return [ok("model", f"{model} at {host}, Ollama {status.version}")]
+        return [fail("model", f"{status.model} cannot be asked", status.mend)]
+    return [ok("model", f"{status.model} at {status.host}, {status.found}")]
 
 
 _ENOUGH_CONVERSATIONS = 10
@@ -414,12 +412,11 @@ def check_embedding(settings: Settings) -> list[Finding]:
     if settings.embedding == NGRAMS:
         return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
     if settings.embedding is not None:
-        host, model = settings.ollama_host, model_name(settings.embedding)
-        status = ollama_status(host, model, _TIMEOUT_SECONDS)
+        status = server_status(settings.embedding, settings, _TIMEOUT_SECONDS)
         if status.mend is not None:
             without = "so facts may stand twice and old messages are found by words alone"
-            return [warn("embedding", f"{model} cannot be asked, {without}", status.mend)]
-        return [ok("embedding", f"{model} at {host} compares facts and messages by meaning")]
+            return [warn("embedding", f"{status.model} cannot be asked, {without}", status.mend)]
+        return [ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")]
     if is_installed():
         if runtime() == "numpy":
             slow = (

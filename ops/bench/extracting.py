@@ -31,6 +31,7 @@ from shared.context.rendering import facts_text, packed
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
+from shared.settings import ModelSettings
 from tests.support.meters import Calls
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import ExtractionRequest, Statement, TranscriptTurn
@@ -256,7 +257,7 @@ def main(arguments: list[str]) -> int:
     if options.sample:
         print("\n".join(sample(heard_in_corpora(options.data), options.sample, options.seed)))
     else:
-        show(measure(options.data, make_embedder(options.embedding, "http://127.0.0.1:11434", _SECONDS)))
+        show(measure(options.data, make_embedder(options.embedding, ModelSettings(), _SECONDS)))
     return 0
 
 

@@ -28,6 +28,7 @@ from shared.llm.providers import make_embedder
 from shared.llm.tokens import estimate_tokens
 from shared.search.lexical import WordLikeness
 from shared.search.ranking import RankedCandidate, WeightedRecipe
+from shared.settings import ModelSettings
 
 BUDGET = 1000
 _ADVERSARIAL = 5
@@ -54,7 +55,7 @@ def main() -> None:
     if (reason := missing(given.data)) is not None:
         show({"skipped": reason})
         return
-    embedder = make_embedder(None, "", 0)
+    embedder = make_embedder(None, ModelSettings(), 0)
     likeness = WordVectors() if is_installed() else None
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         served = Path(folder) if given.service else None

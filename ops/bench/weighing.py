@@ -23,6 +23,7 @@ from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder
 from shared.search.models import POSITION_BITS
 from shared.search.ranking import WeightedRecipe, rank
+from shared.settings import ModelSettings
 
 STEPS = 5
 """Of each weight from 0 to 1."""
@@ -53,7 +54,7 @@ def main() -> None:
     corpora = [made_up()]
     if missing(given.data) is None:
         corpora += [*locomo(given.data), code_talk(given.data)]
-    show(measured(corpora, make_embedder(None, "", 0), given.cache, given.steps))
+    show(measured(corpora, make_embedder(None, ModelSettings(), 0), given.cache, given.steps))
 
 
 def made_up() -> Corpus:

@@ -26,7 +26,7 @@ from shared.energy.models import (
     TokenRate,
 )
 from shared.llm.calls import MEMORY_KINDS, CallOutcome, ModelCall, Prospect, WorkKind
-from shared.settings import Settings
+from shared.settings import MODEL_PROVIDERS, Settings
 
 SETTLE_LIMIT = 10_000
 CALL_PAUSE = timedelta(seconds=2)
@@ -322,7 +322,6 @@ def memory_share(session: Session, since: datetime) -> float | None:
 
 
 _LEAST_IDLE_SECONDS = 1.0
-OLLAMA = "ollama:"
 
 
 def get_leadership(session: Session) -> Leadership | None:
@@ -349,6 +348,6 @@ def hold_fence(session: Session, idle_seconds: float) -> int | None:
 
 def token_rate(session: Session, model: str) -> TokenRate | None:
     """Return what is known of a model, which may be named with its provider or without."""
-    names = (model, f"{OLLAMA}{model}")
+    names = (model, *(f"{provider}:{model}" for provider in MODEL_PROVIDERS))
     found = {rate.model: rate for rate in session.scalars(select(TokenRate).where(TokenRate.model.in_(names)))}
     return next((found[name] for name in names if name in found), None)

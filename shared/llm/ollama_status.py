@@ -5,60 +5,28 @@ For readiness and for ``afterthought doctor``; asks only what costs the server n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
+from shared.llm.model_server import ServerStatus
 from shared.llm.transport import is_loopback
 
 
-@dataclass(frozen=True)
-class OllamaStatus:
-    """What was found at a host."""
-
-    model: str
-    version: str | None = None
-    """None where no Ollama answers."""
-    mend: str | None = None
-    """One sentence with what to do; None when all is well."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether a call can be made."""
-        return self.mend is None
-
-
-def ollama_status(host: str, model: str, timeout_seconds: float) -> OllamaStatus:
+def ollama_status(host: str, model: str, timeout_seconds: float) -> ServerStatus:
     """Ask Ollama at ``host`` for its version and whether it has ``model``, as Ollama names it. Does not raise."""
     try:
         with httpx.Client(base_url=host, timeout=timeout_seconds, trust_env=not is_loopback(host)) as client:
             version = _get(client, "/api/version").get("version")
             models = _get(client, "/api/tags").get("models")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return OllamaStatus(model, mend=_how_to_reach(host, error))
+        return ServerStatus(model, host, mend=_how_to_reach(host, error))
     except ValueError:
-        return OllamaStatus(model, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
+        return ServerStatus(model, host, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
     entries = models if isinstance(models, list) else []
     names = {_canonical(str(one.get("model") or one.get("name"))) for one in entries if isinstance(one, dict)}
     mend = None if _canonical(model) in names else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
-    return OllamaStatus(model, str(version), mend)
-
-
-GATEWAY_STATUSES = frozenset({502, 503, 504})
-"""What a proxy says in the place of a server that is not there; Ollama says 503 too, when it is busy."""
-
-
-def is_there(host: str, timeout_seconds: float = 2.0) -> bool:
-    """Whether a server answers at ``host``, whatever it says; a proxy that answers for nobody does not count.
-
-    Does not raise.
-    """
-    try:
-        with httpx.Client(base_url=host, timeout=timeout_seconds, trust_env=not is_loopback(host)) as client:
-            return client.get("/api/version").status_code not in GATEWAY_STATUSES
-    except (httpx.HTTPError, httpx.InvalidURL, OSError):
-        return False
+    return ServerStatus(model, host, f"Ollama {version}", mend)
 
 
 def _get(client: httpx.Client, path: str) -> dict[str, Any]:

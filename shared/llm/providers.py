@@ -1,4 +1,4 @@
-"""The chat and the embedder that a setting like ``ollama:NAME`` names."""
+"""The chat and the embedder that a setting like ``ollama:NAME`` or ``openai:NAME`` names, and how its server does."""
 
 from __future__ import annotations
 
@@ -8,41 +8,53 @@ from typing import TYPE_CHECKING
 from shared.errors import Configuration
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
+from shared.llm.model_server import ServerStatus, is_there
+from shared.llm.ollama_status import ollama_status
+from shared.settings import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, Settings, provider_of
 
 if TYPE_CHECKING:
-    from shared.llm.ollama_chat import OllamaChat, OllamaToolChat
+    from shared.llm.langchain_chat import LangchainChat, LangchainModel, LangchainToolChat
 
-_OLLAMA = "ollama:"
+NGRAMS = "ngrams"
+_STATUS_SECONDS = 2.0
 
 
-def model_name(setting: str) -> str:
-    """Return what Ollama calls the model that ``setting`` names.
+def split_model(setting: str) -> tuple[str, str]:
+    """Return the provider and what it calls the model that ``setting`` names.
 
     Raises:
-        Configuration: it names another provider, or nothing.
+        Configuration: it names a provider that is not known, or nothing.
     """
-    name = setting.removeprefix(_OLLAMA)
-    if not name or name == setting:
-        raise Configuration(f"{setting!r} names no model; write it as ollama:NAME, for example ollama:llama3.2:3b.")
-    return name
+    provider = provider_of(setting)
+    if provider is None:
+        known = ", ".join(f"{one}:NAME" for one in MODEL_PROVIDERS)
+        raise Configuration(f"{setting!r} names no model; write it as {known}, for example ollama:llama3.2:3b.")
+    return provider, setting.removeprefix(f"{provider}:")
 
 
-def make_chat(setting: str, host: str, context_tokens: int) -> OllamaChat:
+def make_chat(setting: str, settings: ModelSettings) -> LangchainChat:
     """Build the chat for ``setting``. Call it after a fork; takes about two seconds the first time."""
-    _trace_nothing()
     # Deferred: langchain takes seconds to import and a machine without a model never needs it.
-    from shared.llm.ollama_chat import OllamaChat
+    from shared.llm.langchain_chat import LangchainChat
 
-    return OllamaChat(model_name(setting), host, context_tokens)
+    return LangchainChat(_make_model(setting, settings))
 
 
-def make_tool_chat(setting: str, host: str, context_tokens: int) -> OllamaToolChat:
+def make_tool_chat(setting: str, settings: ModelSettings) -> LangchainToolChat:
     """Build the chat with tools for ``setting``; as ``make_chat``."""
-    _trace_nothing()
-    # Deferred: langchain takes seconds to import and a machine without a model never needs it.
-    from shared.llm.ollama_chat import OllamaToolChat
+    # Deferred: as above.
+    from shared.llm.langchain_chat import LangchainToolChat
 
-    return OllamaToolChat(model_name(setting), host, context_tokens)
+    return LangchainToolChat(_make_model(setting, settings))
+
+
+def _make_model(setting: str, settings: ModelSettings) -> LangchainModel:
+    _trace_nothing()
+    _, name = split_model(setting)
+    # Deferred: as above.
+    from shared.llm.ollama_chat import OllamaModel
+
+    return OllamaModel(name, settings.ollama_host, settings.model_context_tokens)
 
 
 def _trace_nothing() -> None:
@@ -51,12 +63,10 @@ def _trace_nothing() -> None:
         os.environ[variable] = "false"
 
 
-NGRAMS = "ngrams"
-OLLAMA = "ollama:"
-
-
-def make_embedder(setting: str | None, host: str, seconds: float, *, in_background: bool = False) -> Embedder:
-    """Build the embedder for ``setting``: ``ollama:NAME``, ``ngrams``, or None for the built-in one; after a fork.
+def make_embedder(
+    setting: str | None, settings: ModelSettings, seconds: float, *, in_background: bool = False
+) -> Embedder:
+    """Build the embedder for ``setting``: a provider's, ``ngrams``, or None for the built-in one; after a fork.
 
     Where the built-in model is not installed, letters are compared instead, and the embedder's name says so.
     ``in_background``: what is embedded on this machine gives way to whatever else wants to run.
@@ -65,19 +75,22 @@ def make_embedder(setting: str | None, host: str, seconds: float, *, in_backgrou
         return MiniLmEmbedder(in_background=in_background) if is_installed() else NgramEmbedder()
     if setting == NGRAMS:
         return NgramEmbedder()
+    _, name = split_model(setting)
     # Deferred: Ollama's client is of no use to a machine without it.
     from shared.llm.ollama_embedding import OllamaEmbedder
 
-    return OllamaEmbedder(model_name(setting), host, seconds)
+    return OllamaEmbedder(name, settings.ollama_host, seconds)
 
 
-def make_embedder_by_name(name: str, host: str, seconds: float, *, in_background: bool = False) -> Embedder | None:
+def make_embedder_by_name(
+    name: str, settings: ModelSettings, seconds: float, *, in_background: bool = False
+) -> Embedder | None:
     """Build the embedder that calls itself ``name``, whose vectors are kept; None where it cannot be had here."""
     if name == MiniLmEmbedder.name:
         return MiniLmEmbedder(in_background=in_background) if is_installed() else None
     if name == NgramEmbedder.name:
         return NgramEmbedder()
-    return make_embedder(name, host, seconds) if name.startswith(OLLAMA) else None
+    return make_embedder(name, settings, seconds) if provider_of(name) in EMBEDDING_PROVIDERS else None
 
 
 def embedding_runtime(setting: str | None) -> str:
@@ -91,3 +104,22 @@ def embedder_name(setting: str | None) -> str:
     if setting is None:
         return MiniLmEmbedder.name if is_installed() else NgramEmbedder.name
     return NgramEmbedder.name if setting == NGRAMS else setting
+
+
+def are_servers_there(settings: Settings) -> bool:
+    """Whether every server that the settings name answers; asks for nothing that costs anything. Does not raise."""
+    models = (settings.model, settings.small_model, settings.embedding)
+    return all(_is_there(one, settings) for one in {provider_of(model) for model in models if model is not None})
+
+
+def _is_there(provider: str | None, settings: ModelSettings) -> bool:
+    return provider is None or is_there(settings.ollama_host, "/api/version", _STATUS_SECONDS)
+
+
+def server_status(setting: str, settings: ModelSettings, timeout_seconds: float = _STATUS_SECONDS) -> ServerStatus:
+    """Look whether the server of the model that ``setting`` names has it, and say how to mend it where not.
+
+    Does not raise for what is found there.
+    """
+    _, name = split_model(setting)
+    return ollama_status(settings.ollama_host, name, timeout_seconds)

@@ -1,7 +1,8 @@
-"""An HTTP transport that ends a request at a fixed moment, however many bytes still drip in, and a flood at once.
+"""HTTP transports that end a request at a fixed moment, however many bytes still drip in, and a flood at once.
 
 httpx limits each wait for bytes, never the whole; a model that streams slowly would pass any such limit. What the
-request is for is left to the client that uses the transport.
+request is for is left to the client that uses the transport. ``http`` is httpx, or httpx2, whose classes are the same but
+not related.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -22,27 +25,31 @@ MOST_BYTES = 8 * 1024 * 1024
 """Far more than any answer takes; whoever sends more would fill the memory."""
 
 
-class TooMuch(httpx.TransportError):
+class TooMuch(Exception):
     """The answer is longer than any answer is."""
 
 
-class DeadlineTransport(httpx.BaseTransport):
-    """Wraps httpx's own transport; requests of one thread inside ``limit`` end together at its end."""
+class LimitedTransport:
+    """Wraps ``http``'s own transport; requests of one thread inside ``limit`` end together at its end."""
+
+    http: ClassVar[ModuleType]
+    """The module whose transport this is: its errors are the ones raised."""
+    stream_type: ClassVar[type[EndingStream]]
 
     def __init__(self) -> None:
-        self._inner = httpx.HTTPTransport()
+        self._inner = self.http.HTTPTransport()
         self._thread = threading.local()
 
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
-        """End every request of this thread once ``seconds`` have passed, with ``httpx.TransportError``."""
+        """End every request of this thread once ``seconds`` have passed, with one of ``http``'s transport errors."""
         self._thread.end = time.monotonic() + seconds
         try:
             yield
         finally:
             del self._thread.end
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: Any) -> Any:
         end = getattr(self._thread, "end", None)
         if end is None:
             return self._inner.handle_request(request)
@@ -54,18 +61,19 @@ class DeadlineTransport(httpx.BaseTransport):
             "pool": left,
         }
         response = self._inner.handle_request(request)
-        assert isinstance(response.stream, httpx.SyncByteStream)
-        response.stream = _Ending(response, response.stream, end)
+        response.stream = self.stream_type(response, response.stream, end)
         return response
 
     def close(self) -> None:
         self._inner.close()
 
 
-class _Ending(httpx.SyncByteStream):
+class EndingStream:
     """Shuts the socket down at the deadline, which wakes a reader that waits for bytes; closing it would not."""
 
-    def __init__(self, response: httpx.Response, stream: httpx.SyncByteStream, end: float) -> None:
+    late: ClassVar[type[Exception]]
+
+    def __init__(self, response: Any, stream: Any, end: float) -> None:
         self._stream = stream
         self._end = end
         self._socket = response.extensions["network_stream"].get_extra_info("socket")
@@ -87,11 +95,22 @@ class _Ending(httpx.SyncByteStream):
                 raise TooMuch(f"More than {MOST_BYTES} bytes came.")
             yield part
             if time.monotonic() >= self._end:
-                raise httpx.ReadTimeout("The deadline has passed.")
+                raise self.late("The deadline has passed.")
 
     def close(self) -> None:
         self._timer.cancel()
         self._stream.close()
+
+
+class _Stream(EndingStream, httpx.SyncByteStream):
+    late = httpx.ReadTimeout
+
+
+class DeadlineTransport(LimitedTransport, httpx.BaseTransport):
+    """The transport for clients of httpx."""
+
+    http: ClassVar[ModuleType] = httpx
+    stream_type = _Stream
 
 
 def is_loopback(address: str) -> bool:

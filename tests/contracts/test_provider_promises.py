@@ -24,7 +24,7 @@ from tests.support.house import House
 from tests.support.minds import WINDOW
 from tests.support.ollama_server import OllamaServer
 from tests.support.relaying import Relay
-from tests.support.settings import default_settings
+from tests.support.settings import default_settings, served_at
 from worker.agent.memory_model import ModelAgent
 
 AWAY = ProviderAway("Ollama cannot be reached at http://127.0.0.1:11434. Is it running?")
@@ -220,7 +220,7 @@ def test_only_kinds_that_a_server_is_needed_for_wait_for_it(settings: dict[str, 
 def with_model(sqlite_url: str) -> Iterator[tuple[House, OllamaServer]]:
     """An installation whose memories a model writes, over the wire, and its server, which a proxy stands before."""
     with OllamaServer() as server:
-        chat = make_chat("ollama:tiny", server.url, WINDOW)
+        chat = make_chat("ollama:tiny", served_at(server.url, WINDOW))
         house = House(sqlite_url, ModelAgent(chat, "ollama:tiny", WINDOW, 60.0))
         house.install()
         yield house, server

@@ -16,7 +16,7 @@ from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError, OverBudget
 from shared.jobs.models import JobState
 from shared.llm.calls import WorkKind
-from shared.llm.ollama_chat import OllamaToolChat
+from shared.llm.langchain_chat import LangchainToolChat
 from shared.llm.providers import make_chat, make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker
 from tests.support.house import House
@@ -24,7 +24,7 @@ from tests.support.minds import WINDOW
 from tests.support.ollama_server import Act, OllamaServer
 from tests.support.relaying import Relay, spend
 from tests.support.services import EmbeddedRedis, start_system
-from tests.support.settings import default_settings
+from tests.support.settings import default_settings, served_at
 from tests.support.waiting import wait_until
 from worker.agent.memory_model import ModelAgent
 
@@ -41,15 +41,15 @@ def server() -> Iterator[OllamaServer]:
 
 
 @pytest.fixture
-def chat(server: OllamaServer) -> Iterator[OllamaToolChat]:
-    made = make_tool_chat("ollama:tiny", server.url, WINDOW)
+def chat(server: OllamaServer) -> Iterator[LangchainToolChat]:
+    made = make_tool_chat("ollama:tiny", served_at(server.url, WINDOW))
     yield made
     made.close()
 
 
 @pytest.fixture
 def house(server: OllamaServer, sqlite_url: str) -> Iterator[House]:
-    asked = make_chat("ollama:tiny", server.url, WINDOW)
+    asked = make_chat("ollama:tiny", served_at(server.url, WINDOW))
     house = House(sqlite_url, ModelAgent(asked, "ollama:tiny", WINDOW, 60.0))
     house.install()
     yield house
@@ -61,7 +61,7 @@ def govern(house: House, refill: float = 0.0) -> Regulator:
     return Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))
 
 
-def ask(house: House, chat: OllamaToolChat, fails: bool = False) -> None:
+def ask(house: House, chat: LangchainToolChat, fails: bool = False) -> None:
     """Call the model once on the app's account."""
     exchange = Exchange(WorkKind.THINK, SHORT, (), 100, fresh="Hello?")
     try:
@@ -92,7 +92,9 @@ def test_the_first_poll_is_zero_the_next_is_not_and_the_one_after_is_zero_again(
     assert regulator.settle() == 0
 
 
-def test_three_calls_add_up_exactly_in_every_window(house: House, server: OllamaServer, chat: OllamaToolChat) -> None:
+def test_three_calls_add_up_exactly_in_every_window(
+    house: House, server: OllamaServer, chat: LangchainToolChat
+) -> None:
     server.will(*(replace(PLAIN, seen_tokens=p, said_tokens=c) for p, c in ((800, 50), (420, 20), (260, 10))))
     for _ in range(3):
         ask(house, chat)
@@ -100,7 +102,7 @@ def test_three_calls_add_up_exactly_in_every_window(house: House, server: Ollama
 
 
 def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
-    house: House, server: OllamaServer, chat: OllamaToolChat
+    house: House, server: OllamaServer, chat: LangchainToolChat
 ) -> None:
     server.will(PLAIN)
     ask(house, chat)
@@ -120,7 +122,7 @@ def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
     ids=["cut off", "broken off", "refused"],
 )
 def test_a_failed_call_is_charged_for_what_it_used(
-    house: House, server: OllamaServer, chat: OllamaToolChat, act: Act, least: float, most: float
+    house: House, server: OllamaServer, chat: LangchainToolChat, act: Act, least: float, most: float
 ) -> None:
     server.will(act)
     ask(house, chat, fails=True)
@@ -155,7 +157,7 @@ def test_below_the_gate_conversations_end_and_no_model_is_asked(
     ("budget", "calls"), [(0, 0), (2, 0), (25.5, 2), (1_000_000, 3)], ids=["nothing", "too little", "two", "plenty"]
 )
 def test_a_model_is_not_asked_for_more_than_its_apps_budget_covers(
-    house: House, server: OllamaServer, chat: OllamaToolChat, budget: float, calls: int
+    house: House, server: OllamaServer, chat: LangchainToolChat, budget: float, calls: int
 ) -> None:
     set_budget(house, budget)
     server.will(*[replace(PLAIN, seen_tokens=700, said_tokens=90)] * 3)

@@ -16,6 +16,7 @@ from shared.llm.providers import make_chat
 from shared.memories.compaction import NEW, Action, CompactionCandidate, refusal
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
+from tests.support.settings import served_at
 from worker.agent.memory_model import ModelAgent
 from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
 
@@ -46,7 +47,7 @@ def server() -> Iterator[OllamaServer]:
 
 @pytest.fixture
 def agent(server: OllamaServer) -> Iterator[ModelAgent]:
-    chat = make_chat("ollama:tiny", server.url, WINDOW)
+    chat = make_chat("ollama:tiny", served_at(server.url, WINDOW))
     yield ModelAgent(chat, "ollama:tiny", WINDOW, 60.0)
     chat.close()
 
@@ -144,7 +145,7 @@ def test_a_failure_is_passed_on_after_one_metered_call(
 
 
 def test_the_repair_shares_the_time_of_the_first_answer(server: OllamaServer) -> None:
-    chat = make_chat("ollama:tiny", server.url, WINDOW)
+    chat = make_chat("ollama:tiny", served_at(server.url, WINDOW))
     server.will(Act(answer="No.", drip_seconds=0.1), Act(stall=True))
     calls = Calls()
     with pytest.raises(Transient, match="in time"):

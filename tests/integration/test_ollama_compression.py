@@ -13,6 +13,7 @@ from shared.sessions.models import SessionVersion
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
+from tests.support.settings import served_at
 from worker.agent.session_model import ModelCompressionAgent
 
 WINDOW = 4096
@@ -32,7 +33,7 @@ def press(sqlite_url: str, server: OllamaServer, tmp_path: Path) -> Iterator[Pre
     house.install()
     press = Press(house, tmp_path)
     press.shelf.add(long_talk(press.shelf.transcript("s1").human(f"##keepit1.00## {PINNED}"), 40))
-    with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
+    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
         press.agents["ollama:tiny"] = ModelCompressionAgent(chat, "ollama:tiny", WINDOW, 60.0)
         yield press
     house.database.dispose()

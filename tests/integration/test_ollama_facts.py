@@ -16,7 +16,7 @@ from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
-from tests.support.settings import default_settings
+from tests.support.settings import default_settings, served_at
 from worker.agent.fact_model import ModelFactAgent
 from worker.wiring import rules_behind
 
@@ -45,7 +45,7 @@ def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
     house = House(sqlite_url)
     house.settings = house.settings.model_copy(update={"facts": True})
     house.install()
-    with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
+    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
         house.fact_agent = patient(chat)  # type: ignore[assignment]
         yield house
     house.database.dispose()
@@ -130,7 +130,7 @@ def test_a_model_that_is_away_for_a_while_costs_only_time(house: House, server: 
 def test_a_model_that_says_nothing_for_a_while_costs_only_time(house: House, server: OllamaServer) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(Act(stall=True))
-    with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
+    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
         house.fact_agent = patient(chat, 1.0)  # type: ignore[assignment]
         for _ in range(4):
             if not server.chats:

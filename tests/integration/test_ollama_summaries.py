@@ -18,6 +18,7 @@ from shared.llm.providers import make_chat
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
+from tests.support.settings import served_at
 from worker.agent.summary_model import ModelSummaryAgent
 
 WINDOW = 4096
@@ -36,7 +37,7 @@ def server() -> Iterator[OllamaServer]:
 def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
     house = House(sqlite_url)
     house.install()
-    with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
+    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
         house.summary_agent = ModelSummaryAgent(chat, "ollama:tiny", WINDOW, 60.0)  # type: ignore[assignment]
         yield house
     house.database.dispose()

@@ -18,11 +18,13 @@ from pydantic import BaseModel
 from shared.errors import Configuration, ModelOutput, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Unusable, ask_repairing
-from shared.llm.ollama_chat import OllamaChat
-from shared.llm.ollama_status import is_there, ollama_status
+from shared.llm.langchain_chat import LangchainChat
+from shared.llm.model_server import is_there
+from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import make_chat
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer, count_tokens
+from tests.support.settings import served_at
 
 
 class City(BaseModel):
@@ -46,8 +48,8 @@ def server() -> Iterator[OllamaServer]:
 
 
 @pytest.fixture
-def chat(server: OllamaServer) -> Iterator[OllamaChat]:
-    made = make_chat("ollama:tiny", server.url, CONTEXT_TOKENS)
+def chat(server: OllamaServer) -> Iterator[LangchainChat]:
+    made = make_chat("ollama:tiny", served_at(server.url, CONTEXT_TOKENS))
     yield made
     made.close()
 
@@ -58,7 +60,7 @@ def calls() -> Calls:
 
 
 def test_an_answer_is_parsed_and_its_usage_is_the_providers(
-    server: OllamaServer, chat: OllamaChat, calls: Calls
+    server: OllamaServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=123))
     assert chat.ask(question(), 60, calls) == LAGOS
@@ -68,7 +70,9 @@ def test_an_answer_is_parsed_and_its_usage_is_the_providers(
     assert call.completion_tokens == count_tokens(json.dumps(ANSWER)) + 1
 
 
-def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: OllamaServer, chat: OllamaChat) -> None:
+def test_the_request_says_everything_that_ollama_would_otherwise_assume(
+    server: OllamaServer, chat: LangchainChat
+) -> None:
     server.will(Act(answer=ANSWER))
     chat.ask(question(), 60, Calls())
     [body] = server.chats
@@ -78,7 +82,9 @@ def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: 
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
 
 
-def test_usage_is_estimated_where_the_server_reports_none(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
+def test_usage_is_estimated_where_the_server_reports_none(
+    server: OllamaServer, chat: LangchainChat, calls: Calls
+) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=None))
     chat.ask(question(), 60, calls)
     assert calls[0].estimated
@@ -88,7 +94,7 @@ def test_usage_is_estimated_where_the_server_reports_none(server: OllamaServer, 
 def test_tracing_is_off_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
         monkeypatch.setenv(name, "true")
-    make_chat("ollama:tiny", "http://127.0.0.1:9", CONTEXT_TOKENS).close()
+    make_chat("ollama:tiny", served_at("http://127.0.0.1:9", CONTEXT_TOKENS)).close()
     assert os.environ["LANGSMITH_TRACING"] == "false"
     assert not tracing_is_enabled()
 
@@ -112,7 +118,7 @@ def test_tracing_is_off_whatever_the_environment_says(monkeypatch: pytest.Monkey
 )
 def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     server: OllamaServer,
-    chat: OllamaChat,
+    chat: LangchainChat,
     calls: Calls,
     act: Act,
     error: type[Exception],
@@ -126,7 +132,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     assert len(server.chats) == 1
 
 
-def test_a_refused_request_costs_nothing(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
+def test_a_refused_request_costs_nothing(server: OllamaServer, chat: LangchainChat, calls: Calls) -> None:
     server.will(Act(status=500))
     with pytest.raises(Transient):
         chat.ask(question(), 60, calls)
@@ -134,7 +140,7 @@ def test_a_refused_request_costs_nothing(server: OllamaServer, chat: OllamaChat,
 
 
 def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: OllamaServer, calls: Calls) -> None:
-    chat = make_chat("ollama:llama3.2:3b", server.url, CONTEXT_TOKENS)
+    chat = make_chat("ollama:llama3.2:3b", served_at(server.url, CONTEXT_TOKENS))
     with pytest.raises(Configuration, match=r"Run: ollama pull llama3\.2:3b$"):
         chat.ask(question(), 60, calls)
     chat.close()
@@ -150,7 +156,7 @@ def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: Ollam
     ],
 )
 def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
-    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
+    server: OllamaServer, chat: LangchainChat, calls: Calls, act: Act
 ) -> None:
     server.will(act, Act(answer=ANSWER))
     assert chat.ask(question(), 60, calls) == LAGOS
@@ -158,7 +164,7 @@ def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
     assert calls[0].estimated and calls[0].prompt_tokens > 0
 
 
-def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
+def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: LangchainChat, calls: Calls) -> None:
     server.will(Act(close_after=0), Act(close_after=0))
     with pytest.raises(Transient, match="broke off"):
         chat.ask(question(), 60, calls)
@@ -168,7 +174,7 @@ def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: Olla
 def test_a_server_that_is_not_there_is_away_and_seen_once_for_nothing(calls: Calls) -> None:
     with OllamaServer() as gone:
         address = gone.url
-    chat = make_chat("ollama:tiny", address, CONTEXT_TOKENS)
+    chat = make_chat("ollama:tiny", served_at(address, CONTEXT_TOKENS))
     with pytest.raises(ProviderAway, match="cannot be reached"):
         chat.ask(question(), 60, calls)
     chat.close()
@@ -179,16 +185,16 @@ def test_a_server_that_is_not_there_is_away_and_seen_once_for_nothing(calls: Cal
 
 @pytest.mark.parametrize("away", [502, 503, 504, 0], ids=["502", "503", "504", "the connection breaks"])
 def test_a_proxy_that_answers_for_a_server_that_is_not_there_is_away_and_costs_nothing(
-    server: OllamaServer, chat: OllamaChat, calls: Calls, away: int
+    server: OllamaServer, chat: LangchainChat, calls: Calls, away: int
 ) -> None:
     server.script.away = away
     with pytest.raises(ProviderAway, match="cannot be reached"):
         chat.ask(question(), 60, calls)
     assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.UNAVAILABLE, 0)]
-    assert not is_there(server.url)
+    assert not is_there(server.url, "/api/version")
     server.script.away = None
     server.will(Act(answer=ANSWER))
-    assert is_there(server.url) and chat.ask(question(), 60, calls) == LAGOS
+    assert is_there(server.url, "/api/version") and chat.ask(question(), 60, calls) == LAGOS
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ def test_a_proxy_that_answers_for_a_server_that_is_not_there_is_away_and_costs_n
     ids=["it is busy", "it is slow", "it talks nonsense", "it broke off"],
 )
 def test_a_server_that_answers_anything_is_not_away(
-    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
+    server: OllamaServer, chat: LangchainChat, calls: Calls, act: Act
 ) -> None:
     server.will(act, act)
     with pytest.raises((Transient, Unusable)) as raised:
@@ -215,7 +221,7 @@ def test_a_server_that_answers_anything_is_not_away(
     ],
 )
 def test_the_deadline_is_a_total_however_the_server_spends_it(
-    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
+    server: OllamaServer, chat: LangchainChat, calls: Calls, act: Act
 ) -> None:
     server.will(act)
     started = time.monotonic()
@@ -227,14 +233,14 @@ def test_the_deadline_is_a_total_however_the_server_spends_it(
     server.go_on()
 
 
-def test_when_the_deadline_passes_the_server_is_hung_up_on(server: OllamaServer, chat: OllamaChat) -> None:
+def test_when_the_deadline_passes_the_server_is_hung_up_on(server: OllamaServer, chat: LangchainChat) -> None:
     server.will(Act(answer={"name": "x" * 2000, "people": 1}, drip_seconds=0.01))
     with pytest.raises(Transient):
         chat.ask(question(), 0.3, Calls())
     assert server.wait_for_hang_up()
 
 
-def test_after_a_timeout_the_next_question_is_answered(server: OllamaServer, chat: OllamaChat) -> None:
+def test_after_a_timeout_the_next_question_is_answered(server: OllamaServer, chat: LangchainChat) -> None:
     server.will(Act(answer=ANSWER, stall_after=1), Act(answer=ANSWER))
     with pytest.raises(Transient):
         chat.ask(question(), 0.3, Calls())
@@ -242,28 +248,28 @@ def test_after_a_timeout_the_next_question_is_answered(server: OllamaServer, cha
     assert chat.ask(question(), 60, Calls()) == LAGOS
 
 
-def test_without_time_nothing_is_asked(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
+def test_without_time_nothing_is_asked(server: OllamaServer, chat: LangchainChat, calls: Calls) -> None:
     with pytest.raises(Transient, match="No time"):
         chat.ask(question(), 0, calls)
     assert not calls and not server.chats
 
 
 def test_a_prompt_that_may_not_fit_is_refused_before_it_is_sent(
-    server: OllamaServer, chat: OllamaChat, calls: Calls
+    server: OllamaServer, chat: LangchainChat, calls: Calls
 ) -> None:
     with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
         chat.ask(question("word " * 3000), 60, calls)
     assert not calls and not server.chats
 
 
-def test_a_count_without_the_cached_tokens_is_not_taken_for_a_cut(server: OllamaServer, chat: OllamaChat) -> None:
+def test_a_count_without_the_cached_tokens_is_not_taken_for_a_cut(server: OllamaServer, chat: LangchainChat) -> None:
     asked = Question(WorkKind.CREATE, "You know cities. " * 50, "Which one?", City, 50, fresh="Which one?")
     server.will(Act(answer=ANSWER, seen_tokens=6))
     assert chat.ask(asked, 60, Calls()) == LAGOS
 
 
 def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
-    server: OllamaServer, chat: OllamaChat, calls: Calls
+    server: OllamaServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer="Lagos, I think."), Act(answer=ANSWER))
     assert ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
@@ -275,7 +281,7 @@ def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
 
 
 def test_three_unusable_answers_are_an_error_that_keeps_their_text_to_itself(
-    server: OllamaServer, chat: OllamaChat, calls: Calls
+    server: OllamaServer, chat: LangchainChat, calls: Calls
 ) -> None:
     bad = '{"name": "canary", "people": "canary"}'
     server.will(Act(answer="the canary sings"), Act(answer=bad), Act(answer=bad))
@@ -286,7 +292,7 @@ def test_three_unusable_answers_are_an_error_that_keeps_their_text_to_itself(
 
 
 def test_the_second_repeat_differs_and_shows_no_bad_answer(
-    server: OllamaServer, chat: OllamaChat, calls: Calls
+    server: OllamaServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer="Lagos, I think."), Act(answer="Lagos, surely."), Act(answer=ANSWER))
     assert ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
@@ -299,7 +305,7 @@ def test_the_second_repeat_differs_and_shows_no_bad_answer(
 
 
 def test_an_interruption_in_the_middle_of_a_call_is_metered(
-    server: OllamaServer, chat: OllamaChat, calls: Calls, monkeypatch: pytest.MonkeyPatch
+    server: OllamaServer, chat: LangchainChat, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class SoftLimit(Exception):
         """Stands for the exception a worker's soft limit raises from a signal."""
@@ -317,7 +323,7 @@ def test_an_interruption_in_the_middle_of_a_call_is_metered(
     assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT]
 
 
-def test_questions_of_two_threads_have_deadlines_of_their_own(server: OllamaServer, chat: OllamaChat) -> None:
+def test_questions_of_two_threads_have_deadlines_of_their_own(server: OllamaServer, chat: LangchainChat) -> None:
     server.will(Act(stall=True))
     failures: list[Exception] = []
 
@@ -340,12 +346,12 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: OllamaServ
 @pytest.mark.parametrize("name", ["tiny", "tiny:latest"])
 def test_the_status_finds_a_model_with_and_without_its_tag(server: OllamaServer, name: str) -> None:
     status = ollama_status(server.url, name, 2)
-    assert (status.ready, status.version) == (True, "0.12.3")
+    assert (status.ready, status.found) == (True, "Ollama 0.12.3")
 
 
 def test_the_status_says_how_to_fetch_a_missing_model(server: OllamaServer) -> None:
     status = ollama_status(server.url, "llama3.2:3b", 2)
-    assert status.version == "0.12.3" and not status.ready
+    assert status.found == "Ollama 0.12.3" and not status.ready
     assert status.mend is not None and status.mend.endswith("Run: ollama pull llama3.2:3b")
 
 
@@ -353,7 +359,7 @@ def test_the_status_of_a_server_that_is_not_there_says_how_to_start_it() -> None
     with OllamaServer() as gone:
         address = gone.url
     status = ollama_status(address, "tiny", 2)
-    assert not status.ready and status.version is None
+    assert not status.ready and status.found is None
     assert status.mend is not None and "ollama serve" in status.mend
 
 

@@ -16,7 +16,7 @@ from shared.conversations import lifecycle
 from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Unusable
-from shared.llm.ollama_chat import OllamaToolChat
+from shared.llm.langchain_chat import LangchainToolChat
 from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker
 from shared.llm.transport import MOST_BYTES
@@ -26,6 +26,7 @@ from tests.support.meters import Calls
 from tests.support.minds import WINDOW, Thinking
 from tests.support.ollama_server import Act, OllamaServer
 from tests.support.services import EmbeddedRedis, start_system
+from tests.support.settings import served_at
 from tests.support.waiting import wait_until
 
 MODELS = ("large:latest", "small:latest")
@@ -38,8 +39,8 @@ def server() -> Iterator[OllamaServer]:
 
 
 @pytest.fixture
-def chat(server: OllamaServer) -> Iterator[OllamaToolChat]:
-    made = make_tool_chat("ollama:large", server.url, WINDOW)
+def chat(server: OllamaServer) -> Iterator[LangchainToolChat]:
+    made = make_tool_chat("ollama:large", served_at(server.url, WINDOW))
     yield made
     made.close()
 
@@ -48,7 +49,9 @@ def chat(server: OllamaServer) -> Iterator[OllamaToolChat]:
 def thinking(server: OllamaServer, sqlite_url: str) -> Iterator[Thinking]:
     house = House(sqlite_url)
     house.install()
-    thinking = Thinking(house, make_chat=lambda model: make_tool_chat(model, server.url, WINDOW), review_minutes=0)
+    thinking = Thinking(
+        house, make_chat=lambda model: make_tool_chat(model, served_at(server.url, WINDOW)), review_minutes=0
+    )
     yield thinking
     thinking.thinker.drain(1)
     house.database.dispose()
@@ -67,7 +70,7 @@ def prompt(body: dict[str, Any]) -> str:
     return "\n".join(str(message["content"]) for message in body["messages"][:2])
 
 
-def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, chat: OllamaToolChat) -> None:
+def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, chat: LangchainToolChat) -> None:
     server.will(Act(answer="Well:", tools=(("respond", {"text": "Hi."}), ("think", {"thoughts": "So."}))))
     calls = Calls()
     reply = chat.reply(exchange(), 5, calls)
@@ -101,7 +104,7 @@ def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, c
     ],
 )
 def test_each_failure_is_one_error_of_ours_and_one_metered_call(
-    server: OllamaServer, chat: OllamaToolChat, act: Act, error: type[Exception], outcome: CallOutcome
+    server: OllamaServer, chat: LangchainToolChat, act: Act, error: type[Exception], outcome: CallOutcome
 ) -> None:
     server.will(act)
     calls = Calls()
@@ -114,7 +117,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     ("said", "counted"), [pytest.param(10**15, 100, id="too much"), pytest.param(-(10**15), 0, id="less than nothing")]
 )
 def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_than_nothing(
-    server: OllamaServer, chat: OllamaToolChat, said: int, counted: int
+    server: OllamaServer, chat: LangchainToolChat, said: int, counted: int
 ) -> None:
     server.will(Act(answer="So", said_tokens=said))
     calls = Calls()
@@ -122,7 +125,7 @@ def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_tha
     assert calls[0].completion_tokens == counted
 
 
-def test_a_prompt_is_charged_for_no_more_than_the_window(server: OllamaServer, chat: OllamaToolChat) -> None:
+def test_a_prompt_is_charged_for_no_more_than_the_window(server: OllamaServer, chat: LangchainToolChat) -> None:
     server.will(Act(answer="So", seen_tokens=10**15))
     calls = Calls()
     with pytest.raises(PromptCut):
@@ -130,7 +133,7 @@ def test_a_prompt_is_charged_for_no_more_than_the_window(server: OllamaServer, c
     assert calls[0].prompt_tokens == WINDOW
 
 
-def test_a_flood_is_stopped_before_it_fills_the_memory(server: OllamaServer, chat: OllamaToolChat) -> None:
+def test_a_flood_is_stopped_before_it_fills_the_memory(server: OllamaServer, chat: LangchainToolChat) -> None:
     server.will(uses("think", thoughts="x" * 2 * MOST_BYTES))
     calls = Calls()
     with pytest.raises(Unusable, match="longer than was asked for"):
@@ -139,14 +142,14 @@ def test_a_flood_is_stopped_before_it_fills_the_memory(server: OllamaServer, cha
     assert server.wait_for_hang_up()
 
 
-def test_a_broken_connection_is_tried_once_more(server: OllamaServer, chat: OllamaToolChat) -> None:
+def test_a_broken_connection_is_tried_once_more(server: OllamaServer, chat: LangchainToolChat) -> None:
     server.will(Act(close_after=0), uses("respond", text="Hi."))
     calls = Calls()
     assert chat.reply(exchange(), 5, calls).calls[0].name == "respond"
     assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE, CallOutcome.ANSWERED]
 
 
-def test_the_deadline_is_a_total(server: OllamaServer, chat: OllamaToolChat) -> None:
+def test_the_deadline_is_a_total(server: OllamaServer, chat: LangchainToolChat) -> None:
     server.will(Act(stall=True))
     started = time.monotonic()
     with pytest.raises(Transient, match="in time"):
@@ -206,7 +209,7 @@ def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: OllamaServer, thi
 def test_a_review_shows_its_share_of_recent_conversations(server: OllamaServer, sqlite_url: str) -> None:
     house = House(sqlite_url)
     house.install()
-    thinking = Thinking(house, make_chat=lambda model: make_tool_chat(model, server.url, WINDOW))
+    thinking = Thinking(house, make_chat=lambda model: make_tool_chat(model, served_at(server.url, WINDOW)))
     for number in range(25):
         thinking.said(f"c{number:02}", "Hi.", role=lifecycle.Role.ASSISTANT)
     thinking.set_level(80)

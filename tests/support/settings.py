@@ -10,3 +10,8 @@ from shared.settings import Settings
 def default_settings(**chosen: Any) -> Settings:
     """Return the default settings, whatever the environment says, but for what is chosen."""
     return Settings.model_construct(**chosen)
+
+
+def served_at(address: str, context_tokens: int = 8192) -> Settings:
+    """Return the settings of an installation whose models are all at ``address``, whoever's protocol is spoken."""
+    return default_settings(ollama_host=address, model_context_tokens=context_tokens)

@@ -17,10 +17,10 @@ from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.llm.embedding import Embedder, NgramEmbedder, book_local, from_bytes, to_bytes
 from shared.llm.minilm import MiniLmEmbedder
 from shared.llm.providers import make_embedder
+from shared.settings import ModelSettings
 from tests.support.meters import Calls
 
 ROOT = Path(__file__).resolve().parents[2]
-HOST = "http://127.0.0.1:1"
 needs_model = pytest.mark.skipif(not minilm.is_installed(), reason="the built-in embedding model is not installed")
 needs_runtime = pytest.mark.skipif(minilm.runtime() == "numpy", reason="onnxruntime is not installed")
 
@@ -190,12 +190,12 @@ def test_a_stored_vector_comes_back_as_it_was() -> None:
     ],
 )
 def test_a_setting_names_its_embedder(setting: str | None, name: str) -> None:
-    assert make_embedder(setting, HOST, 1.0).name == name
+    assert make_embedder(setting, ModelSettings(), 1.0).name == name
 
 
 def test_without_the_model_letters_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
-    assert make_embedder(None, HOST, 1.0).name == NgramEmbedder.name
+    assert make_embedder(None, ModelSettings(), 1.0).name == NgramEmbedder.name
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which is Linux's")

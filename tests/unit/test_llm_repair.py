@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Reply, ask_repairing
-from shared.llm.providers import model_name
+from shared.llm.providers import split_model
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
@@ -134,14 +134,14 @@ def test_a_long_unusable_answer_does_not_fill_the_window() -> None:
     assert len(chat.questions[1].previous or "") <= 600
 
 
-@pytest.mark.parametrize("setting", ["", "ollama:", "openai:gpt", "llama3"])
+@pytest.mark.parametrize("setting", ["", "ollama:", "nobodys:gpt", "llama3"])
 def test_a_setting_that_names_no_model_is_refused(setting: str) -> None:
     with pytest.raises(Configuration, match="ollama:NAME"):
-        model_name(setting)
+        split_model(setting)
 
 
 def test_a_models_own_tag_is_part_of_its_name() -> None:
-    assert model_name("ollama:llama3.2:3b") == "llama3.2:3b"
+    assert split_model("ollama:llama3.2:3b") == ("ollama", "llama3.2:3b")
 
 
 @given(st.text(max_size=300), st.text(max_size=300))

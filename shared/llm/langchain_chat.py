@@ -1,0 +1,373 @@
+"""Chats through langchain's models, with and without tools, of whatever provider.
+
+It adds what the libraries leave open: one total deadline, endings told apart, one more try where a connection breaks,
+and every call reported. How a model is asked, how its chunks are read and what its errors mean is left to each
+provider.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from langchain_core.exceptions import OutputParserException
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from pydantic import ValidationError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from shared.errors import AfterthoughtError, ProviderAway, Transient
+from shared.llm.calls import CallOutcome, Meter
+from shared.llm.chat import (
+    AnswerT,
+    Chat,
+    ModelRequest,
+    PromptCut,
+    Question,
+    Reply,
+    ToolCall,
+    Unusable,
+    call_of,
+    check_fit,
+    check_whole,
+    prospect_of,
+    read_reply,
+)
+from shared.llm.model_server import GATEWAY_STATUSES, IN_STREAM, Failure, ModelServer
+from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
+from shared.llm.transport import TooMuch
+
+_HICCUP_WAIT_SECONDS = 0.2
+_TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
+ValueT = TypeVar("ValueT")
+Chunks = Generator[AIMessageChunk, None, None]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a chunk says of the end of its answer."""
+
+    ended: bool = False
+    truncated: bool = False
+    declined: bool = False
+    """The model, or a filter before it, would not answer."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class LangchainModel(ABC):
+    """One model of one server, as langchain reaches it. Build it after a fork, and close it."""
+
+    answer_needs: ClassVar[str]
+    """What to look for where a question is refused."""
+    tool_needs: ClassVar[str]
+    """The same where tools are offered."""
+
+    def __init__(self, name: str, model: str, server: ModelServer, context_tokens: int) -> None:
+        """Take ``model`` as the server calls it and ``name`` as it is written in settings and rows."""
+        self.name = name
+        self.model = model
+        self.server = server
+        self.context_tokens = context_tokens
+
+    @abstractmethod
+    def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
+        """Ask for an answer of the question's shape."""
+
+    @abstractmethod
+    def stream_reply(self, exchange: Exchange, messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
+        """Ask for what the model says or uses next."""
+
+    @abstractmethod
+    def ending_of(self, chunk: AIMessageChunk) -> Ending:
+        """Read from a chunk how the answer ended and what it took, as far as it says so."""
+
+    def leaves_out(self, error: Exception) -> bool:
+        """Whether something of the request was not to the server's liking and the next goes without it."""
+        return False
+
+    def ask(self, asking: LangchainRequest[ValueT], seconds: float, meter: Meter) -> ValueT:
+        """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.ask``."""
+        check_fit(asking.asked, self.context_tokens)
+        end = time.monotonic() + seconds
+        attempts = Retrying(
+            stop=stop_after_attempt(2),
+            wait=wait_fixed(_HICCUP_WAIT_SECONDS),
+            retry=retry_if_exception_type(_Hiccup),
+            reraise=True,
+        )
+        try:
+            for attempt in attempts:
+                with attempt:
+                    return self._ask_once(asking, end, meter)
+        except _Unreached:
+            # Nothing was asked, yet whoever watches the calls must see that they fail.
+            failed = time.monotonic() - end + seconds
+            meter(call_of(asking.asked, self.name, _NOTHING, CallOutcome.UNAVAILABLE, failed))
+            raise
+        raise AssertionError("tenacity ends with an answer or an error")
+
+    def _ask_once(self, asking: LangchainRequest[ValueT], end: float, meter: Meter) -> ValueT:
+        started = time.monotonic()
+        if started >= end:
+            raise Transient("No time is left to ask the model.")
+        meter.reserve(prospect_of(asking.asked, self.name))
+        call = _Call(self, end, asking.needs)
+        try:
+            with call.watched():
+                return asking.read(self._receive(asking.stream, call))
+        finally:
+            if call.reached:
+                seconds = time.monotonic() - started
+                meter(call_of(asking.asked, self.name, call.received, call.outcome, seconds))
+
+    def _receive(self, stream: Callable[[], Chunks], call: _Call) -> Reply:
+        # Closed at once however it ends, so that the server stops generating for nobody.
+        with self.server.transport.limit(call.end - time.monotonic()), closing(stream()) as chunks:
+            for chunk in chunks:
+                call.take(chunk)
+        if not call.ended:
+            raise self.server.transport.http.RemoteProtocolError("The stream ended before the answer did.")
+        return call.reply()
+
+    def translate(self, error: Exception, needs: str, *, late: bool) -> tuple[CallOutcome, AfterthoughtError]:
+        """Say in our words what a foreign error means; ``late``: the deadline has passed."""
+        if isinstance(error, ValidationError | OutputParserException) and not late:
+            return CallOutcome.MALFORMED, _malformed()
+        failure = self.server.failure_of(error)
+        if late or failure is Failure.LATE:
+            return CallOutcome.TIMEOUT, Transient(f"{self.name} did not answer in time.")
+        match failure:
+            case Failure.UNREACHED:
+                return CallOutcome.UNAVAILABLE, self.unreached()
+            case Failure.FLOODED:
+                return CallOutcome.TRUNCATED, Unusable(CallOutcome.TRUNCATED, "it is far longer than was asked for", "")
+            case Failure.STATUS:
+                return self._translate_status(error, needs)
+            case Failure.BROKEN:
+                why = type(self.server.cause_of(error)).__name__
+                return CallOutcome.UNAVAILABLE, _Hiccup(
+                    f"{self.server.product} at {self.server.host} broke off: {why}."
+                )
+            case _:
+                return CallOutcome.UNAVAILABLE, Transient(
+                    f"{self.server.host} does not speak as {self.server.product} does: {type(error).__name__}."
+                )
+
+    def unreached(self) -> _Unreached:
+        """Return what to raise where nobody answers."""
+        return _Unreached(f"{self.server.product} cannot be reached at {self.server.host}. Is it running?")
+
+    def _translate_status(self, error: Exception, needs: str) -> tuple[CallOutcome, AfterthoughtError]:
+        status = self.server.status_of(error) or IN_STREAM
+        if status in _TRANSIENT_STATUSES or status >= 500:
+            said = f"{self.server.product} failed while {self.name} answered (status {status})."
+            return CallOutcome.UNAVAILABLE, Transient(said)
+        if self.leaves_out(error):
+            return CallOutcome.REFUSED, _Hiccup(f"{self.server.product} wants the request to {self.name} without it.")
+        return CallOutcome.REFUSED, self.server.refusal(self.model, status, needs)
+
+
+@dataclass(frozen=True)
+class LangchainRequest(Generic[ValueT]):
+    """What is asked of a model, how, and how its reply is read."""
+
+    asked: ModelRequest
+    stream: Callable[[], Chunks]
+    read: Callable[[Reply], ValueT]
+    needs: str
+
+
+class LangchainChat(Chat):
+    """A model that answers questions."""
+
+    def __init__(self, model: LangchainModel) -> None:
+        self._model = model
+        self.name = model.name
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._model.server.close()
+
+    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+        model = self._model
+
+        def stream() -> Chunks:
+            yield from model.stream_answer(question, _messages(question))
+
+        def read(reply: Reply) -> AnswerT:
+            return read_reply(question, reply, model.context_tokens)
+
+        return model.ask(LangchainRequest(question, stream, read, model.answer_needs), seconds, meter)
+
+
+def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
+    messages: list[BaseMessage] = [SystemMessage(question.system), HumanMessage(question.user)]
+    if question.previous is not None and question.complaint is not None:
+        messages += [AIMessage(question.previous), HumanMessage(question.complaint)]
+    return messages
+
+
+class LangchainToolChat(ToolChat):
+    """A model that uses tools."""
+
+    def __init__(self, model: LangchainModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def close(self) -> None:
+        self._model.server.close()
+
+    def reply(self, exchange: Exchange, seconds: float, meter: Meter) -> Reply:
+        model = self._model
+
+        def stream() -> Chunks:
+            yield from model.stream_reply(exchange, [_message(line) for line in exchange.lines])
+
+        def read(reply: Reply) -> Reply:
+            check_whole(exchange, reply, model.context_tokens)
+            return reply
+
+        return model.ask(LangchainRequest(exchange, stream, read, model.tool_needs), seconds, meter)
+
+
+def _message(line: ExchangeLine) -> BaseMessage:
+    match line.speaker:
+        case Speaker.SYSTEM:
+            return SystemMessage(line.text)
+        case Speaker.USER:
+            return HumanMessage(line.text)
+        case Speaker.TOOL:
+            return ToolMessage(line.text, tool_call_id=line.call_id)
+        case Speaker.MODEL:
+            calls = [{"id": call.call_id, "name": call.name, "args": call.arguments} for call in line.calls]
+            return AIMessage(line.text, tool_calls=calls)
+
+
+class _Hiccup(Transient):
+    """A broken connection: worth one more try at once."""
+
+
+class _Unreached(ProviderAway, _Hiccup):
+    """Nobody took the call, so none was made."""
+
+
+_NOTHING = Reply("", 0, 0)
+
+
+@dataclass
+class _CallPieces:
+    """A tool call as it arrives, in pieces."""
+
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass
+class _Call:
+    """One call while it runs: what has come back so far, and how it ended."""
+
+    model: LangchainModel
+    end: float
+    needs: str
+    received: Reply = field(default_factory=lambda: Reply(""))
+    """Everything that was generated, tool calls as text: what is paid for."""
+    outcome: CallOutcome = CallOutcome.TIMEOUT
+    """Until it is known better: whoever ends a call from outside does so because it took too long."""
+    ended: bool = False
+    reached: bool = True
+    declined: bool = False
+    texts: list[str] = field(default_factory=list)
+    pieces: dict[object, _CallPieces] = field(default_factory=dict)
+
+    def take(self, chunk: AIMessageChunk) -> None:
+        self.texts.append(str(chunk.text))
+        written = self.texts[-1]
+        for piece in chunk.tool_call_chunks:
+            # Without a place it is a whole call.
+            place = piece.get("index")
+            call = self.pieces.setdefault(object() if place is None else place, _CallPieces())
+            call.call_id += piece.get("id") or ""
+            call.name += piece.get("name") or ""
+            call.arguments += piece.get("args") or ""
+            written += (piece.get("name") or "") + (piece.get("args") or "")
+        ending = self.model.ending_of(chunk)
+        self.ended = self.ended or ending.ended
+        self.declined = self.declined or ending.declined
+        most, before = self.model.context_tokens, self.received
+        prompt, completion = ending.prompt_tokens, ending.completion_tokens
+        self.received = Reply(
+            before.text + written,
+            before.prompt_tokens if prompt is None else _believable(prompt, most),
+            before.completion_tokens if completion is None else _believable(completion, most),
+            before.truncated or ending.truncated,
+        )
+
+    def reply(self) -> Reply:
+        """Return the whole reply. Raises ``Unusable`` for one that is none."""
+        if self.declined:
+            raise Unusable(CallOutcome.REFUSED, "the model declined to give one", "")
+        # The calls of an answer that was cut off need not be read: it is not used.
+        pieces = () if self.received.truncated else self.pieces.values()
+        calls = tuple(ToolCall(one.call_id, one.name, _arguments(one.arguments)) for one in pieces)
+        return replace(self.received, text="".join(self.texts), calls=calls)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note how the call ends, and let only errors of ours out."""
+        try:
+            yield
+            self.outcome = CallOutcome.ANSWERED
+        except Unusable as unusable:
+            self.outcome = unusable.outcome
+            raise
+        except PromptCut:
+            self.outcome = CallOutcome.PROMPT_CUT
+            raise
+        except (*self.model.server.errors, self.model.server.transport.http.TransportError, TooMuch, OSError) as error:
+            self._fail(error)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            # What the provider's client and langchain raise for a stream that is not the provider's.
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.outcome, ours = self.model.translate(error, self.needs, late=time.monotonic() >= self.end)
+        server, status = self.model.server, self.model.server.status_of(error)
+        # A proxy takes connections, or answers, for a server that is not there.
+        is_doubtful = isinstance(ours, _Hiccup) or status in GATEWAY_STATUSES
+        if is_doubtful and not self.received.text and not server.is_there():
+            ours = self.model.unreached()
+        self.reached = not isinstance(ours, _Unreached)
+        # It cannot have spent anything where it was not reached, or refused before it began.
+        refused = status is not None and status != IN_STREAM
+        if refused or server.failure_of(error) is Failure.UNREACHED:
+            self.received = _NOTHING
+        raise ours from None
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Read a call's arguments; a model that gives none at all leaves them empty."""
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        raise _malformed() from None
+    if not isinstance(arguments, dict):
+        raise _malformed()
+    return arguments
+
+
+def _malformed() -> Unusable:
+    return Unusable(CallOutcome.MALFORMED, "its tool calls are malformed", "")
+
+
+def _believable(tokens: int, most: int) -> int:
+    """Return a count as a server reports it, within what its window allows: it is paid for by this figure."""
+    return min(max(tokens, 0), most)
