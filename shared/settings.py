@@ -36,9 +36,9 @@ _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
-MODEL_PROVIDERS = ("ollama",)
+MODEL_PROVIDERS = ("ollama", "openai", "anthropic")
 """Whoever serves models, as settings and rows name them: ``PROVIDER:NAME``."""
-EMBEDDING_PROVIDERS = ("ollama",)
+EMBEDDING_PROVIDERS = ("ollama", "openai")
 """Those of them that serve embedding models too."""
 
 
@@ -119,16 +119,39 @@ class ModelSettings(SettingsGroup):
     ollama_host: str = Field(
         "http://127.0.0.1:11434",
         validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
-        description="Address of Ollama; used only when a model is set.",
+        description="Address of Ollama; used only when a model of its is set.",
+    )
+    openai_base_url: str = Field(
+        "https://api.openai.com/v1",
+        description="Address of OpenAI's API, or of any server of its protocol (vLLM, LM Studio, llama.cpp, LiteLLM, "
+        "OpenRouter), with its /v1; used only when a model `openai:NAME` is set.",
+    )
+    openai_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"),
+        description="Key for AFTERTHOUGHT_OPENAI_BASE_URL; a server of your own may need none.",
+    )
+    anthropic_base_url: str = Field(
+        "https://api.anthropic.com",
+        description="Address of Anthropic's API, or of a server of its protocol, without /v1; used only when a model "
+        "`anthropic:NAME` is set.",
+    )
+    anthropic_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key"),
+        description="Key for AFTERTHOUGHT_ANTHROPIC_BASE_URL.",
     )
     model: str | None = Field(
-        None, description="Model that writes memories, as `ollama:NAME`; unset: the extractive agent."
+        None, description="Model that writes memories, as `PROVIDER:NAME`; unset: the extractive agent."
     )
     small_model: str | None = Field(
-        None, description="Smaller model the loop thinks with while energy is low, as `ollama:NAME`; unset: the same."
+        None, description="Smaller model the loop thinks with while energy is low, as `PROVIDER:NAME`; unset: the same."
     )
     model_context_tokens: int = Field(
-        8192, ge=2048, le=1_048_576, description="num_ctx sent with every model call, tokens."
+        8192,
+        ge=2048,
+        le=1_048_576,
+        description="The model's window, tokens; Ollama is sent it as num_ctx with every call.",
     )
 
     on_bad_output: Literal["rules", "dead_letter"] = Field(
@@ -143,6 +166,13 @@ class ModelSettings(SettingsGroup):
         if value is not None and provider_of(value) is None:
             raise ValueError(f"must be written as {_names(MODEL_PROVIDERS)}, for example ollama:llama3.2:3b")
         return value
+
+    @field_validator("openai_base_url", "anthropic_base_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return value.rstrip("/")
 
     @field_validator("ollama_host")
     @classmethod
@@ -180,7 +210,8 @@ class FactSettings(SettingsGroup):
     fact_clear_seconds: _Seconds = Field(8.0, description="How long clearing all facts can be taken back.")
     embedding: str | None = Field(
         None,
-        description="Embedding model, as `ollama:NAME`, or `ngrams` for none; unset: the built-in one where installed.",
+        description="Embedding model, as `ollama:NAME` or `openai:NAME`, or `ngrams` for none; unset: the built-in one "
+        "where installed.",
     )
 
     @field_validator("embedding")
@@ -289,7 +320,7 @@ class EnergySettings(SettingsGroup):
     )
     small_model_price_factor: _Price = Field(0.25, description="Multiplies the price of a call of the small model.")
     embedding_price_factor: _Price = Field(
-        0.02, description="Multiplies the price of embedding with a model of Ollama's."
+        0.02, description="Multiplies the price of embedding with a model of a server."
     )
     lock_seconds: _Seconds = Field(
         5.0,

@@ -153,6 +153,8 @@ class LangchainModel(ABC):
                 return CallOutcome.UNAVAILABLE, _Hiccup(
                     f"{self.server.product} at {self.server.host} broke off: {why}."
                 )
+            case _ if self.leaves_out(error):
+                return CallOutcome.REFUSED, self._adjusted()
             case _:
                 return CallOutcome.UNAVAILABLE, Transient(
                     f"{self.server.host} does not speak as {self.server.product} does: {type(error).__name__}."
@@ -162,13 +164,16 @@ class LangchainModel(ABC):
         """Return what to raise where nobody answers."""
         return _Unreached(f"{self.server.product} cannot be reached at {self.server.host}. Is it running?")
 
+    def _adjusted(self) -> _Adjusted:
+        return _Adjusted(f"{self.server.product} wants requests to {self.name} in another form; try again.")
+
     def _translate_status(self, error: Exception, needs: str) -> tuple[CallOutcome, AfterthoughtError]:
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
             said = f"{self.server.product} failed while {self.name} answered (status {status})."
             return CallOutcome.UNAVAILABLE, Transient(said)
         if self.leaves_out(error):
-            return CallOutcome.REFUSED, _Hiccup(f"{self.server.product} wants the request to {self.name} without it.")
+            return CallOutcome.REFUSED, self._adjusted()
         return CallOutcome.REFUSED, self.server.refusal(self.model, status, needs)
 
 
@@ -229,7 +234,7 @@ class LangchainToolChat(ToolChat):
         model = self._model
 
         def stream() -> Chunks:
-            yield from model.stream_reply(exchange, [_message(line) for line in exchange.lines])
+            yield from model.stream_reply(exchange, _messages_of(exchange))
 
         def read(reply: Reply) -> Reply:
             check_whole(exchange, reply, model.context_tokens)
@@ -238,21 +243,34 @@ class LangchainToolChat(ToolChat):
         return model.ask(LangchainRequest(exchange, stream, read, model.tool_needs), seconds, meter)
 
 
-def _message(line: ExchangeLine) -> BaseMessage:
+def _messages_of(exchange: Exchange) -> list[BaseMessage]:
+    """Return the lines as messages; a call that came without an id is given one, as some servers insist on it."""
+    messages, stand_in = list[BaseMessage](), ""
+    for place, line in enumerate(exchange.lines):
+        stand_in = f"call_{place}" if line.speaker is Speaker.MODEL else stand_in
+        messages.append(_message(line, stand_in))
+    return messages
+
+
+def _message(line: ExchangeLine, stand_in: str) -> BaseMessage:
     match line.speaker:
         case Speaker.SYSTEM:
             return SystemMessage(line.text)
         case Speaker.USER:
             return HumanMessage(line.text)
         case Speaker.TOOL:
-            return ToolMessage(line.text, tool_call_id=line.call_id)
+            return ToolMessage(line.text, tool_call_id=line.call_id or stand_in)
         case Speaker.MODEL:
-            calls = [{"id": call.call_id, "name": call.name, "args": call.arguments} for call in line.calls]
+            calls = [{"id": call.call_id or stand_in, "name": call.name, "args": call.arguments} for call in line.calls]
             return AIMessage(line.text, tool_calls=calls)
 
 
 class _Hiccup(Transient):
     """A broken connection: worth one more try at once."""
+
+
+class _Adjusted(_Hiccup):
+    """The request was refused for something it can do without: the next goes without it."""
 
 
 class _Unreached(ProviderAway, _Hiccup):
@@ -342,13 +360,14 @@ class _Call:
         self.outcome, ours = self.model.translate(error, self.needs, late=time.monotonic() >= self.end)
         server, status = self.model.server, self.model.server.status_of(error)
         # A proxy takes connections, or answers, for a server that is not there.
-        is_doubtful = isinstance(ours, _Hiccup) or status in GATEWAY_STATUSES
+        is_adjusted = isinstance(ours, _Adjusted)
+        is_doubtful = (isinstance(ours, _Hiccup) and not is_adjusted) or status in GATEWAY_STATUSES
         if is_doubtful and not self.received.text and not server.is_there():
             ours = self.model.unreached()
         self.reached = not isinstance(ours, _Unreached)
         # It cannot have spent anything where it was not reached, or refused before it began.
         refused = status is not None and status != IN_STREAM
-        if refused or server.failure_of(error) is Failure.UNREACHED:
+        if refused or is_adjusted or server.failure_of(error) is Failure.UNREACHED:
             self.received = _NOTHING
         raise ours from None
 

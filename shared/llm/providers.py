@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from shared.errors import Configuration
+from shared.llm.api_status import Api, api_status
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
-from shared.llm.model_server import ServerStatus, is_there
+from shared.llm.model_server import ServerStatus, is_there, without_credentials
 from shared.llm.ollama_status import ollama_status
 from shared.settings import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, Settings, provider_of
 
@@ -50,11 +54,35 @@ def make_tool_chat(setting: str, settings: ModelSettings) -> LangchainToolChat:
 
 def _make_model(setting: str, settings: ModelSettings) -> LangchainModel:
     _trace_nothing()
-    _, name = split_model(setting)
+    provider, name = split_model(setting)
     # Deferred: as above.
-    from shared.llm.ollama_chat import OllamaModel
+    with _installed(provider):
+        if provider == "openai":
+            from shared.llm.openai_chat import OpenAiModel
 
-    return OllamaModel(name, settings.ollama_host, settings.model_context_tokens)
+            return OpenAiModel(name, settings.openai_base_url, settings.openai_api_key, settings.model_context_tokens)
+        if provider == "anthropic":
+            from shared.llm.anthropic_chat import AnthropicModel
+
+            return AnthropicModel(
+                name, settings.anthropic_base_url, settings.anthropic_api_key, settings.model_context_tokens
+            )
+        from shared.llm.ollama_chat import OllamaModel
+
+        return OllamaModel(name, settings.ollama_host, settings.model_context_tokens)
+
+
+@contextmanager
+def _installed(provider: str) -> Iterator[None]:
+    """Say what to install where a provider's libraries are not there. Raises ``Configuration`` then."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise Configuration(_how_to_install(provider, str(error.name))) from error
+
+
+def _how_to_install(provider: str, module: str) -> str:
+    return f"{provider}:NAME needs {module}, which is not installed. Run: pip install 'afterthought[{provider}]'"
 
 
 def _trace_nothing() -> None:
@@ -75,11 +103,16 @@ def make_embedder(
         return MiniLmEmbedder(in_background=in_background) if is_installed() else NgramEmbedder()
     if setting == NGRAMS:
         return NgramEmbedder()
-    _, name = split_model(setting)
-    # Deferred: Ollama's client is of no use to a machine without it.
-    from shared.llm.ollama_embedding import OllamaEmbedder
+    provider, name = split_model(setting)
+    # Deferred: a provider's client is of no use to a machine without it.
+    with _installed(provider):
+        if provider == "openai":
+            from shared.llm.openai_embedding import OpenAiEmbedder
 
-    return OllamaEmbedder(name, settings.ollama_host, seconds)
+            return OpenAiEmbedder(name, settings.openai_base_url, settings.openai_api_key, seconds)
+        from shared.llm.ollama_embedding import OllamaEmbedder
+
+        return OllamaEmbedder(name, settings.ollama_host, seconds)
 
 
 def make_embedder_by_name(
@@ -113,7 +146,11 @@ def are_servers_there(settings: Settings) -> bool:
 
 
 def _is_there(provider: str | None, settings: ModelSettings) -> bool:
-    return provider is None or is_there(settings.ollama_host, "/api/version", _STATUS_SECONDS)
+    if provider is None:
+        return True
+    api = _api_of(provider, settings)
+    address, path = (settings.ollama_host, "/api/version") if api is None else (api.base_url, api.models_path)
+    return is_there(address, path, _STATUS_SECONDS)
 
 
 def server_status(setting: str, settings: ModelSettings, timeout_seconds: float = _STATUS_SECONDS) -> ServerStatus:
@@ -121,5 +158,32 @@ def server_status(setting: str, settings: ModelSettings, timeout_seconds: float 
 
     Does not raise for what is found there.
     """
-    _, name = split_model(setting)
-    return ollama_status(settings.ollama_host, name, timeout_seconds)
+    provider, name = split_model(setting)
+    api = _api_of(provider, settings)
+    if api is None:
+        return ollama_status(settings.ollama_host, name, timeout_seconds)
+    missing = next((one for one in _LIBRARIES[provider] if find_spec(one) is None), None)
+    if missing is not None:
+        return ServerStatus(name, without_credentials(api.base_url), mend=_how_to_install(provider, missing))
+    return api_status(api, name, timeout_seconds)
+
+
+_LIBRARIES = {"openai": ("openai", "langchain_openai"), "anthropic": ("anthropic", "langchain_anthropic")}
+"""What the extra of a provider's name brings."""
+_ANTHROPIC_VERSION = "2023-06-01"
+
+
+def _api_of(provider: str, settings: ModelSettings) -> Api | None:
+    """Return where a provider's API is; None for Ollama, which has commands of its own."""
+    if provider == "openai":
+        key = settings.openai_api_key
+        headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+        names = ("OPENAI_API_KEY", "AFTERTHOUGHT_OPENAI_BASE_URL")
+        return Api("OpenAI's API", settings.openai_base_url, "models", headers, *names)
+    if provider == "anthropic":
+        key = settings.anthropic_api_key
+        headers = {} if key is None else {"x-api-key": key.get_secret_value()}
+        headers["anthropic-version"] = _ANTHROPIC_VERSION
+        names = ("ANTHROPIC_API_KEY", "AFTERTHOUGHT_ANTHROPIC_BASE_URL")
+        return Api("Anthropic's API", settings.anthropic_base_url, "/v1/models?limit=1000", headers, *names)
+    return None

@@ -58,7 +58,7 @@ class ServedEmbedder(ABC):
             vectors = self._read(rows, len(texts))
             outcome = CallOutcome.ANSWERED
             return vectors
-        except (*server.errors, server.transport.http.HTTPError, TooMuch, OSError) as error:
+        except (*server.errors, server.transport.http.HTTPError, TooMuch, OSError, ValueError, TypeError) as error:
             ours = self._translate(error)
             if isinstance(ours, ProviderAway):
                 tokens = 0  # Nobody was there to read any.
@@ -79,6 +79,8 @@ class ServedEmbedder(ABC):
             return ProviderAway(
                 f"{server.product} at {server.host} cannot be reached; start it, and what waits for it goes on."
             )
+        if failure is Failure.FOREIGN:
+            return Transient(f"{server.host} does not speak as {server.product} does: {type(error).__name__}.")
         if failure is not Failure.STATUS or status is None:
             why = type(server.cause_of(error)).__name__
             return Transient(f"{server.product} did not embed in time ({why}); try again.")

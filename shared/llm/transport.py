@@ -1,8 +1,8 @@
 """HTTP transports that end a request at a fixed moment, however many bytes still drip in, and a flood at once.
 
 httpx limits each wait for bytes, never the whole; a model that streams slowly would pass any such limit. What the
-request is for is left to the client that uses the transport. ``http`` is httpx, or httpx2, whose classes are the same but
-not related.
+request is for is left to the client that uses the transport. ``http`` is httpx, or httpx2, whose classes are the same
+but not related.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Thinking over the wire: real langchain, a server that speaks Ollama's protocol, and at the end real processes."""
+"""Thinking over the wire: real langchain, a server of each provider's protocol, and at the end real processes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import House
 from tests.support.meters import Calls
 from tests.support.minds import WINDOW, Thinking
-from tests.support.ollama_server import Act, OllamaServer
+from tests.support.model_server import Act, ModelServer
+from tests.support.providers import SERVERS, environment
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.settings import served_at
 from tests.support.waiting import wait_until
@@ -32,26 +33,34 @@ from tests.support.waiting import wait_until
 MODELS = ("large:latest", "small:latest")
 
 
+@pytest.fixture(params=SERVERS)
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def server() -> Iterator[OllamaServer]:
-    with OllamaServer(models=MODELS) as running:
+def server(provider: str) -> Iterator[ModelServer]:
+    with SERVERS[provider](models=MODELS) as running:
         yield running
 
 
 @pytest.fixture
-def chat(server: OllamaServer) -> Iterator[LangchainToolChat]:
-    made = make_tool_chat("ollama:large", served_at(server.url, WINDOW))
+def chat(provider: str, server: ModelServer) -> Iterator[LangchainToolChat]:
+    made = make_tool_chat(f"{provider}:large", served_at(server.url, WINDOW))
     yield made
     made.close()
 
 
+def made_by(provider: str, server: ModelServer) -> Callable[[str], LangchainToolChat]:
+    """Return what builds a chat of a model, whoever's it is called, at the server."""
+    return lambda model: make_tool_chat(f"{provider}:{model.partition(':')[2]}", served_at(server.url, WINDOW))
+
+
 @pytest.fixture
-def thinking(server: OllamaServer, sqlite_url: str) -> Iterator[Thinking]:
+def thinking(provider: str, server: ModelServer, sqlite_url: str) -> Iterator[Thinking]:
     house = House(sqlite_url)
     house.install()
-    thinking = Thinking(
-        house, make_chat=lambda model: make_tool_chat(model, served_at(server.url, WINDOW)), review_minutes=0
-    )
+    thinking = Thinking(house, make_chat=made_by(provider, server), review_minutes=0)
     yield thinking
     thinking.thinker.drain(1)
     house.database.dispose()
@@ -70,7 +79,9 @@ def prompt(body: dict[str, Any]) -> str:
     return "\n".join(str(message["content"]) for message in body["messages"][:2])
 
 
-def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, chat: LangchainToolChat) -> None:
+def test_tools_go_out_by_their_names_and_calls_come_back(
+    provider: str, server: ModelServer, chat: LangchainToolChat
+) -> None:
     server.will(Act(answer="Well:", tools=(("respond", {"text": "Hi."}), ("think", {"thoughts": "So."}))))
     calls = Calls()
     reply = chat.reply(exchange(), 5, calls)
@@ -78,16 +89,16 @@ def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, c
     assert [(call.name, call.arguments) for call in reply.calls] == [
         ("respond", {"text": "Hi."}), ("think", {"thoughts": "So."})
     ]  # fmt: skip
-    [body] = server.chats
+    [body] = server.asked
     assert [tool["function"]["name"] for tool in body["tools"]] == [
         "respond", "end_conversation", "select_conversation", "snooze_conversation", "think", "await_energy"
     ]  # fmt: skip
     offered = body["tools"][3]["function"]
     assert set(offered["parameters"]["properties"]) == {"minutes", "conversationId"}
     assert offered["description"].startswith("Hide a conversation")
-    assert body["options"] == {"num_ctx": WINDOW, "num_predict": 100, "temperature": 0.0}
+    assert body["options"] | {"num_ctx": WINDOW} == {"num_ctx": WINDOW, "num_predict": 100, "temperature": 0.0}
     assert [(call.outcome, call.kind, call.model) for call in calls] == [
-        (CallOutcome.ANSWERED, WorkKind.THINK, "ollama:large")
+        (CallOutcome.ANSWERED, WorkKind.THINK, f"{provider}:large")
     ]
     assert calls.prospects[0].most_completion_tokens == 100
 
@@ -104,7 +115,7 @@ def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, c
     ],
 )
 def test_each_failure_is_one_error_of_ours_and_one_metered_call(
-    server: OllamaServer, chat: LangchainToolChat, act: Act, error: type[Exception], outcome: CallOutcome
+    server: ModelServer, chat: LangchainToolChat, act: Act, error: type[Exception], outcome: CallOutcome
 ) -> None:
     server.will(act)
     calls = Calls()
@@ -117,7 +128,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     ("said", "counted"), [pytest.param(10**15, 100, id="too much"), pytest.param(-(10**15), 0, id="less than nothing")]
 )
 def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_than_nothing(
-    server: OllamaServer, chat: LangchainToolChat, said: int, counted: int
+    server: ModelServer, chat: LangchainToolChat, said: int, counted: int
 ) -> None:
     server.will(Act(answer="So", said_tokens=said))
     calls = Calls()
@@ -125,7 +136,7 @@ def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_tha
     assert calls[0].completion_tokens == counted
 
 
-def test_a_prompt_is_charged_for_no_more_than_the_window(server: OllamaServer, chat: LangchainToolChat) -> None:
+def test_a_prompt_is_charged_for_no_more_than_the_window(server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(Act(answer="So", seen_tokens=10**15))
     calls = Calls()
     with pytest.raises(PromptCut):
@@ -133,7 +144,7 @@ def test_a_prompt_is_charged_for_no_more_than_the_window(server: OllamaServer, c
     assert calls[0].prompt_tokens == WINDOW
 
 
-def test_a_flood_is_stopped_before_it_fills_the_memory(server: OllamaServer, chat: LangchainToolChat) -> None:
+def test_a_flood_is_stopped_before_it_fills_the_memory(server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(uses("think", thoughts="x" * 2 * MOST_BYTES))
     calls = Calls()
     with pytest.raises(Unusable, match="longer than was asked for"):
@@ -142,14 +153,14 @@ def test_a_flood_is_stopped_before_it_fills_the_memory(server: OllamaServer, cha
     assert server.wait_for_hang_up()
 
 
-def test_a_broken_connection_is_tried_once_more(server: OllamaServer, chat: LangchainToolChat) -> None:
+def test_a_broken_connection_is_tried_once_more(server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(Act(close_after=0), uses("respond", text="Hi."))
     calls = Calls()
     assert chat.reply(exchange(), 5, calls).calls[0].name == "respond"
     assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE, CallOutcome.ANSWERED]
 
 
-def test_the_deadline_is_a_total(server: OllamaServer, chat: LangchainToolChat) -> None:
+def test_the_deadline_is_a_total(server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(Act(stall=True))
     started = time.monotonic()
     with pytest.raises(Transient, match="in time"):
@@ -158,7 +169,7 @@ def test_the_deadline_is_a_total(server: OllamaServer, chat: LangchainToolChat) 
     server.go_on()
 
 
-def test_the_oldest_conversation_is_answered_first(server: OllamaServer, thinking: Thinking) -> None:
+def test_the_oldest_conversation_is_answered_first(server: ModelServer, thinking: Thinking) -> None:
     for number in range(5):
         thinking.said(f"c{number}", f"I am number {number}.")
     assert thinking.think() is TurnOutcome.ANSWERED
@@ -166,7 +177,7 @@ def test_the_oldest_conversation_is_answered_first(server: OllamaServer, thinkin
     assert [thinking.answers(f"c{number}") for number in range(1, 5)] == [[]] * 4
 
 
-def test_an_ended_conversation_is_not_asked_about(server: OllamaServer, thinking: Thinking) -> None:
+def test_an_ended_conversation_is_not_asked_about(server: ModelServer, thinking: Thinking) -> None:
     thinking.said("c", "bye")
     now = thinking.house.clock.now()
     thinking.change("c", lambda session, found: lifecycle.end(session, found, 0, "over", now))
@@ -174,7 +185,7 @@ def test_an_ended_conversation_is_not_asked_about(server: OllamaServer, thinking
     assert server.chats == []
 
 
-def test_a_draft_waits_and_is_no_answer(server: OllamaServer, thinking: Thinking) -> None:
+def test_a_draft_waits_and_is_no_answer(server: ModelServer, thinking: Thinking) -> None:
     thinking.change_app(approves_answers=True)
     thinking.said("c", "hello")
     server.will(uses("respond", text="Hi."))
@@ -182,7 +193,7 @@ def test_a_draft_waits_and_is_no_answer(server: OllamaServer, thinking: Thinking
     assert (thinking.answers("c"), thinking.think(), len(server.chats)) == ([], None, 1)
 
 
-def test_a_snoozed_conversation_comes_back_and_says_so(server: OllamaServer, thinking: Thinking) -> None:
+def test_a_snoozed_conversation_comes_back_and_says_so(server: ModelServer, thinking: Thinking) -> None:
     thinking.said("c", "Remind me.")
     server.will(uses("snooze_conversation", minutes=30), uses("respond", text="Now!"))
     assert thinking.think() is TurnOutcome.SNOOZED
@@ -191,43 +202,43 @@ def test_a_snoozed_conversation_comes_back_and_says_so(server: OllamaServer, thi
     with thinking.house.database.write() as session:
         lifecycle.wake(session, thinking.house.clock.now())
     assert thinking.think() is TurnOutcome.ANSWERED
-    assert "It was snoozed until" not in prompt(server.chats[0])
-    assert "It was snoozed until" in prompt(server.chats[1])
+    assert "It was snoozed until" not in prompt(server.asked[0])
+    assert "It was snoozed until" in prompt(server.asked[1])
 
 
 @pytest.mark.parametrize("minutes", [0, 1441])
-def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: OllamaServer, thinking: Thinking, minutes: int) -> None:
+def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: ModelServer, thinking: Thinking, minutes: int) -> None:
     thinking.said("c", "Remind me.")
     server.will(uses("snooze_conversation", minutes=minutes), uses("respond", text="I will."))
     assert thinking.think() is TurnOutcome.ANSWERED
-    said = server.chats[1]["messages"]
+    said = server.asked[1]["messages"]
     assert [message["role"] for message in said] == ["system", "user", "assistant", "tool"]
     assert said[2]["tool_calls"][0]["function"]["name"] == "snooze_conversation"
     assert said[3]["content"].startswith("Error: minutes:")
 
 
-def test_a_review_shows_its_share_of_recent_conversations(server: OllamaServer, sqlite_url: str) -> None:
+def test_a_review_shows_its_share_of_recent_conversations(provider: str, server: ModelServer, sqlite_url: str) -> None:
     house = House(sqlite_url)
     house.install()
-    thinking = Thinking(house, make_chat=lambda model: make_tool_chat(model, served_at(server.url, WINDOW)))
+    thinking = Thinking(house, make_chat=made_by(provider, server))
     for number in range(25):
         thinking.said(f"c{number:02}", "Hi.", role=lifecycle.Role.ASSISTANT)
     thinking.set_level(80)
     thinking.think()
-    shown = [number for number in range(25) if f"conversation c{number:02}," in prompt(server.chats[0])]
+    shown = [number for number in range(25) if f"conversation c{number:02}," in prompt(server.asked[0])]
     assert shown == list(range(25 - round(1 + 0.8 * 19), 25))
     thinking.thinker.drain(1)
     house.database.dispose()
 
 
-def test_a_tool_named_in_prose_is_used_and_plain_prose_is_not_sent(server: OllamaServer, thinking: Thinking) -> None:
+def test_a_tool_named_in_prose_is_used_and_plain_prose_is_not_sent(server: ModelServer, thinking: Thinking) -> None:
     thinking.said("c", "hello")
     server.will(Act(answer="Hello to you!"), Act(answer={"name": "respond", "arguments": {"text": "Hello."}}))
     assert thinking.think() is TurnOutcome.ANSWERED
     assert thinking.answers("c") == ["Hello."]
 
 
-def test_the_small_model_is_asked_while_energy_is_low(server: OllamaServer, thinking: Thinking) -> None:
+def test_the_small_model_is_asked_while_energy_is_low(server: ModelServer, thinking: Thinking) -> None:
     thinking.said("c", "hello")
     thinking.set_level(10)
     assert thinking.think() is TurnOutcome.ANSWERED
@@ -235,7 +246,7 @@ def test_the_small_model_is_asked_while_energy_is_low(server: OllamaServer, thin
 
 
 def test_a_model_that_cannot_use_tools_is_named_and_the_conversation_waits(
-    server: OllamaServer, thinking: Thinking, capsys: pytest.CaptureFixture[str]
+    server: ModelServer, thinking: Thinking, capsys: pytest.CaptureFixture[str]
 ) -> None:
     thinking.said("c", "hello")
     server.will(Act(status=400))
@@ -243,7 +254,7 @@ def test_a_model_that_cannot_use_tools_is_named_and_the_conversation_waits(
     assert thinking.conversation("c").think_after == thinking.house.clock.now() + timedelta(seconds=5)
 
 
-def ask_a_model_that_stalls(client: httpx.Client, server: OllamaServer) -> None:
+def ask_a_model_that_stalls(client: httpx.Client, server: ModelServer) -> None:
     server.will(Act(stall=True))
     client.post("/apps", json={"appId": "chat", "name": "Chat"}).raise_for_status()
     client.post("/apps/chat/conversations", json={"conversationId": "c"}).raise_for_status()
@@ -254,10 +265,10 @@ def ask_a_model_that_stalls(client: httpx.Client, server: OllamaServer) -> None:
 
 @pytest.mark.integration
 def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_restart(
-    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, provider: str, server: ModelServer
 ) -> None:
     env = {
-        "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:large", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
+        **environment(server), "AFTERTHOUGHT_MODEL": f"{provider}:large", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
         "AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_REVIEW_MINUTES": "0", "AFTERTHOUGHT_LOCK_SECONDS": "1",
     }  # fmt: skip
     with start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system, system.client() as client:
@@ -280,10 +291,10 @@ def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_re
 
 @pytest.mark.integration
 def test_a_loop_that_is_stopped_lets_go_of_a_model_that_does_not_answer(
-    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, provider: str, server: ModelServer
 ) -> None:
     env = {
-        "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:large", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
+        **environment(server), "AFTERTHOUGHT_MODEL": f"{provider}:large", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
         "AFTERTHOUGHT_DRAIN_SECONDS": "1",
     }  # fmt: skip
     with start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system, system.client() as client:

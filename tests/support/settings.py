@@ -12,6 +12,12 @@ def default_settings(**chosen: Any) -> Settings:
     return Settings.model_construct(**chosen)
 
 
-def served_at(address: str, context_tokens: int = 8192) -> Settings:
+def served_at(address: str, context_tokens: int = 8192, **chosen: Any) -> Settings:
     """Return the settings of an installation whose models are all at ``address``, whoever's protocol is spoken."""
-    return default_settings(ollama_host=address, model_context_tokens=context_tokens)
+    return default_settings(
+        ollama_host=address,
+        openai_base_url=f"{address}/v1",
+        anthropic_base_url=address,
+        model_context_tokens=context_tokens,
+        **chosen,
+    )

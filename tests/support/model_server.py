@@ -1,0 +1,352 @@
+"""A server of language models on loopback that does what a test tells it to, call by call, in a protocol left open.
+
+Without a script it gives deterministic, sensible answers to the questions of this project, so that whole-system tests
+can run against it. The protocols are ``ollama_server``, ``openai_server`` and ``anthropic_server``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from tests.support.ollama_answers import sensible_answer, sensible_tools
+
+
+@dataclass(frozen=True)
+class Act:
+    """What the server does with one call of a chat; without anything set it answers sensibly."""
+
+    answer: dict[str, Any] | str | None = None
+    """An object is sent as JSON, a text as it stands."""
+    status: int = 200
+    error: str = "refused by the test"
+    drip_seconds: float = 0.0
+    """Pause between chunks; then each chunk is one character."""
+    stall: bool = False
+    """Say nothing until the server is told to go on or closes."""
+    stall_after: int | None = None
+    """Stall after so many chunks."""
+    close_after: int | None = None
+    """Break the connection after so many chunks; 0 is before any header."""
+    end_after: int | None = None
+    """End the stream in good order after so many chunks, without the final one."""
+    error_after: int | None = None
+    """Send an error line after so many chunks."""
+    garbage: bool = False
+    """Send a line that is not JSON."""
+    seen_tokens: int | None = -1
+    """Length of the prompt: -1 counts honestly, None reports no usage."""
+    said_tokens: int = -1
+    """Length of the answer: -1 counts honestly."""
+    done_reason: str = "stop"
+    load_seconds: float = 0.0
+    """How long it loads the model first; Ollama says so."""
+    tools: tuple[tuple[str, Any], ...] = ()
+    """Tools the model wants used, as (name, arguments)."""
+    refused: bool = False
+    """Whether the model declines to answer."""
+
+
+@dataclass
+class Script:
+    """What is still to be done, and what was asked; shared by the server's threads."""
+
+    models: list[str]
+    acts: deque[Act] = field(default_factory=deque)
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    """What each request showed to be let in."""
+    go_on: threading.Event = field(default_factory=threading.Event)
+    hung_up: threading.Event = field(default_factory=threading.Event)
+    """Set when a client went away before its answer was complete."""
+    arrived: threading.Condition = field(default_factory=threading.Condition)
+    answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None
+    """What a chat's body is answered where no act is left; None: sensibly."""
+    away: int | None = None
+    """What a proxy says to everybody while there is no server behind it; 0: it takes the connection and breaks it."""
+
+
+class ModelServer:
+    """The server as a context manager; ``url`` is its address."""
+
+    handler: type[Handler]
+    chat_path: str
+
+    def __init__(
+        self,
+        *acts: Act,
+        models: tuple[str, ...] = ("tiny:latest", "embedder:latest"),
+        port: int = 0,
+        answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None,
+    ) -> None:
+        self.script = Script(list(models), deque(acts), answers=answers)
+        self._server = _Server(("127.0.0.1", port), self.handler, self.script)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def chats(self) -> list[dict[str, Any]]:
+        """The bodies of the calls of chats so far."""
+        return [body for path, body in self.script.requests if path == self.chat_path]
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """The same, in Ollama's words, whatever the protocol."""
+        return [self.handler.asked(body) for body in self.chats]
+
+    def will(self, *acts: Act) -> None:
+        """Add to what it will do; an ``Act()`` is the sensible answer."""
+        self.script.acts.extend(acts)
+
+    def go_on(self) -> None:
+        """Let what is stalled continue."""
+        self.script.go_on.set()
+
+    def wait_for_chats(self, count: int, seconds: float = 10.0) -> None:
+        """Wait until ``count`` calls have arrived."""
+        with self.script.arrived:
+            if not self.script.arrived.wait_for(lambda: len(self.chats) >= count, seconds):
+                raise TimeoutError(f"only {len(self.chats)} of {count} calls arrived")
+
+    def wait_for_hang_up(self, seconds: float = 10.0) -> bool:
+        """Wait until a client has gone away early; False when none has."""
+        return self.script.hung_up.wait(seconds)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.script.go_on.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self, address: tuple[str, int], handler: type[Handler], script: Script) -> None:
+        super().__init__(address, handler)
+        self.script = script
+        self._open: set[socket.socket] = set()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        # A client may keep its connection; waiting for its thread would then never end.
+        for connection in list(self._open):
+            _shut(connection)
+        super().server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that go away: they are part of the tests."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection; what a protocol says is in its subclass."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+    content_type = "text/event-stream"
+    chat_path: str
+
+    def get(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return status and answer of whatever is no chat."""
+        raise NotImplementedError
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        """Return the body of an error."""
+        return {"error": {"message": message, "type": "test", "param": None, "code": None}}
+
+    @staticmethod
+    def asked(body: dict[str, Any]) -> dict[str, Any]:
+        """Return a chat's body with ``messages``, ``format``, ``tools`` and ``options`` as Ollama has them."""
+        return body
+
+    def opening(self, act: Act, body: dict[str, Any]) -> Iterator[bytes]:
+        """Yield what comes before the first piece."""
+        yield from ()
+
+    def piece(self, text: str, body: dict[str, Any]) -> bytes:
+        """Return one piece of text as it is streamed."""
+        raise NotImplementedError
+
+    def tool(self, number: int, name: str, arguments: Any, body: dict[str, Any]) -> Iterator[bytes]:
+        """Yield a tool call."""
+        raise NotImplementedError
+
+    def failing(self, act: Act) -> bytes:
+        """Return an error inside a stream."""
+        raise NotImplementedError
+
+    def ending(self, act: Act, body: dict[str, Any], prompt: int | None, said: int) -> Iterator[bytes]:
+        """Yield what ends a stream; ``prompt`` None: no usage is reported."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self._answer({})
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        self._answer(json.loads(self.rfile.read(length) or b"{}"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep the test's output clean."""
+
+    def has(self, name: str) -> bool:
+        """Whether the server has a model."""
+        return name in self.server.script.models or f"{name}:latest" in self.server.script.models
+
+    def _answer(self, body: dict[str, Any]) -> None:
+        script = self.server.script
+        with script.arrived:
+            script.requests.append((self.path, body))
+            script.keys.append(self.headers.get("Authorization") or self.headers.get("x-api-key"))
+            script.arrived.notify_all()
+        if script.away is not None:
+            self._json(script.away, self.error(script.away, "nobody is there")) if script.away else self._break_off()
+        elif self.path == self.chat_path:
+            self._chat(body)
+        else:
+            self._json(*self.get(body))
+
+    def _chat(self, body: dict[str, Any]) -> None:
+        script = self.server.script
+        if not self.has(str(body.get("model", ""))):
+            self._json(404, self.error(404, "model not found"))
+            return
+        act = script.acts.popleft() if script.acts else Act(answer=script.answers(body))
+        if act.status != 200:
+            self._json(act.status, self.error(act.status, act.error))
+        elif act.close_after == 0:
+            self._break_off()
+        else:
+            self._stream(act, body)
+
+    def _stream(self, act: Act, body: dict[str, Any]) -> None:
+        if act.stall:
+            self.server.script.go_on.wait()
+        try:
+            self._send_chunks(act, body)
+        except OSError:
+            self.server.script.hung_up.set()
+            self.close_connection = True
+
+    def _send_chunks(self, act: Act, body: dict[str, Any]) -> None:
+        time.sleep(act.load_seconds)
+        self.send_response(200)
+        self.send_header("Content-Type", self.content_type)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        asked = self.asked(body)
+        text = _text(act, asked)
+        self._write(*self.opening(act, body))
+        for number, piece in enumerate(_pieces(text, act)):
+            if not self._goes_on(act, number):
+                return
+            self._write(self.piece(piece, body))
+            time.sleep(act.drip_seconds)
+        for number, (name, arguments) in enumerate(_tools(act, asked)):
+            self._write(*self.tool(number, name, arguments, body))
+        if act.garbage:
+            self._write(self.garbage)
+        else:
+            self._write(*self.ending(act, body, *self._counts(act, asked, text)))
+        self.wfile.write(b"0\r\n\r\n")
+
+    garbage = b"data: <html>not what you asked for</html>\n\n"
+
+    def _counts(self, act: Act, asked: dict[str, Any], text: str) -> tuple[int | None, int]:
+        window = int(asked.get("options", {}).get("num_ctx", 2**20))
+        prompt = sum(count_tokens(str(message.get("content") or "")) + 4 for message in asked["messages"])
+        seen = min(prompt, window) if act.seen_tokens == -1 else act.seen_tokens
+        return seen, count_tokens(text) + 1 if act.said_tokens == -1 else act.said_tokens
+
+    def _goes_on(self, act: Act, number: int) -> bool:
+        """Do what the act has for this place of the stream; False when nothing more may be sent."""
+        if number == act.stall_after:
+            self.server.script.go_on.wait()
+        if number == act.close_after:
+            self._break_off()
+            return False
+        if number == act.error_after:
+            self._write(self.failing(act))
+        if number in (act.error_after, act.end_after):
+            self.wfile.write(b"0\r\n\r\n")
+            return False
+        return True
+
+    def _write(self, *lines: bytes) -> None:
+        for line in lines:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+
+    def _break_off(self) -> None:
+        self.close_connection = True
+        _shut(self.connection)
+
+    def _json(self, status: int, value: dict[str, Any]) -> None:
+        line = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(line)))
+        self.end_headers()
+        self.wfile.write(line)
+
+
+def _shut(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # the client was quicker
+
+
+def _text(act: Act, asked: dict[str, Any]) -> str:
+    if act.answer is None and (act.tools or asked.get("tools")):
+        return ""
+    answer = sensible_answer(asked) if act.answer is None else act.answer
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def _tools(act: Act, asked: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    if act.tools or act.answer is not None or not asked.get("tools"):
+        return act.tools
+    return sensible_tools(asked)
+
+
+def _pieces(text: str, act: Act) -> Iterator[str]:
+    size = 1 if act.drip_seconds else 8
+    return (text[start : start + size] for start in range(0, max(len(text), 1), size))
+
+
+def count_tokens(text: str) -> int:
+    """Return what this server takes for tokens: words and marks, as tokenizers divide a text before anything else."""
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+def sse(value: dict[str, Any], event: str | None = None) -> bytes:
+    """Return a server-sent event."""
+    return (f"event: {event}\n" if event else "").encode() + b"data: " + json.dumps(value).encode() + b"\n\n"

@@ -1,0 +1,74 @@
+"""OpenAI's wire protocol on loopback; what the server does is in ``model_server``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.model_server import Act, Handler, ModelServer, count_tokens, sse
+from tests.support.ollama_answers import embedding
+
+
+class _Handler(Handler):
+    chat_path = "/v1/chat/completions"
+
+    def get(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if self.path == "/v1/models":
+            listed = [{"id": name.removesuffix(":latest"), "object": "model"} for name in self.server.script.models]
+            return 200, {"object": "list", "data": listed}
+        if self.path == "/v1/embeddings" and self.has(str(body.get("model"))):
+            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+            rows = [{"object": "embedding", "index": at, "embedding": embedding(t)} for at, t in enumerate(texts)]
+            count = sum(map(count_tokens, texts))
+            usage = {"prompt_tokens": count, "total_tokens": count}
+            # In another order, as the protocol allows: each says its place.
+            return 200, {"object": "list", "model": body["model"], "data": rows[::-1], "usage": usage}
+        return 404, self.error(404, "not found")
+
+    @staticmethod
+    def asked(body: dict[str, Any]) -> dict[str, Any]:
+        wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
+        options = {"temperature": body.get("temperature"), "num_predict": body.get("max_tokens")}
+        return {"messages": body["messages"], "format": wanted, "tools": body.get("tools"), "options": options}
+
+    def opening(self, act: Act, body: dict[str, Any]) -> Iterator[bytes]:
+        yield self._chunk(body, {"role": "assistant", "content": ""})
+
+    def piece(self, text: str, body: dict[str, Any]) -> bytes:
+        return self._chunk(body, {"content": text})
+
+    def tool(self, number: int, name: str, arguments: Any, body: dict[str, Any]) -> Iterator[bytes]:
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        yield self._call(body, number, id=f"call_{number}", type="function", function={"name": name, "arguments": ""})
+        half = len(written) // 2
+        for part in (written[:half], written[half:]):
+            yield self._call(body, number, function={"arguments": part})
+
+    def failing(self, act: Act) -> bytes:
+        return sse({"error": {"message": act.error, "type": "server_error", "param": None, "code": None}})
+
+    def ending(self, act: Act, body: dict[str, Any], prompt: int | None, said: int) -> Iterator[bytes]:
+        reason = "content_filter" if act.refused else act.done_reason
+        yield self._chunk(body, {}, reason)
+        if prompt is not None and body.get("stream_options", {}).get("include_usage"):
+            usage = {"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said}
+            yield sse({**self._frame(body), "choices": [], "usage": usage})
+        yield b"data: [DONE]\n\n"
+
+    def _call(self, body: dict[str, Any], number: int, **call: Any) -> bytes:
+        return self._chunk(body, {"tool_calls": [{"index": number, **call}]})
+
+    def _chunk(self, body: dict[str, Any], delta: dict[str, Any], reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return sse({**self._frame(body), "choices": [choice]})
+
+    def _frame(self, body: dict[str, Any]) -> dict[str, Any]:
+        return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1735689600, "model": body["model"]}
+
+
+class OpenAiServer(ModelServer):
+    """A server of OpenAI's protocol; its base URL is ``url`` with ``/v1``."""
+
+    handler = _Handler
+    chat_path = _Handler.chat_path
