@@ -29,27 +29,12 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import Configuration
+from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, provider_of
 
 _DAY = 86_400
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
-
-
-MODEL_PROVIDERS = ("ollama", "openai", "anthropic")
-"""Whoever serves models, as settings and rows name them: ``PROVIDER:NAME``."""
-EMBEDDING_PROVIDERS = ("ollama", "openai")
-"""Those of them that serve embedding models too."""
-
-
-def provider_of(model: str) -> str | None:
-    """Return whose ``model`` is; None where it is nobody's, or has no name."""
-    provider, _, name = model.partition(":")
-    return provider if name and provider in MODEL_PROVIDERS else None
-
-
-def _names(providers: tuple[str, ...]) -> str:
-    return " or ".join(f"{provider}:NAME" for provider in providers)
 
 
 class SettingsGroup(BaseModel):
@@ -123,24 +108,20 @@ class ModelSettings(SettingsGroup):
     )
     openai_base_url: str = Field(
         "https://api.openai.com/v1",
-        description="Address of OpenAI's API, or of any server of its protocol (vLLM, LM Studio, llama.cpp, LiteLLM, "
-        "OpenRouter), with its /v1; used only when a model `openai:NAME` is set.",
+        description="Address for models `openai:NAME`: OpenAI's, or any server of its protocol; with its /v1.",
     )
     openai_api_key: SecretStr | None = Field(
-        None,
-        validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"),
+        None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"),
         description="Key for AFTERTHOUGHT_OPENAI_BASE_URL; a server of your own may need none.",
-    )
+    )  # fmt: skip
     anthropic_base_url: str = Field(
         "https://api.anthropic.com",
-        description="Address of Anthropic's API, or of a server of its protocol, without /v1; used only when a model "
-        "`anthropic:NAME` is set.",
+        description="Address for models `anthropic:NAME`: Anthropic's, or a server of its protocol; without /v1.",
     )
     anthropic_api_key: SecretStr | None = Field(
-        None,
-        validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key"),
+        None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key"),
         description="Key for AFTERTHOUGHT_ANTHROPIC_BASE_URL.",
-    )
+    )  # fmt: skip
     model: str | None = Field(
         None, description="Model that writes memories, as `PROVIDER:NAME`; unset: the extractive agent."
     )
@@ -148,10 +129,7 @@ class ModelSettings(SettingsGroup):
         None, description="Smaller model the loop thinks with while energy is low, as `PROVIDER:NAME`; unset: the same."
     )
     model_context_tokens: int = Field(
-        8192,
-        ge=2048,
-        le=1_048_576,
-        description="The model's window, tokens; Ollama is sent it as num_ctx with every call.",
+        8192, ge=2048, le=1_048_576, description="The model's window, tokens; sent to Ollama as num_ctx."
     )
 
     on_bad_output: Literal["rules", "dead_letter"] = Field(
@@ -164,7 +142,7 @@ class ModelSettings(SettingsGroup):
     @classmethod
     def _known_provider(cls, value: str | None) -> str | None:
         if value is not None and provider_of(value) is None:
-            raise ValueError(f"must be written as {_names(MODEL_PROVIDERS)}, for example ollama:llama3.2:3b")
+            raise ValueError(f"must be written as {forms_of(MODEL_PROVIDERS)}, for example ollama:llama3.2:3b")
         return value
 
     @field_validator("openai_base_url", "anthropic_base_url")
@@ -210,16 +188,14 @@ class FactSettings(SettingsGroup):
     fact_clear_seconds: _Seconds = Field(8.0, description="How long clearing all facts can be taken back.")
     embedding: str | None = Field(
         None,
-        description="Embedding model, as `ollama:NAME` or `openai:NAME`, or `ngrams` for none; unset: the built-in one "
-        "where installed.",
+        description="Embedding model, as `PROVIDER:NAME`, or `ngrams` for none; unset: the built-in one.",
     )
 
     @field_validator("embedding")
     @classmethod
     def _known_embedding(cls, value: str | None) -> str | None:
         if value is not None and value != "ngrams" and provider_of(value) not in EMBEDDING_PROVIDERS:
-            known = _names(EMBEDDING_PROVIDERS)
-            raise ValueError(f"must be ngrams, or written as {known}, for example ollama:nomic-embed-text")
+            raise ValueError(f"must be ngrams, or written as {forms_of(EMBEDDING_PROVIDERS)}")
         return value
 
 

@@ -25,7 +25,8 @@ from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral
 from shared.jobs.tenant_queues import Terms
-from shared.settings import Settings, provider_of
+from shared.model_names import provider_of
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

@@ -26,7 +26,8 @@ from shared.energy.models import (
     TokenRate,
 )
 from shared.llm.calls import MEMORY_KINDS, CallOutcome, ModelCall, Prospect, WorkKind
-from shared.settings import MODEL_PROVIDERS, Settings
+from shared.model_names import MODEL_PROVIDERS
+from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000
 CALL_PAUSE = timedelta(seconds=2)

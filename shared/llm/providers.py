@@ -14,7 +14,8 @@ from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
 from shared.llm.model_server import ServerStatus, is_there, without_credentials
 from shared.llm.ollama_status import ollama_status
-from shared.settings import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, Settings, provider_of
+from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, provider_of
+from shared.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:
     from shared.llm.langchain_chat import LangchainChat, LangchainModel, LangchainToolChat
@@ -58,15 +59,18 @@ def _make_model(setting: str, settings: ModelSettings) -> LangchainModel:
     # Deferred: as above.
     with _installed(provider):
         if provider == "openai":
+            # Deferred: its libraries are an extra.
             from shared.llm.openai_chat import OpenAiModel
 
             return OpenAiModel(name, settings.openai_base_url, settings.openai_api_key, settings.model_context_tokens)
         if provider == "anthropic":
+            # Deferred: its libraries are an extra.
             from shared.llm.anthropic_chat import AnthropicModel
 
             return AnthropicModel(
                 name, settings.anthropic_base_url, settings.anthropic_api_key, settings.model_context_tokens
             )
+        # As above.
         from shared.llm.ollama_chat import OllamaModel
 
         return OllamaModel(name, settings.ollama_host, settings.model_context_tokens)
@@ -107,9 +111,11 @@ def make_embedder(
     # Deferred: a provider's client is of no use to a machine without it.
     with _installed(provider):
         if provider == "openai":
+            # Deferred: its libraries are an extra.
             from shared.llm.openai_embedding import OpenAiEmbedder
 
             return OpenAiEmbedder(name, settings.openai_base_url, settings.openai_api_key, seconds)
+        # As above.
         from shared.llm.ollama_embedding import OllamaEmbedder
 
         return OllamaEmbedder(name, settings.ollama_host, seconds)

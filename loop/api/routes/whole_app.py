@@ -92,7 +92,8 @@ class AskContext(RequestModel):
     message: str | None = Field(None, description="What the user says now; comes last.")
     messages: Annotated[list[ContextMessage], Field(max_length=10_000)] | None = None
     model: Annotated[str, Field(max_length=200)] | None = Field(
-        None, description="The model whose tokens are meant, as ollama:NAME or NAME; lengths are reckoned as it counts."
+        None,
+        description="The model whose tokens are meant, as PROVIDER:NAME or NAME; lengths are reckoned as it counts.",
     )
     context_window: Annotated[StrictInt, Field(ge=1, le=MOST_TOKENS)] | None = Field(
         None, description="The model's window, tokens; the context is compacted so that it fits."

@@ -1,0 +1,19 @@
+"""Whose models there are, and how settings and rows name them: ``PROVIDER:NAME``."""
+
+from __future__ import annotations
+
+MODEL_PROVIDERS = ("ollama", "openai", "anthropic")
+"""Whoever serves models, as settings and rows name them: ``PROVIDER:NAME``."""
+EMBEDDING_PROVIDERS = ("ollama", "openai")
+"""Those of them that serve embedding models too."""
+
+
+def provider_of(model: str) -> str | None:
+    """Return whose ``model`` is; None where it is nobody's, or has no name."""
+    provider, _, name = model.partition(":")
+    return provider if name and provider in MODEL_PROVIDERS else None
+
+
+def forms_of(providers: tuple[str, ...]) -> str:
+    """Return how models of the providers are written, for a message."""
+    return " or ".join(f"{provider}:NAME" for provider in providers)
