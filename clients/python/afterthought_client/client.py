@@ -368,7 +368,7 @@ class Afterthought(SyncTransport):
         Args:
             user_id: Who speaks, where no conversation is named: that is its own user's, and no other may be named.
             message: What the user says now; comes last.
-            model: The model whose tokens are meant, as ollama:NAME or NAME; lengths are reckoned as it counts.
+            model: The model whose tokens are meant, as PROVIDER:NAME or NAME; lengths are reckoned as it counts.
             context_window: The model's window, tokens; the context is compacted so that it fits.
             reserve: Tokens of the window to leave for the answer; 1000 when not given.
             token_budget: Most tokens for what is recalled.

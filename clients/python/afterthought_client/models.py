@@ -3229,7 +3229,7 @@ class AskContext(Model):
     messages: list[ContextMessage] | None = None
     model: str | None = None
     """
-    The model whose tokens are meant, as ollama:NAME or NAME; lengths are reckoned as it counts.
+    The model whose tokens are meant, as PROVIDER:NAME or NAME; lengths are reckoned as it counts.
     """
     context_window: Annotated[int | None, Field(alias="contextWindow")] = None
     """
