@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.datastructures import State
+from starlette.routing import Route
 
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
@@ -44,6 +45,7 @@ from loop.api.routes import (
     webhooks,
     whole_app,
 )  # fmt: skip
+from loop.mcp.endpoint import McpEndpoint
 from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings
@@ -118,6 +120,8 @@ def _interface() -> FastAPI:
     install_handlers(app)
     for router in _ROUTERS:
         app.include_router(router)
+    # Answers without a stream of its own, so there is nothing to get or to end.
+    app.router.routes.append(Route("/mcp", McpEndpoint(), methods=["POST"]))
     return app
 
 

@@ -33,11 +33,11 @@ UserOption = Annotated[
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")]
 _AllOption = Annotated[bool, typer.Option("--all", help="Show every entry, however many.")]
-_UrlOption = Annotated[
+UrlOption = Annotated[
     str | None,
     typer.Option("--url", envvar="AFTERTHOUGHT_URL", help="Address of the service; else from the settings."),
 ]
-_TokenOption = Annotated[
+TokenOption = Annotated[
     str | None,
     typer.Option(
         "--token", envvar="AFTERTHOUGHT_TOKEN", help="Bearer token; else the admin token of the settings or the home."
@@ -150,8 +150,8 @@ def command(
     by_name = inspect.Parameter.KEYWORD_ONLY
     shared = [
         inspect.Parameter("as_json", by_name, default=False, annotation=JsonOption),
-        inspect.Parameter("url", by_name, default=None, annotation=_UrlOption),
-        inspect.Parameter("token", by_name, default=None, annotation=_TokenOption),
+        inspect.Parameter("url", by_name, default=None, annotation=UrlOption),
+        inspect.Parameter("token", by_name, default=None, annotation=TokenOption),
     ]
     if limit is not None:
         shared = [

@@ -19,6 +19,7 @@ import loop.cli.events as events
 import loop.cli.facts as facts
 import loop.cli.imports as imports
 import loop.cli.jobs as jobs
+import loop.cli.mcp as mcp
 import loop.cli.memories as memories
 import loop.cli.processes as processes
 import loop.cli.profiles as profiles
@@ -48,6 +49,7 @@ program.command("worker", context_settings={"allow_extra_args": True, "ignore_un
     processes.run_worker
 )
 program.command("migrate")(processes.migrate)
+program.command("mcp")(mcp.mcp)
 command(program, "doctor")(processes.doctor)
 command(program, "energy")(jobs.energy)
 command(program, "purge")(erasure.purge)

@@ -14,7 +14,7 @@ from loop.cli.routes import given, in_commands
 from shared.errors import AfterthoughtError, Invalid, Transient
 
 PATIENCE_SECONDS = 120.0
-_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 _LONG_TIMEOUT = httpx.Timeout(900.0, connect=5.0)
 """For what reads whole files before it answers."""
 _STREAM_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
@@ -52,7 +52,7 @@ class Service:
         self.url = url
         self._patience_seconds = patience_seconds
         self._client = httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT, trust_env=False
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=TIMEOUT, trust_env=False
         )
 
     def get(self, path: str, **parameters: Any) -> Any:

@@ -326,8 +326,8 @@ class AsyncAfterthought(AsyncTransport):
         Args:
             conversation_id: Looked in first, and its user's others, or those that name nobody if it does, only where
                 it has fewer than three results.
-            user_id: Only this user's conversations, and those that name nobody where the app shares these; without it
-                and without a conversation, all of the app's.
+            user_id: Only this user's conversations, and those that name nobody where the app shares these (empty:
+                only those that name nobody); without it and without a conversation, all of the app's.
             limit: Most results.
             explain: Whether each result says how its score came about.
             app_id: The app, where it is not that of the client.

@@ -3255,9 +3255,9 @@ class AskSearch(Model):
     """
     Looked in first, and its user's others, or those that name nobody if it does, only where it has fewer than three results.
     """
-    user_id: Annotated[str | None, Field(alias="userId")] = None
+    user_id: Annotated[str | Literal[""] | None, Field(alias="userId")] = None
     """
-    Only this user's conversations, and those that name nobody where the app shares these; without it and without a conversation, all of the app's.
+    Only this user's conversations, and those that name nobody where the app shares these (empty: only those that name nobody); without it and without a conversation, all of the app's.
     """
     limit: int = 10
     """

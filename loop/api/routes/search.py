@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import Field, StrictInt
@@ -65,10 +65,10 @@ class AskSearch(RequestModel):
         description="Looked in first, and its user's others, or those that name nobody if it does, only where it has "
         "fewer than three results.",
     )
-    user_id: UserId | None = Field(
+    user_id: UserId | Literal[""] | None = Field(
         None,
-        description="Only this user's conversations, and those that name nobody where the app shares these; without "
-        "it and without a conversation, all of the app's.",
+        description="Only this user's conversations, and those that name nobody where the app shares these (empty: "
+        "only those that name nobody); without it and without a conversation, all of the app's.",
     )
     limit: Annotated[StrictInt, Field(ge=1, le=200, description="Most results.")] = 10
     filters: SearchFilters = Field(default_factory=SearchFilters)
@@ -166,8 +166,8 @@ def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
         text=body.query,
         limit=body.limit,
         conversation_id=body.conversation_id,
-        user_id=body.user_id,
-        is_of_everybody=True,
+        user_id=body.user_id or None,
+        is_of_everybody=body.user_id is None,
         filters=body.filters.as_filters(),
     )
     finder = ctx.loop.searching.finder

@@ -1,0 +1,1 @@
+"""Memory as tools for agents that speak the Model Context Protocol."""

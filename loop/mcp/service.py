@@ -1,0 +1,87 @@
+"""What the tools ask: the service's own HTTP interface, for one app and one user, fixed before a tool is called.
+
+A tool never names a user, so a model cannot reach another's memory by asking for it. What is named by its id is looked
+up first, and its owner compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from mcp.server.mcpserver.exceptions import ToolError
+
+_MOST_LISTED = 200
+_SINGULAR = {"memories": "memory", "facts": "fact", "conversations": "conversation"}
+
+
+class _Refused(ToolError):
+    """The service refused, with this status and in these words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class MemoryService:
+    """The service as one user of one app sees it; ``user_id`` None stands for what names nobody."""
+
+    http: httpx.AsyncClient
+    app_id: str
+    user_id: str | None = None
+
+    async def ask(self, method: str, *path: str | int, body: Any = None, **parameters: str | int) -> dict[str, Any]:
+        """Return the answer of an operation of the app. Raises: ToolError, in the words of the service."""
+        address = "/".join(("/apps", *(quote(str(part), safe="") for part in (self.app_id, *path))))
+        try:
+            answer = await self.http.request(method, address, json=body, params=parameters)
+        except httpx.TransportError as error:
+            raise ToolError(
+                f"Afterthought at {self.http.base_url} does not answer ({type(error).__name__}). Whether anything was "
+                "changed is not known; try again in a moment."
+            ) from error
+        if not answer.is_success:
+            raise _Refused(answer.status_code, _problem(answer))
+        content: dict[str, Any] = answer.json()
+        return content
+
+    async def ask_for_user(self, *path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a post whose body names the user, where there is one."""
+        named = {} if self.user_id is None else {"userId": self.user_id}
+        return await self.ask("POST", *path, body=body | named)
+
+    async def listing(self, what: str) -> list[dict[str, Any]]:
+        """Return all of the user's memories or facts, and nobody else's."""
+        rows: list[dict[str, Any]] = []
+        cursor: dict[str, str] = {}
+        while True:
+            # An empty user is what names nobody; to leave it out would list everybody's.
+            page = await self.ask("GET", what, userId=self.user_id or "", limit=_MOST_LISTED, **cursor)
+            rows += page[what]
+            if page["cursor"] is None:
+                return rows
+            cursor = {"cursor": page["cursor"]}
+
+    async def own(self, what: str, name: str) -> dict[str, Any]:
+        """Return one thing of the user's. Raises: ToolError, in the same words for another's as for one unknown."""
+        try:
+            found = await self.ask("GET", what, name)
+        except _Refused as error:
+            # 422: what cannot be an id.
+            if error.status not in (404, 422):
+                raise
+            found = None
+        if found is None or found["userId"] != self.user_id:
+            raise ToolError(f"This user has no {_SINGULAR[what]} {name}.")
+        return found
+
+
+def _problem(answer: httpx.Response) -> str:
+    try:
+        message: str = answer.json()["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        return f"Something answered with status {answer.status_code} that is not Afterthought; check the address."
+    return message
