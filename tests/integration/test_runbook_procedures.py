@@ -52,8 +52,8 @@ class _Diary:
         self.ask("POST", "/apps/diary/conversations", {"conversationId": name})
         self.ask("POST", f"{base}/messages", {"role": "user", "content": text})
         self.ask("POST", f"{base}/end", {})
-        # All of them: what is under way in a backup is taken up again only when its lease has ended.
-        wait_until(lambda: self.states() <= {"done", "nothing"}, 60, f"the jobs of {name}")
+        # All of them: what is under way in a backup is taken up again only when its lease has ended, after 100 seconds.
+        wait_until(lambda: self.states() <= {"done", "nothing"}, 240, f"the jobs of {name}")
 
     def states(self) -> set[str]:
         return {job["state"] for job in self.ask("GET", "/jobs?appId=diary&limit=200")["jobs"]}
