@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from loop.cli.invocation import Invocation, TokenOption, UrlOption
+from loop.mcp import MISSING, is_installed
 from shared.errors import Configuration
 
 
@@ -21,8 +21,8 @@ def mcp(
     token: TokenOption = None,
 ) -> None:
     """Serve the memory of one user as tools over standard input and output, for agents that speak MCP."""
-    if find_spec("mcp") is None:
-        raise Configuration("MCP is an extra that is not installed here: afterthought[mcp].")
+    if not is_installed():
+        raise Configuration(MISSING)
     import asyncio  # none of these is needed for --help
 
     import httpx  # as above

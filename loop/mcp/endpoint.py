@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import httpx
@@ -17,7 +16,9 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from loop.api.errors import refuse
+from loop.mcp import MISSING, is_installed
 from shared.apps.tokens import Caller
+from shared.errors import Invalid
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -31,22 +32,11 @@ class McpEndpoint:
     """ASGI application of the route ``/mcp``."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if find_spec("mcp") is None:
-            refusal = refuse(501, "not_installed", "MCP is an extra that is not installed here: afterthought[mcp].")
-            await refusal(scope, receive, send)
+        if not is_installed():
+            await refuse(501, "not_installed", MISSING)(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        caller: Caller = scope["state"]["caller"]
-        app_id = caller.app_id or headers.get(APP_HEADER)
-        if app_id is None:
-            refusal = refuse(422, "app_missing", f"Use an app's token, or name the app in the header {APP_HEADER}.")
-            await refusal(scope, receive, send)
-            return
-        user_id = _utf8(headers.get(USER_HEADER, ""))
-        if len(user_id) > _MOST_USER_CHARS:
-            refusal = refuse(422, "invalid", f"{USER_HEADER}: at most {_MOST_USER_CHARS} characters.")
-            await refusal(scope, receive, send)
-            return
+        app_id, user_id = _whose(scope["state"]["caller"], headers)
         # Takes a second the first time, which nobody else should wait for.
         new_manager = await run_sync(_manager_maker)
         from loop.mcp.server import SERVICE  # imports the library, see above
@@ -55,11 +45,22 @@ class McpEndpoint:
         inside = httpx.ASGITransport(scope["app"], raise_app_exceptions=False)
         own_token = {"Authorization": headers["authorization"]}
         async with httpx.AsyncClient(transport=inside, base_url="http://afterthought", headers=own_token) as http:
-            SERVICE.set(MemoryService(http, app_id, user_id or None))
+            SERVICE.set(MemoryService(http, app_id, user_id))
             manager = new_manager()
             # Its tasks are begun here, and so see whom the call is for.
             async with manager.run():
                 await manager.handle_request(scope, receive, send)
+
+
+def _whose(caller: Caller, headers: Headers) -> tuple[str, str | None]:
+    """Return the app and the user a request is for. Raises: Invalid, which the application answers."""
+    app_id = caller.app_id or headers.get(APP_HEADER)
+    if app_id is None:
+        raise Invalid(f"Use an app's token, or name the app in the header {APP_HEADER}.", code="app_missing")
+    user_id = _utf8(headers.get(USER_HEADER, ""))
+    if len(user_id) > _MOST_USER_CHARS:
+        raise Invalid(f"{USER_HEADER}: at most {_MOST_USER_CHARS} characters.")
+    return app_id, user_id or None
 
 
 def _utf8(header: str) -> str:

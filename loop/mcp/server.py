@@ -75,7 +75,7 @@ class ListedFact(_Part):
     pinned: bool
 
 
-class SpokenMessage(BaseModel):
+class RecordedMessage(BaseModel):
     """One message of a conversation."""
 
     role: Literal["user", "assistant"]
@@ -130,7 +130,7 @@ async def remember(
 
 
 async def list_memories() -> list[ListedMemory]:
-    """List this user's memories, the short paragraphs kept from their ended conversations."""
+    """List this user's memories, the short paragraphs kept from their ended conversations; last updated first."""
     return [ListedMemory.model_validate(one) for one in await SERVICE.get().listing("memories")]
 
 
@@ -197,7 +197,7 @@ async def conversation_start(
 
 
 async def conversation_add(
-    conversation_id: ConversationId, messages: Annotated[list[SpokenMessage], Field(min_length=1, max_length=100)]
+    conversation_id: ConversationId, messages: Annotated[list[RecordedMessage], Field(min_length=1, max_length=100)]
 ) -> str:
     """Record what was said in a conversation, in order; each message once and whole."""
     await SERVICE.get().own("conversations", conversation_id)
@@ -216,8 +216,7 @@ async def conversation_end(conversation_id: ConversationId) -> str:
 
 async def memories_as_text() -> str:
     """This user's memories, last updated first, a line each."""
-    rows = sorted(await list_memories(), key=lambda one: one.updated_at, reverse=True)
-    return "\n".join(f"- {one.updated_at:%Y-%m-%d}: {one.content}" for one in rows) or _NOTHING
+    return "\n".join(f"- {one.updated_at:%Y-%m-%d}: {one.content}" for one in await list_memories()) or _NOTHING
 
 
 async def facts_as_text() -> str:

@@ -17,7 +17,7 @@ _MOST_LISTED = 200
 _SINGULAR = {"memories": "memory", "facts": "fact", "conversations": "conversation"}
 
 
-class _Refused(ToolError):
+class ServiceRefusal(ToolError):
     """The service refused, with this status and in these words."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -44,7 +44,7 @@ class MemoryService:
                 "changed is not known; try again in a moment."
             ) from error
         if not answer.is_success:
-            raise _Refused(answer.status_code, _problem(answer))
+            raise ServiceRefusal(answer.status_code, _problem(answer))
         content: dict[str, Any] = answer.json()
         return content
 
@@ -69,7 +69,7 @@ class MemoryService:
         """Return one thing of the user's. Raises: ToolError, in the same words for another's as for one unknown."""
         try:
             found = await self.ask("GET", what, name)
-        except _Refused as error:
+        except ServiceRefusal as error:
             # 422: what cannot be an id.
             if error.status not in (404, 422):
                 raise

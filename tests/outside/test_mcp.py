@@ -18,6 +18,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, TextResourceContents
 
+from loop.cli import main
+from tests.support.api import Api
 from tests.support.services import System, free_port, start_redis, start_system
 from tests.support.waiting import wait_until
 
@@ -60,7 +62,7 @@ class Agent:
         """Return what ``talk`` returns of a connection as a user."""
 
         async def connected() -> Any:
-            async with self._connect(user) as client:
+            async with self.connect(user) as client:
                 return await talk(client)
 
         return asyncio.run(connected())
@@ -78,7 +80,8 @@ class Agent:
         return _text(result.content)
 
     @asynccontextmanager
-    async def _connect(self, user: str | None) -> AsyncIterator[Client]:
+    async def connect(self, user: str | None) -> AsyncIterator[Client]:
+        """Connect as a user."""
         mode: Any = "legacy" if self._way.endswith("2025") else "auto"
         if self._way == "stdio":
             async with Client(stdio_client(self._command(user)), mode=mode) as client:
@@ -262,7 +265,7 @@ def test_agents_of_several_users_at_once_keep_apart(system: System, admin: httpx
 
     async def all_at_once() -> list[str]:
         async def one(user: str) -> str:
-            async with agent._connect(user) as client:
+            async with agent.connect(user) as client:
                 await client.call_tool("remember", {"statement": f"The locker of {user} is number {user[5:]}00."})
                 return repr((await client.call_tool("list_facts", {})).structured_content)
 
@@ -338,3 +341,14 @@ def test_a_service_that_is_away_is_said_by_the_tool(tmp_path: Path) -> None:
     result = asyncio.run(ask())
     assert result.is_error and "does not answer" in _text(result.content)
     assert "SECRET" not in _text(result.content)
+
+
+def test_without_the_extra_both_ways_say_what_to_install(
+    api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    refusal = api.refused(501, "POST", "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert "pip install 'afterthought[mcp]'" in refusal["message"]
+    with pytest.raises(SystemExit) as left:
+        main(["mcp", "--app", "chat"])
+    assert left.value.code == 2 and "pip install 'afterthought[mcp]'" in capsys.readouterr().err
