@@ -45,6 +45,7 @@ from loop.api.routes import (
     webhooks,
     whole_app,
 )  # fmt: skip
+from loop.completions.endpoint import COMPLETION_ROUTES
 from loop.mcp.endpoint import McpEndpoint
 from loop.release import release
 from loop.wiring import Loop
@@ -122,6 +123,7 @@ def _interface() -> FastAPI:
         app.include_router(router)
     # Answers without a stream of its own, so there is nothing to get or to end.
     app.router.routes.append(Route("/mcp", McpEndpoint(), methods=["POST"]))
+    app.router.routes += COMPLETION_ROUTES
     return app
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from loop.api.schema import MANY, ONE, ResponseModel
@@ -100,6 +100,11 @@ def refuse(status: int, code: str, message: str, details: dict[str, Any] | None 
 def internal() -> Response:
     """Return the answer for what must not happen; its cause stands in the log and nowhere else."""
     return refuse(500, "internal", "Something went wrong here; the server's log says what.")
+
+
+def body_error(error: ValidationError) -> RequestValidationError:
+    """Return the error of a body that a route reads itself, as it is for the others."""
+    return RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in error.errors()])
 
 
 def install_handlers(app: FastAPI) -> None:

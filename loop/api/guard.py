@@ -27,8 +27,8 @@ OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json"})
 _MOST_TOKEN_CHARACTERS = 500
 _CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent"})
 """They are for an app's token too, but name the app elsewhere than in the path."""
-_MCP = ("POST", "/mcp")
-"""For an app's token: each tool asks for it once more, under the same token."""
+_OTHER_PROTOCOLS = frozenset({("POST", "/mcp"), ("POST", "/v1/chat/completions"), ("GET", "/v1/models")})
+"""For an app's token: what they do, they ask for once more, under the same token."""
 _OF_SESSIONS = "/api/memory/"
 _NOUNS_OF_SESSIONS = frozenset({"projects", "sessions", "compositions", "decay", "semantic", "links", "jobs"})
 """What lies under these looks the app up itself: ``dependencies.SessionsAppId``."""
@@ -134,7 +134,13 @@ def admit(caller: Caller, method: str, path: str) -> None:
     first, _, rest = path.lstrip("/").partition("/")
     own = first == "apps" and caller.app_id is not None and rest.split("/", 1)[0] == caller.app_id
     own_jobs = first == "jobs" and method == "GET"
-    if not (own or own_jobs or (method, path) == _MCP or path in _CHECKED_BY_THEIR_ROUTES or _is_of_sessions(path)):
+    if not (
+        own
+        or own_jobs
+        or (method, path) in _OTHER_PROTOCOLS
+        or path in _CHECKED_BY_THEIR_ROUTES
+        or _is_of_sessions(path)
+    ):
         raise Denied(f"This token opens only /apps/{caller.app_id} and what lies under it.")
 
 

@@ -10,22 +10,16 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import httpx
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from loop.api.errors import refuse
+from loop.api.inside import own_client, whose
 from loop.mcp import MISSING, is_installed
-from shared.apps.tokens import Caller
-from shared.errors import Invalid
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-APP_HEADER = "X-App-Id"
-USER_HEADER = "X-User-Id"
-_MOST_USER_CHARS = 200
 
 
 class McpEndpoint:
@@ -35,40 +29,18 @@ class McpEndpoint:
         if not is_installed():
             await refuse(501, "not_installed", MISSING)(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        app_id, user_id = _whose(scope["state"]["caller"], headers)
+        app_id, user_id = whose(scope["state"]["caller"], Headers(scope=scope))
         # Takes a second the first time, which nobody else should wait for.
         new_manager = await run_sync(_manager_maker)
         from loop.mcp.server import SERVICE  # imports the library, see above
         from loop.mcp.service import MemoryService  # as above
 
-        inside = httpx.ASGITransport(scope["app"], raise_app_exceptions=False)
-        own_token = {"Authorization": headers["authorization"]}
-        async with httpx.AsyncClient(transport=inside, base_url="http://afterthought", headers=own_token) as http:
+        async with own_client(scope) as http:
             SERVICE.set(MemoryService(http, app_id, user_id))
             manager = new_manager()
             # Its tasks are begun here, and so see whom the call is for.
             async with manager.run():
                 await manager.handle_request(scope, receive, send)
-
-
-def _whose(caller: Caller, headers: Headers) -> tuple[str, str | None]:
-    """Return the app and the user a request is for. Raises: Invalid, which the application answers."""
-    app_id = caller.app_id or headers.get(APP_HEADER)
-    if app_id is None:
-        raise Invalid(f"Use an app's token, or name the app in the header {APP_HEADER}.", code="app_missing")
-    user_id = _utf8(headers.get(USER_HEADER, ""))
-    if len(user_id) > _MOST_USER_CHARS:
-        raise Invalid(f"{USER_HEADER}: at most {_MOST_USER_CHARS} characters.")
-    return app_id, user_id or None
-
-
-def _utf8(header: str) -> str:
-    """Return a header's value as it was meant: servers read bytes as Latin-1, users have names in UTF-8."""
-    try:
-        return header.encode("latin-1").decode().strip()
-    except UnicodeDecodeError:
-        return header.strip()
 
 
 @functools.cache

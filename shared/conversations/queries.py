@@ -21,6 +21,8 @@ _USER = "user"
 _ASSISTANT = "assistant"
 SPOKEN = ("user", "assistant")
 """Who says something. The others give instructions, or return what a tool found."""
+MOST_RECOGNISED = 200
+"""Newest conversations among which one is looked for by its messages."""
 LONGEST_UNREAD = timedelta(days=70)
 """No pace leaves what was said unread for longer."""
 LONGEST_PUT_OFF = timedelta(hours=25)
@@ -379,3 +381,39 @@ def _found(conversation: Conversation | None, app_id: str, conversation_id: str)
             details={"appId": app_id, "conversationId": conversation_id},
         )
     return conversation
+
+
+@dataclass(frozen=True)
+class StoredMessageId:
+    """Where a message of an id stands."""
+
+    message_id: str
+    conversation_id: str
+    is_ended: bool
+    """Of its conversation."""
+    is_last: bool
+    """Whether nothing was said after it."""
+
+
+def find_message_ids(
+    session: Session, app_id: str, user_id: str | None, ids: Sequence[str], conversation_id: str | None = None
+) -> list[StoredMessageId]:
+    """Return which of the messages a user's conversations hold, or the one named, the newest conversation first."""
+    mine = select(Conversation.key, Conversation.conversation_id, Conversation.ended_at, Conversation.message_count)
+    mine = mine.where(Conversation.app_id == app_id)
+    if conversation_id is None:
+        mine = mine.where(Conversation.user_id.is_(None) if user_id is None else Conversation.user_id == user_id)
+        mine = mine.order_by(Conversation.key.desc()).limit(MOST_RECOGNISED)
+    else:
+        mine = mine.where(Conversation.conversation_id == conversation_id)
+    one = mine.subquery()
+    found = session.execute(
+        select(Message.message_id, one.c.conversation_id, one.c.ended_at, Message.position, one.c.message_count)
+        .join(one, one.c.key == Message.conversation_key)
+        .where(Message.message_id.in_(ids))
+        .order_by(one.c.key.desc())
+    )
+    return [
+        StoredMessageId(message_id, where, ended_at is not None, position == count - 1)
+        for message_id, where, ended_at, position, count in found
+    ]

@@ -44,9 +44,10 @@ def rate_of(session: Session, model: str) -> Rate | None:
 def is_measured(call: ModelCall) -> bool:
     """Whether a call says how many tokens its model makes of a text.
 
-    A prompt with tools does not: models write their descriptions into it each in a way of its own.
+    A prompt that may hold tools does not: models write their descriptions into it each in a way of its own.
     """
-    answered = call.outcome is CallOutcome.ANSWERED and not call.estimated and call.kind is not WorkKind.THINK
+    may_hold_tools = call.kind in (WorkKind.THINK, WorkKind.CHAT)
+    answered = call.outcome is CallOutcome.ANSWERED and not call.estimated and not may_hold_tools
     long_enough = call.chars >= _SHORTEST_PROMPT
     plausible = (
         call.chars

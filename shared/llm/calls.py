@@ -36,6 +36,8 @@ class WorkKind(StrEnum):
     COMPRESS = "compress_session"
     LEARN = "learn_from_sessions"
     THINK = "think"
+    CHAT = "chat"
+    """An app's own question, handed on to the model."""
 
 
 MEMORY_KINDS = (WorkKind.CREATE, WorkKind.COMPACT)

@@ -228,20 +228,22 @@ class Handler(BaseHTTPRequestHandler):
             script.keys.append(self.headers.get("Authorization") or self.headers.get("x-api-key"))
             script.arrived.notify_all()
         if script.away is not None:
-            self._json(script.away, self.error(script.away, "nobody is there")) if script.away else self._break_off()
+            self.send_json(
+                script.away, self.error(script.away, "nobody is there")
+            ) if script.away else self._break_off()
         elif self.path == self.chat_path:
             self._chat(body)
         else:
-            self._json(*self.get(body))
+            self.send_json(*self.get(body))
 
     def _chat(self, body: dict[str, Any]) -> None:
         script = self.server.script
         if not self.has(str(body.get("model", ""))):
-            self._json(404, self.error(404, "model not found"))
+            self.send_json(404, self.error(404, "model not found"))
             return
         act = script.acts.popleft() if script.acts else Act(answer=script.answers(body))
         if act.status != 200:
-            self._json(act.status, self.error(act.status, act.error))
+            self.send_json(act.status, self.error(act.status, act.error))
         elif act.close_after == 0:
             self._break_off()
         else:
@@ -251,36 +253,38 @@ class Handler(BaseHTTPRequestHandler):
         if act.stall:
             self.server.script.go_on.wait()
         try:
-            self._send_chunks(act, body)
+            self.send_answer(act, body)
         except OSError:
             self.server.script.hung_up.set()
             self.close_connection = True
 
-    def _send_chunks(self, act: Act, body: dict[str, Any]) -> None:
+    def send_answer(self, act: Act, body: dict[str, Any]) -> None:
+        """Stream the answer to a chat."""
         time.sleep(act.load_seconds)
         self.send_response(200)
         self.send_header("Content-Type", self.content_type)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         asked = self.asked(body)
-        text = _text(act, asked)
+        text = text_of(act, asked)
         self._write(*self.opening(act, body))
         for number, piece in enumerate(_pieces(text, act)):
             if not self._goes_on(act, number):
                 return
             self._write(self.piece(piece, body))
             time.sleep(act.drip_seconds)
-        for number, (name, arguments) in enumerate(_tools(act, asked)):
+        for number, (name, arguments) in enumerate(tools_of(act, asked)):
             self._write(*self.tool(number, name, arguments, body))
         if act.garbage:
             self._write(self.garbage)
         else:
-            self._write(*self.ending(act, body, *self._counts(act, asked, text)))
+            self._write(*self.ending(act, body, *self.counts(act, asked, text)))
         self.wfile.write(b"0\r\n\r\n")
 
     garbage = b"data: <html>not what you asked for</html>\n\n"
 
-    def _counts(self, act: Act, asked: dict[str, Any], text: str) -> tuple[int | None, int]:
+    def counts(self, act: Act, asked: dict[str, Any], text: str) -> tuple[int | None, int]:
+        """Return the tokens of the prompt (None: not reported) and of the answer."""
         window = int(asked.get("options", {}).get("num_ctx", 2**20))
         prompt = sum(count_tokens(str(message.get("content") or "")) + 4 for message in asked["messages"])
         seen = min(prompt, window) if act.seen_tokens == -1 else act.seen_tokens
@@ -308,7 +312,8 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         _shut(self.connection)
 
-    def _json(self, status: int, value: dict[str, Any]) -> None:
+    def send_json(self, status: int, value: dict[str, Any]) -> None:
+        """Send an answer in one piece."""
         line = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -324,14 +329,16 @@ def _shut(connection: socket.socket) -> None:
         return  # the client was quicker
 
 
-def _text(act: Act, asked: dict[str, Any]) -> str:
+def text_of(act: Act, asked: dict[str, Any]) -> str:
+    """Return what the model says."""
     if act.answer is None and (act.tools or asked.get("tools")):
         return ""
     answer = sensible_answer(asked) if act.answer is None else act.answer
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
-def _tools(act: Act, asked: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+def tools_of(act: Act, asked: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the tools the model wants used."""
     if act.tools or act.answer is not None or not asked.get("tools"):
         return act.tools
     return sensible_tools(asked)

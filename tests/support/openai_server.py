@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.model_server import Act, Handler, ModelServer, count_tokens, sse
+from tests.support.model_server import Act, Handler, ModelServer, count_tokens, sse, text_of, tools_of
 from tests.support.ollama_answers import embedding
 
 
@@ -31,6 +31,23 @@ class _Handler(Handler):
         wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
         options = {"temperature": body.get("temperature"), "num_predict": body.get("max_tokens")}
         return {"messages": body["messages"], "format": wanted, "tools": body.get("tools"), "options": options}
+
+    def send_answer(self, act: Act, body: dict[str, Any]) -> None:
+        if body.get("stream"):
+            super().send_answer(act, body)
+            return
+        asked = self.asked(body)
+        text = text_of(act, asked)
+        calls = [
+            {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for n, (name, arguments) in enumerate(tools_of(act, asked))
+        ]
+        message = {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
+        prompt, said = self.counts(act, asked, text)
+        frame = self._frame(body) | {"object": "chat.completion"}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else act.done_reason}
+        usage = {} if prompt is None else {"usage": {"prompt_tokens": prompt, "completion_tokens": said}}
+        self.send_json(200, frame | {"choices": [choice]} | usage)
 
     def opening(self, act: Act, body: dict[str, Any]) -> Iterator[bytes]:
         yield self._chunk(body, {"role": "assistant", "content": ""})

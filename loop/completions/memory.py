@@ -1,0 +1,175 @@
+"""Which conversation a request belongs to, what of it is new, and what is recalled for it.
+
+Clients of OpenAI's protocol send the whole conversation each time and name none. So each message is stored under an id
+made of it and of all before it: the longest beginning of what was sent that is stored already tells the conversation,
+and what follows is new. What a stopped service could not record comes with the next request, and is recorded then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import orjson
+from anyio.to_thread import run_sync
+from starlette.responses import Response
+
+from shared.conversations.chat_message import Sent, role_of, text_of
+from shared.conversations.queries import (
+    StoredMessageId,
+    find_message_ids,
+    get_conversation,
+    latest_of_assistant,
+)
+from shared.db.engine import Database
+from shared.errors import Conflict
+
+_INSTRUCTION, _ASSISTANT = "system", "assistant"
+_MOST_ADDED = 1000
+_PREFIX = "cc_"
+_ID_CHARS = 32
+
+
+class Refused(Exception):
+    """The interface refused; ``response`` says so in its words."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(f"status {response.status_code}")
+        self.response = response
+
+
+@dataclass
+class ChatMemory:
+    """One request's view of what is remembered."""
+
+    http: httpx.AsyncClient
+    database: Database
+    app_id: str
+    user_id: str | None
+    messages: Sequence[Sent]
+    """As the client sent them."""
+    conversation_id: str = ""
+    last_id: str = ""
+    """Of the last message that was recorded."""
+
+    async def record_question(self, named: str | None) -> None:
+        """Find or open the conversation and record what is new of it. Raises: Refused."""
+        said = [one for one in self.messages if role_of(one) != _INSTRUCTION]
+        ids = chain(self._seed(), said)
+        self.last_id = ids[-1] if ids else self._seed()
+        stored = await run_sync(self._find, ids, named)
+        known = max((ids.index(one.message_id) + 1 for one in stored), default=0)
+        new = list(zip(said, ids, strict=True))
+        if named is not None:
+            self.conversation_id = named
+            await self._open(named)
+            await self._add(new[known:] if known else await run_sync(self._unknown, said, new))
+            return
+        is_begun = any(role_of(one) == _ASSISTANT for one in said[:known])
+        where = [one for one in stored if one.message_id == ids[known - 1]]
+        # Many conversations begin with the same words: until one is answered, only a repeated request means it.
+        found = next((one for one in where if not one.is_ended and (is_begun or one.is_last)), None)
+        if found is not None:
+            self.conversation_id = found.conversation_id
+        else:
+            self.conversation_id = str((await self._ask("conversations", self._owner()))["conversationId"])
+        # What stands in a conversation that has ended was thought over: it is not said again in the next.
+        has_ended = found is None and is_begun
+        await self._add((new[known:] or new[-1:]) if has_ended else new[known if found is not None else 0 :])
+
+    async def record_answer(self, message: Sent) -> None:
+        """Record what the model said. Raises: Refused."""
+        await self._add([(message, chain(self.last_id, [message])[0])])
+
+    async def recall(self) -> list[Sent]:
+        """Return the messages for the model: what is recalled, then what was sent, as it was. Raises: Refused."""
+        asked = {"conversationId": self.conversation_id, "messages": list(self.messages)}
+        context = await self._ask("context", asked)
+        return list(context["messages"])
+
+    def _seed(self) -> str:
+        return f"{self.app_id}\n{self.user_id or ''}"
+
+    def _owner(self) -> dict[str, str]:
+        return {} if self.user_id is None else {"userId": self.user_id}
+
+    def _find(self, ids: list[str], named: str | None) -> list[StoredMessageId]:
+        with self.database.read() as session:
+            return find_message_ids(session, self.app_id, self.user_id, ids, named)
+
+    async def _open(self, conversation_id: str) -> None:
+        """Open a conversation that the client named, unless it is there. Raises: Refused, Conflict."""
+        try:
+            await self._ask("conversations", {"conversationId": conversation_id} | self._owner())
+        except Refused as refused:
+            if refused.response.status_code != httpx.codes.CONFLICT:
+                raise
+            await run_sync(self._check_owner)
+
+    def _check_owner(self) -> None:
+        with self.database.read() as session:
+            if get_conversation(session, self.app_id, self.conversation_id).user_id != self.user_id:
+                raise Conflict(
+                    f"Conversation {self.conversation_id} is not of the user this request is for. Name its user, or "
+                    "another conversation.",
+                    code="other_user",
+                )
+
+    def _unknown(self, said: list[Sent], new: list[tuple[Sent, str]]) -> list[tuple[Sent, str]]:
+        """Return what is new of a conversation whose beginning the client left out: what follows the last answer."""
+        with self.database.read() as session:
+            conversation = get_conversation(session, self.app_id, self.conversation_id)
+            if not conversation.message_count:
+                return new
+            answers = latest_of_assistant(session, conversation.key, conversation.message_count, 1)
+            # The same for a request that is repeated, so that its messages have the same ids.
+            seed = answers[0].message_id if answers else self._seed()
+        tail = said[_last_answer(said) + 1 :]
+        return list(zip(tail, chain(seed, tail), strict=True))
+
+    async def _add(self, new: Sequence[tuple[Sent, str]]) -> None:
+        path = f"conversations/{quote(self.conversation_id, safe='')}/messages"
+        for start in range(0, len(new), _MOST_ADDED):
+            part = [message | {"messageId": id_} for message, id_ in new[start : start + _MOST_ADDED]]
+            await self._ask(path, {"messages": part})
+        if new:
+            self.last_id = new[-1][1]
+
+    async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return _content(await self.http.post(f"/apps/{quote(self.app_id, safe='')}/{path}", json=body))
+
+
+def _content(answer: httpx.Response) -> dict[str, Any]:
+    if not answer.is_success:
+        raise Refused(Response(answer.content, answer.status_code, dict(_passed(answer)), "application/json"))
+    content: dict[str, Any] = answer.json()
+    return content
+
+
+def _passed(answer: httpx.Response) -> list[tuple[str, str]]:
+    return [(name, answer.headers[name]) for name in ("Retry-After",) if name in answer.headers]
+
+
+def chain(before: str, messages: Sequence[Sent]) -> list[str]:
+    """Return an id for each message, made of it and of all before it."""
+    ids = []
+    for message in messages:
+        before = _PREFIX + hashlib.sha256(f"{before}\n".encode() + _essence(message)).hexdigest()[:_ID_CHARS]
+        ids.append(before)
+    return ids
+
+
+def _essence(message: Sent) -> bytes:
+    """Return what stays of a message when a client sends it again: libraries add and leave out keys of answers."""
+    role = role_of(message)
+    content = text_of(message) if role == _ASSISTANT else message.get("content")
+    calls = [(one.get("id"), one.get("function")) for one in message.get("tool_calls") or ()]
+    return orjson.dumps([role, content, calls, message.get("tool_call_id")], option=orjson.OPT_SORT_KEYS)
+
+
+def _last_answer(said: Sequence[Sent]) -> int:
+    return max((place for place, one in enumerate(said) if role_of(one) == _ASSISTANT), default=-1)

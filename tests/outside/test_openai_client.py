@@ -1,0 +1,352 @@
+"""OpenAI's own client, with nothing changed but its base URL: it gets memory, and what it gets else is the model's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from openai import OpenAI
+
+from tests.support.model_server import Act
+from tests.support.openai_server import OpenAiServer
+from tests.support.providers import environment
+from tests.support.services import System, start_redis, start_system
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+KEY = "sk-the-key-of-the-service"
+PEANUTS = "My daughter Mia is allergic to peanuts, so no satay for us please."
+WEATHER = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}},
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    """A server of OpenAI's protocol."""
+    with OpenAiServer(models=("tiny", "small")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def system(model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """A loop whose model is at that server, and a worker without one, so that every call of the model is an app's."""
+    folder = tmp_path_factory.mktemp("completions")
+    redis = start_redis(folder / "redis")
+    models = {"AFTERTHOUGHT_MODEL": "openai:tiny", "AFTERTHOUGHT_SMALL_MODEL": "ollama:small", "OPENAI_API_KEY": KEY}
+    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"} | environment(model) | models
+    try:
+        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env, loop=False) as running:
+            for process in running.workers:
+                process.env = {name: value for name, value in process.env.items() if not name.endswith("_MODEL")}
+            for process in running.processes:
+                process.start()
+            running.wait_ready()
+            yield running
+    finally:
+        redis.stop()
+
+
+@pytest.fixture
+def admin(system: System) -> Iterator[httpx.Client]:
+    with system.client() as client:
+        yield client
+
+
+class Program:
+    """An app that only knows OpenAI's client."""
+
+    def __init__(self, system: System, admin: httpx.Client, app_id: str) -> None:
+        self.app_id, self._admin = app_id, admin
+        admin.post("/apps", json={"appId": app_id, "name": app_id, "answeredBy": "app"}).raise_for_status()
+        token = admin.post(f"/apps/{app_id}/tokens", json={"label": "program"}).json()["token"]
+        self.client = OpenAI(api_key=token, base_url=f"{system.url}/v1", max_retries=0, timeout=30)
+
+    def say(self, *messages: dict[str, Any], user: str = "ada", **more: Any) -> tuple[Any, str]:
+        """Ask the model, not streamed; return its message and the conversation's id."""
+        raw = self.client.chat.completions.with_raw_response.create(
+            model=more.pop("model", "tiny"), messages=list(messages), user=user, **more
+        )
+        return raw.parse().choices[0].message, raw.headers["X-Conversation-Id"]
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Return what the service says of the app."""
+        return self._admin.get(f"/apps/{self.app_id}/{path}", params=query).raise_for_status().json()
+
+    def stored(self, conversation: str) -> list[tuple[str, str | None]]:
+        """Return what is recorded of a conversation."""
+        rows = self.get(f"conversations/{conversation}/messages")["messages"]
+        return [(one["role"], one.get("content")) for one in rows]
+
+    def end(self, conversation: str) -> None:
+        """End a conversation and wait for its memory."""
+        before = len(self.get("memories")["memories"])
+        self._admin.post(f"/apps/{self.app_id}/conversations/{conversation}/end").raise_for_status()
+        wait_until(lambda: len(self.get("memories")["memories"]) > before, 60, "the memory")
+
+
+@pytest.fixture
+def program(system: System, admin: httpx.Client, request: pytest.FixtureRequest) -> Program:
+    return Program(
+        system, admin, re.sub(r"\W+", "-", request.node.name.removeprefix("test_"))[:60].strip("-").replace("_", "-")
+    )
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def test_what_was_said_in_one_chat_is_known_in_the_next(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(answer="Noted: no peanuts for Mia."))
+    answer, first = program.say({"role": "system", "content": "You are a cook."}, user(PEANUTS))
+    assert answer.content == "Noted: no peanuts for Mia."
+    assert program.stored(first) == [("user", PEANUTS), ("assistant", "Noted: no peanuts for Mia.")]
+    program.end(first)
+    memory = program.get("memories")["memories"][0]["content"]
+
+    model.will(Act(answer="Rice."))
+    asked = [{"role": "system", "content": "You are a cook."}, user("What can I cook for Mia?")]
+    _, second = program.say(*asked)
+
+    assert second != first
+    sent = model.chats[-1]["messages"]
+    assert sent[0]["role"] == "system" and memory in sent[0]["content"]
+    assert sent[1:] == asked
+
+
+def test_a_stream_is_passed_on_as_it_comes_and_recorded(program: Program, model: OpenAiServer) -> None:
+    model.script.go_on.clear()
+    model.will(Act(answer="Boats are slow, and that is the point.", stall_after=2))
+    stream = program.client.chat.completions.create(
+        model="tiny", messages=[user("Why boats?")], user="ada", stream=True
+    )
+    conversation = stream.response.headers["X-Conversation-Id"]
+    came = ""
+    for chunk in stream:
+        assert chunk.choices, "nobody asked for usage"
+        came += chunk.choices[0].delta.content or ""
+        if came:
+            # The rest is only said once this much has come through.
+            model.go_on()
+    assert came == "Boats are slow, and that is the point."
+    said = [("user", "Why boats?"), ("assistant", came)]
+    wait_until(lambda: program.stored(conversation) == said, 10, "the answer's record")
+
+
+def test_usage_is_streamed_to_who_asks_for_it_and_booked(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(answer="Yes.", said_tokens=7))
+    stream = program.client.chat.completions.create(
+        model="tiny", messages=[user("Is it?")], stream=True, stream_options={"include_usage": True}
+    )
+    usage = [chunk.usage for chunk in stream if chunk.usage]
+    assert [one.completion_tokens for one in usage] == [7]
+    assert wait_until(lambda: program.get("energy")["byKind"].get("chat"), 10, "the booking") > 0
+
+
+def test_a_conversation_that_is_sent_again_and_longer_is_one(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(answer="Hi."), Act(answer="Blue."), Act(answer="Hi."))
+    first = [user("Hello")]
+    _, one = program.say(*first)
+    second = [*first, assistant("Hi."), user("Which colour?")]
+    _, same = program.say(*second)
+    _, other = program.say(*first)
+    assert same == one != other
+    assert program.stored(one) == [
+        ("user", "Hello"), ("assistant", "Hi."), ("user", "Which colour?"), ("assistant", "Blue.")
+    ]  # fmt: skip
+
+
+def test_a_named_conversation_goes_on_though_its_beginning_is_left_out(program: Program, model: OpenAiServer) -> None:
+    named = {"X-Conversation-Id": "trip"}
+    model.will(Act(answer="One."), Act(answer="Two."), Act(answer="Three."))
+    program.say(user("First"), extra_headers=named)
+    program.say(user("First"), assistant("One."), user("Second"), extra_headers=named)
+    _, where = program.say(assistant("Two."), user("Third"), extra_headers=named)
+    assert where == "trip"
+    assert [text for _, text in program.stored("trip")] == ["First", "One.", "Second", "Two.", "Third", "Three."]
+
+
+def test_a_conversation_of_another_user_is_refused(program: Program, model: OpenAiServer) -> None:
+    named = {"X-Conversation-Id": "secret"}
+    model.will(Act(answer="Yes."))
+    program.say(user("The key is under the mat."), extra_headers=named, user="ada")
+    asked = len(model.chats)
+    with pytest.raises(openai.ConflictError, match="not of the user"):
+        program.say(user("Where is the key?"), extra_headers=named, user="bob")
+    assert len(model.chats) == asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_are_passed_on_and_their_results_recorded(
+    system: System, admin: httpx.Client, model: OpenAiServer, stream: bool
+) -> None:
+    program = Program(system, admin, f"tools-{stream}".lower())
+    model.will(Act(tools=(("weather", {"place": "Oslo"}),)), Act(answer="It rains."))
+    messages: list[Any] = [user("What is the weather in Oslo?")]
+    if stream:
+        with program.client.chat.completions.stream(model="tiny", messages=messages, tools=[WEATHER]) as events:
+            called = events.get_final_completion().choices[0].message
+    else:
+        called = program.say(*messages, tools=[WEATHER])[0]
+    assert called.tool_calls
+    call = called.tool_calls[0]
+    assert (call.function.name, call.function.arguments) == ("weather", '{"place": "Oslo"}')
+    result = {"role": "tool", "tool_call_id": call.id, "content": "Rain, 7 degrees."}
+    who = {} if stream else {"user": "ada"}
+    raw = program.client.chat.completions.with_raw_response.create(
+        model="tiny", messages=[*messages, called.model_dump(exclude_none=True), result], tools=[WEATHER], **who
+    )
+    assert raw.parse().choices[0].message.content == "It rains."
+    assert model.chats[-1]["tools"] == [WEATHER]
+    roles = [role for role, _ in program.stored(raw.headers["X-Conversation-Id"])]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+def test_nothing_of_one_user_or_app_reaches_another(system: System, admin: httpx.Client, model: OpenAiServer) -> None:
+    ours, theirs = Program(system, admin, "ours"), Program(system, admin, "theirs")
+    canary = "My sister Quillon lives in the lighthouse at Skomvaer."
+    model.will(Act(answer="How lovely."))
+    _, told = ours.say(user(canary))
+    ours.end(told)
+    for program, who in ((ours, "bob"), (theirs, "ada"), (theirs, "bob")):
+        model.will(Act(answer="I do not know."))
+        program.say(user("Where does my sister Quillon live, in the lighthouse?"), user=who)
+        sent = model.chats[-1]["messages"]
+        assert "Skomvaer" not in str(sent), (program.app_id, who)
+    model.will(Act(answer="At Skomvaer."))
+    ours.say(user("Where does my sister Quillon live, in the lighthouse?"))
+    assert "Skomvaer" in str(model.chats[-1]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("away", "status"), [pytest.param(0, 503, id="breaks off"), pytest.param(503, 503, id="says so itself")]
+)
+def test_a_model_that_is_away_is_said_and_asking_again_says_nothing_twice(
+    system: System, admin: httpx.Client, model: OpenAiServer, away: int, status: int
+) -> None:
+    program = Program(system, admin, f"away-{away}")
+    model.script.away = away
+    try:
+        with pytest.raises(openai.InternalServerError) as refused:
+            program.say(user("Are you there?"))
+    finally:
+        model.script.away = None
+    assert refused.value.status_code == status
+    model.will(Act(answer="I am."))
+    _, conversation = program.say(user("Are you there?"))
+    assert program.stored(conversation) == [("user", "Are you there?"), ("assistant", "I am.")]
+    assert len(program.get("conversations")["conversations"]) == 1
+
+
+def test_a_key_that_is_not_accepted_is_not_shown(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(status=401, error=f"Incorrect API key provided: {KEY}"))
+    with pytest.raises(openai.InternalServerError) as refused:
+        program.say(user("Hello?"))
+    assert refused.value.status_code == 502
+    assert KEY not in str(refused.value) and "key" in str(refused.value)
+    assert f"Bearer {KEY}" in model.script.keys
+
+
+def test_what_the_model_refuses_is_passed_on_in_its_words(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(status=400, error="temperature is out of range"))
+    with pytest.raises(openai.BadRequestError, match="temperature is out of range"):
+        program.say(user("Hello?"), temperature=9)
+
+
+def test_a_spent_budget_is_a_rate_limit(program: Program, admin: httpx.Client, model: OpenAiServer) -> None:
+    admin.patch(f"/apps/{program.app_id}", json={"hourlyBudget": 0.001}).raise_for_status()
+    asked = len(model.chats)
+    with pytest.raises(openai.RateLimitError) as refused:
+        program.say(user("Hello?"))
+    assert refused.value.code == "insufficient_quota"
+    assert len(model.chats) == asked
+
+
+def test_the_models_there_are_are_listed_and_no_other_is_asked(program: Program, model: OpenAiServer) -> None:
+    listed = {one.id: one.owned_by for one in program.client.models.list()}
+    assert listed == {"tiny": "openai", "small": "ollama"}
+    with pytest.raises(openai.NotFoundError, match="small, tiny"):
+        program.say(user("Hello?"), model="huge")
+    model.will(Act(answer="I am small."))
+    answer, _ = program.say(user("Who are you?"), model="small")
+    assert answer.content == "I am small."
+    # The key is for OpenAI's address alone.
+    assert model.script.keys[-1] is None and model.chats[-1]["model"] == "small"
+
+
+def test_a_client_that_hangs_up_leaves_what_it_read(program: Program, model: OpenAiServer) -> None:
+    model.script.go_on.clear()
+    model.will(Act(answer="Once upon a time there was a very long story.", stall_after=3))
+    stream = program.client.chat.completions.create(model="tiny", messages=[user("A story!")], user="ada", stream=True)
+    conversation = stream.response.headers["X-Conversation-Id"]
+    came = ""
+    for chunk in stream:
+        came += chunk.choices[0].delta.content or ""
+        if len(came) >= 16:
+            break
+    stream.close()
+    stored = wait_until(lambda: program.stored(conversation)[1:], 20, "the record of what came")
+    model.go_on()
+    assert stored[0][0] == "assistant" and str(stored[0][1]).startswith(came)
+    assert "story." not in str(stored[0][1])
+    assert program.get("energy")["byKind"]["chat"] > 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"messages": [user("Hi")]}, id="no model"),
+        pytest.param({"model": "tiny"}, id="no messages"),
+        pytest.param({"model": "tiny", "messages": []}, id="no message"),
+        pytest.param({"model": "tiny", "messages": [{"role": "robot", "content": "Hi"}]}, id="unknown role"),
+        pytest.param({"model": "tiny", "messages": "Hi"}, id="text"),
+        pytest.param([], id="list"),
+    ],
+)
+def test_what_is_no_request_is_refused_in_the_one_shape(program: Program, body: Any) -> None:
+    headers = {"Authorization": f"Bearer {program.client.api_key}"}
+    answer = httpx.post(f"{program.client.base_url}chat/completions", json=body, headers=headers, trust_env=False)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"]
+
+
+def test_an_app_that_the_loop_answers_is_told_what_to_change(
+    program: Program, admin: httpx.Client, model: OpenAiServer
+) -> None:
+    admin.patch(f"/apps/{program.app_id}", json={"answeredBy": "loop"}).raise_for_status()
+    with pytest.raises(openai.ConflictError, match="answeredBy"):
+        program.say(user("Hello?"))
+    assert program.get("conversations")["conversations"] == []
+
+
+def test_a_stranger_is_not_let_in(system: System) -> None:
+    client = OpenAI(api_key="nobody", base_url=f"{system.url}/v1", max_retries=0)
+    with pytest.raises(openai.AuthenticationError):
+        client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "Hi"}])
+
+
+def test_a_loop_that_is_killed_in_the_middle_loses_nothing_that_is_sent_again(
+    system: System, program: Program, model: OpenAiServer
+) -> None:
+    model.script.go_on.clear()
+    model.will(Act(answer="It never arrives.", stall_after=1))
+    stream = program.client.chat.completions.create(model="tiny", messages=[user("Well?")], user="ada", stream=True)
+    conversation = stream.response.headers["X-Conversation-Id"]
+    next(iter(stream))
+    system.loop.kill()
+    model.go_on()
+    system.loop.start()
+    wait_until(system.is_ready, 60, "the loop to be back")
+    model.will(Act(answer="Well!"))
+    _, again = program.say(user("Well?"))
+    assert again == conversation
+    assert program.stored(conversation) == [("user", "Well?"), ("assistant", "Well!")]
