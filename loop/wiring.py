@@ -16,7 +16,7 @@ from loop.background_reader import BackgroundReader
 from loop.leadership import LeaderElection
 from loop.message_search import SearchServices, make_search_services
 from loop.regulator import Regulator
-from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
+from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, EndSilent, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs, kinds_in_need
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
@@ -202,6 +202,7 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store, base.redis), MendTenantQueues(fenced, clock),
         ProbeProvider(fenced, clock, lambda: not in_need or are_servers_there(base.settings)),
+        EndSilent(fenced, clock, base.settings),
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),

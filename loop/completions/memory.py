@@ -32,6 +32,8 @@ _INSTRUCTION, _ASSISTANT = "system", "assistant"
 _MOST_ADDED = 1000
 _PREFIX = "cc_"
 _ID_CHARS = 32
+_BY_ITSELF = {"endAfterMinutes": 30}
+"""Nobody ends a conversation that has no name: half an hour of silence does, as it ends a visit in web analytics."""
 
 
 class Refused(Exception):
@@ -76,7 +78,7 @@ class ChatMemory:
         if found is not None:
             self.conversation_id = found.conversation_id
         else:
-            self.conversation_id = str((await self._ask("conversations", self._owner()))["conversationId"])
+            self.conversation_id = str((await self._ask("conversations", self._owner() | _BY_ITSELF))["conversationId"])
         # What stands in a conversation that has ended was thought over: it is not said again in the next.
         has_ended = found is None and is_begun
         await self._add((new[known:] or new[-1:]) if has_ended else new[known if found is not None else 0 :])

@@ -1,10 +1,11 @@
-"""Steps that ask for the jobs that are due: facts, summaries and vectors, and conversations whose snooze is over."""
+"""Steps that ask for the jobs that are due: facts, summaries and vectors; and wake or end conversations in time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
 
@@ -14,14 +15,15 @@ from shared.apps.models import App
 from shared.apps.queries import lock_app
 from shared.clock import Clock
 from shared.conversations import extraction, summarising
-from shared.conversations.lifecycle import wake
+from shared.conversations.lifecycle import SILENCE, end, wake
 from shared.conversations.models import Conversation
-from shared.conversations.queries import facts_due, has_hidden_until, lock_some, summaries_due
+from shared.conversations.queries import facts_due, has_hidden_until, lock_some, silent, summaries_due
 from shared.db.transactions import Transactions
 from shared.jobs.models import Job
 from shared.search.index import enqueue_embedding, may_enqueue_embedding
 from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to
 from shared.search.tuning import Tuning, in_force
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 _LIMIT = 200
@@ -139,6 +141,38 @@ class AskForVectors:
         with self.database.write() as session:
             epoch, now = lock_app(session, app_id).purge_epoch, self.clock.now()
             return enqueue_embedding(session, app_id, epoch, now, self.max_attempts) is not None
+
+
+@dataclass
+class EndSilent:
+    """Ends conversations that were to end by themselves, once nothing was said in them for long enough."""
+
+    database: Transactions
+    clock: Clock
+    settings: Settings
+    name = "end_silent"
+    every_seconds = 1.0
+
+    def run(self) -> bool:
+        """End what is due, app by app; True when jobs were written or there may be more."""
+        with self.database.read() as session:
+            due = silent(session, self.clock.now(), _LIMIT)
+        asked = _ask_by_app(self.database, due, self._end)
+        if asked:
+            get_logger().info("silent_conversations_ended", jobs=asked)
+        return bool(asked)
+
+    def _end(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+        now, attempts = self.clock.now(), self.settings.job_max_attempts
+        for one in conversations:
+            # Something may have been said since, or the clock was set back: then it is due again as long from now.
+            until, minutes = one.silent_until, one.end_after_minutes
+            if until is None or minutes is None:
+                continue
+            if until <= now:
+                yield from end(session, one, app.purge_epoch, SILENCE.format(minutes), now, attempts, self.settings)
+            elif until > now + timedelta(minutes=minutes):
+                one.silent_until = now + timedelta(minutes=minutes)
 
 
 @dataclass

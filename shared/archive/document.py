@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, UserId
 from shared.conversations.chat_message import checked
-from shared.conversations.lifecycle import Role
+from shared.conversations.lifecycle import SILENT_MINUTES, Role
 from shared.db.archived_rows import ArchivePart
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
@@ -74,6 +74,8 @@ class ArchivedConversation(ArchivePart):
     created_at: Moment
     updated_at: Moment
     snoozed_until: Moment | None = None
+    end_after_minutes: Annotated[int, Field(ge=SILENT_MINUTES[0], le=SILENT_MINUTES[1])] | None = None
+    silent_until: Moment | None = None
     ended_at: Moment | None = None
     end_reason: Annotated[str, Field(max_length=500)] | None = None
     facts_seen: _Position = 0

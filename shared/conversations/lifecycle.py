@@ -35,6 +35,9 @@ from shared.search.tuning import Tuning
 from shared.settings import FactSettings
 
 SNOOZE_MINUTES = (1, 1440)
+SILENT_MINUTES = (1, 10_080)
+SILENCE = "nothing was said for {} minutes"
+"""Why a conversation ended that was not told to."""
 WAKE_LIMIT = 500
 CALLS_LOOKED_AT = 50
 """Messages of the assistant among which the call of a tool's result is looked for."""
@@ -58,6 +61,8 @@ class NewConversation:
     user_id: str | None = None
     energy_budget_micro: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    end_after_minutes: int | None = None
+    """Of silence."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +97,20 @@ def start(session: Session, app_id: str, wanted: NewConversation, now: datetime)
         user_id=wanted.user_id,
         energy_budget_micro=wanted.energy_budget_micro,
         details=wanted.details,
+        end_after_minutes=wanted.end_after_minutes,
         message_count=0,
         created_at=now,
         updated_at=now,
     )
+    _put_off_end(conversation, now)
     session.add(conversation)
     session.flush()
     return conversation
+
+
+def _put_off_end(conversation: Conversation, now: datetime) -> None:
+    minutes = conversation.end_after_minutes
+    conversation.silent_until = None if minutes is None else now + timedelta(minutes=minutes)
 
 
 def say(
@@ -129,6 +141,7 @@ def say(
     stored = [_placed(conversation, message, known, now) for message in said]
     conversation.updated_at = now
     conversation.snoozed_until = None
+    _put_off_end(conversation, now)
     if conversation.message_count > before:
         conversation.woken_at = conversation.think_after = None
         conversation.think_attempts = 0
@@ -213,6 +226,7 @@ def end(
         conversation.ended_at = conversation.updated_at = now
         conversation.end_reason = reason
         conversation.snoozed_until = conversation.woken_at = conversation.think_after = None
+        conversation.silent_until = None
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
         job = NewJob(

@@ -24,6 +24,7 @@ class Conversation(Base):
         Index("ix_conversations_app_id_updated_at", "app_id", "updated_at"),
         Index("ix_conversations_app_id_user_id", "app_id", "user_id"),
         Index("ix_conversations_facts_due_at", "facts_due_at", **partial("facts_due_at IS NOT NULL")),
+        Index("ix_conversations_silent_until", "silent_until", **partial("silent_until IS NOT NULL")),
         Index("ix_conversations_summary_due_at", "summary_due_at", **partial("summary_due_at IS NOT NULL")),
         Index("ix_conversations_unanswered", "app_id", "key", **partial("unanswered_since IS NOT NULL")),
         {"sqlite_autoincrement": True},
@@ -59,6 +60,10 @@ class Conversation(Base):
     """Messages of the assistant since the last summary."""
     summary_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When a summary is to be made; None when none is due, or a job is on its way."""
+    end_after_minutes: Mapped[int | None]
+    """Of silence; None: only when it is told to."""
+    silent_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When it ends unless something is said; None where only being told ends it, or it has ended."""
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     end_reason: Mapped[str | None] = mapped_column(String(500))
 

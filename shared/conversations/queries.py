@@ -25,6 +25,8 @@ MOST_RECOGNISED = 200
 """Newest conversations among which one is looked for by its messages."""
 LONGEST_UNREAD = timedelta(days=70)
 """No pace leaves what was said unread for longer."""
+LONGEST_SILENCE = timedelta(days=8)
+"""No conversation is left open in silence for longer, if it ends by itself."""
 LONGEST_PUT_OFF = timedelta(hours=25)
 """The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
 so before the clock was set back."""
@@ -196,6 +198,19 @@ def facts_due(session: Session, at: datetime, limit: int) -> Sequence[tuple[int,
     due = Conversation.facts_due_at
     found: list[tuple[int, str]] = []
     for is_due in (due <= at, due > at + LONGEST_UNREAD):
+        query = select(Conversation.key, Conversation.app_id).where(is_due).order_by(due).limit(limit - len(found))
+        found += [(key, app_id) for key, app_id in session.execute(query)]
+    return found
+
+
+def silent(session: Session, at: datetime, limit: int) -> Sequence[tuple[int, str]]:
+    """Return key and app of conversations that silence ends by ``at``, longest due first.
+
+    So are those due later than any silence lasts: their time was set before the clock was set back.
+    """
+    due = Conversation.silent_until
+    found: list[tuple[int, str]] = []
+    for is_due in (due <= at, due > at + LONGEST_SILENCE):
         query = select(Conversation.key, Conversation.app_id).where(is_due).order_by(due).limit(limit - len(found))
         found += [(key, app_id) for key, app_id in session.execute(query)]
     return found

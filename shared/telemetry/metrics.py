@@ -174,6 +174,7 @@ TICK_STEPS = (
     "settle_energy",
     "relay_jobs",
     "wake_snoozed",
+    "end_silent",
     "upkeep",
     "finish_erasures",
     "ask_for_facts",

@@ -7,11 +7,13 @@ from datetime import timedelta
 import pytest
 
 from loop.regulator import Regulator
-from loop.steps.due_jobs import WakeSnoozed
+from loop.steps.due_jobs import EndSilent, WakeSnoozed
 from loop.steps.upkeep import Upkeep
 from shared.apps.models import Budgets
 from shared.contracts.jobs import WorkClass
 from shared.conversations.focus import postpone
+from shared.conversations.lifecycle import NewConversation, start
+from shared.conversations.queries import get_conversation
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel
@@ -109,6 +111,21 @@ def test_a_conversation_put_off_before_the_clock_was_set_back_by_days_does_not_w
     house.clock.advance(-back)
     WakeSnoozed(house.database, house.clock).run()
     assert (thinking.conversation("c").focus_since is None) == waits
+
+
+@pytest.mark.parametrize(("back", "waits"), [(2 * HOUR, True), (30 * 24 * HOUR, False)], ids=["hours", "month"])
+def test_a_silence_that_began_before_the_clock_was_set_back_by_a_month_is_counted_anew(
+    house: House, back: float, waits: bool
+) -> None:
+    with house.database.write() as session:
+        start(session, "notes", NewConversation("c", end_after_minutes=30), house.clock.now())
+    house.clock.advance(-back)
+    step = EndSilent(house.database, house.clock, house.settings)
+    step.run()
+    house.clock.advance(31 * 60)
+    step.run()
+    with house.database.read() as session:
+        assert (get_conversation(session, "notes", "c").ended_at is None) == waits
 
 
 def test_an_app_held_before_the_clock_was_set_back_by_days_is_not_held_until_it_has_caught_up(house: House) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
+from loop.steps.due_jobs import EndSilent
 from tests.support.api import Api
 
 
@@ -104,6 +105,45 @@ def test_a_snoozed_conversation_is_hidden_until_it_is_due(api: Api) -> None:
     assert api.ask("POST", f"{conversation}/snooze", json={"minutes": 1440})["state"] == "snoozed"
     api.clock.advance(1440 * 60 + 1)
     assert api.ask("GET", conversation)["state"] == "open"
+
+
+def test_a_conversation_ends_by_itself_after_the_silence_it_was_opened_with(api: Api) -> None:
+    conversations = f"{api.install()}/conversations"
+    for name, more in (("c1", {"endAfterMinutes": 30}), ("c2", {}), ("c3", {"endAfterMinutes": 30})):
+        api.ask("POST", conversations, json={"conversationId": name} | more)
+    step = EndSilent(api.loop.database, api.clock, api.loop.settings)
+
+    def states() -> list[str]:
+        step.run()
+        return [api.ask("GET", f"{conversations}/{name}")["state"] for name in ("c1", "c2", "c3")]
+
+    api.clock.advance(20 * 60)
+    api.ask("POST", f"{conversations}/c3/messages", json={"role": "user", "content": "Still here"})
+    api.clock.advance(10 * 60 - 1)
+    assert states() == ["open", "open", "open"]
+    api.clock.advance(1)
+    assert states() == ["ended", "open", "open"]
+    api.clock.advance(20 * 60)
+    assert states() == ["ended", "open", "ended"]
+    ended = api.ask("GET", f"{conversations}/c3")
+    assert ended["endReason"] == "nothing was said for 30 minutes"
+    assert [job["kind"] for job in ended["jobs"]].count("create_memory") == 1
+    assert not step.run()
+
+
+def test_a_conversation_that_moves_to_another_app_still_ends_by_itself(sqlite_api: Api) -> None:
+    path, other = sqlite_api.install(), sqlite_api.install("other")
+    sqlite_api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "endAfterMinutes": 30})
+    sqlite_api.ask("POST", f"{other}/import", json=sqlite_api.ask("GET", f"{path}/export"))
+    sqlite_api.clock.advance(30 * 60)
+    EndSilent(sqlite_api.loop.database, sqlite_api.clock, sqlite_api.loop.settings).run()
+    assert sqlite_api.ask("GET", f"{other}/conversations/c1")["state"] == "ended"
+
+
+@pytest.mark.parametrize("minutes", [0, 10_081, "30", 1.5])
+def test_the_silence_that_ends_a_conversation_has_bounds(sqlite_api: Api, minutes: object) -> None:
+    path = f"{sqlite_api.install()}/conversations"
+    assert "endAfterMinutes" in sqlite_api.refused(422, "POST", path, json={"endAfterMinutes": minutes})["message"]
 
 
 @pytest.mark.parametrize(

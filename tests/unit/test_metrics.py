@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
-from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
+from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, EndSilent, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
@@ -130,8 +130,8 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
-        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendTenantQueues, AskForFacts,
-        SettleFacts, AskForVectors, AskForSummaries, ForgetOld, ChooseAndThink,
+        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, EndSilent, Upkeep, FinishErasures, MendTenantQueues,
+        AskForFacts, SettleFacts, AskForVectors, AskForSummaries, ForgetOld, ChooseAndThink,
         ScanSessions, TendSessions, AgeSessions, IndexSessions, ProbeProvider,
     )  # fmt: skip
     assert set(TICK_STEPS) == {HOLD_LEADERSHIP} | {step.name for step in steps}

@@ -36,6 +36,7 @@ class AsyncAfterthought(AsyncTransport):
         user_id: str | Omit | None = OMIT,
         energy_budget: float | Omit | None = OMIT,
         metadata: Mapping[str, Any] | Omit = OMIT,
+        end_after_minutes: int | Omit | None = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.ConversationDetails:
@@ -44,6 +45,8 @@ class AsyncAfterthought(AsyncTransport):
         Open a conversation; without an id it is given one.
 
         Args:
+            end_after_minutes: It ends by itself once nothing was said for so long; without it, only when it is told
+                to.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
@@ -51,7 +54,11 @@ class AsyncAfterthought(AsyncTransport):
             "POST",
             path_of("/apps/{appId}/conversations", appId=self._app(app_id)),
             content=json_body(
-                conversationId=conversation_id, userId=user_id, energyBudget=energy_budget, metadata=metadata
+                conversationId=conversation_id,
+                userId=user_id,
+                energyBudget=energy_budget,
+                metadata=metadata,
+                endAfterMinutes=end_after_minutes,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )

@@ -899,6 +899,10 @@ class ConversationAnswer(Model):
     """
     When the oldest user message came that no answer follows.
     """
+    end_after_minutes: Annotated[int | None, Field(alias="endAfterMinutes")]
+    """
+    Of silence, after which it ends by itself.
+    """
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")]
     end_reason: Annotated[str | None, Field(alias="endReason")]
 
@@ -2366,6 +2370,10 @@ class StartConversation(Model):
     user_id: Annotated[str | None, Field(alias="userId")] = None
     energy_budget: Annotated[float | None, Field(alias="energyBudget")] = None
     metadata: dict[str, Any] | None = None
+    end_after_minutes: Annotated[int | None, Field(alias="endAfterMinutes")] = None
+    """
+    It ends by itself once nothing was said for so long; without it, only when it is told to.
+    """
 
 
 class StillRemembered(Model):
@@ -3162,6 +3170,8 @@ class ArchivedConversation(Model):
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
     snoozed_until: Annotated[AwareDatetime | None, Field(alias="snoozedUntil")] = None
+    end_after_minutes: Annotated[int | None, Field(alias="endAfterMinutes")] = None
+    silent_until: Annotated[AwareDatetime | None, Field(alias="silentUntil")] = None
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")] = None
     end_reason: Annotated[str | None, Field(alias="endReason")] = None
     facts_seen: Annotated[int, Field(alias="factsSeen")] = 0
@@ -3520,6 +3530,10 @@ class ConversationDetails(Model):
     unanswered_since: Annotated[AwareDatetime | None, Field(alias="unansweredSince")]
     """
     When the oldest user message came that no answer follows.
+    """
+    end_after_minutes: Annotated[int | None, Field(alias="endAfterMinutes")]
+    """
+    Of silence, after which it ends by itself.
     """
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")]
     end_reason: Annotated[str | None, Field(alias="endReason")]

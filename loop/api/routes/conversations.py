@@ -29,7 +29,7 @@ from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lo
 from shared.contracts.values import Id, JsonObject, Moment, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
-from shared.conversations.lifecycle import SNOOZE_MINUTES, NewConversation, NewMessage, Role
+from shared.conversations.lifecycle import SILENT_MINUTES, SNOOZE_MINUTES, NewConversation, NewMessage, Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import ConversationFilter, ConversationState, state_of
 from shared.energy.budget import BudgetStatus, budget_status, to_micro, to_units
@@ -55,6 +55,9 @@ class StartConversation(RequestModel):
     user_id: UserId | None = None
     energy_budget: Units | None = None
     metadata: JsonObject = Field(default_factory=dict)
+    end_after_minutes: Annotated[StrictInt, Field(ge=SILENT_MINUTES[0], le=SILENT_MINUTES[1])] | None = Field(
+        None, description="It ends by itself once nothing was said for so long; without it, only when it is told to."
+    )
 
 
 class AddMessage(ChatMessage):
@@ -121,6 +124,7 @@ class ConversationAnswer(ResponseModel):
     snoozed_until: datetime | None
     woken_at: datetime | None = Field(description="When its last snooze ended, until something new is said.")
     unanswered_since: datetime | None = Field(description="When the oldest user message came that no answer follows.")
+    end_after_minutes: int | None = Field(description="Of silence, after which it ends by itself.")
     ended_at: datetime | None
     end_reason: str | None
 
@@ -220,7 +224,7 @@ def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation |
     """Open a conversation; without an id it is given one."""
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
-    wanted = NewConversation(body.conversation_id, body.user_id, budget, body.metadata)
+    wanted = NewConversation(body.conversation_id, body.user_id, budget, body.metadata, body.end_after_minutes)
 
     def work(session: Session) -> WriteResult:
         hold_off_erasure(session, app_id, body.user_id)

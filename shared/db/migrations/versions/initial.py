@@ -157,6 +157,7 @@ def _create_tables() -> None:
         required("facts_seen", Integer, server_default="0"), Column("facts_due_at", UtcDateTime),
         required("summarised", Integer, server_default="0"),
         required("turns_since_summary", Integer, server_default="0"), Column("summary_due_at", UtcDateTime),
+        Column("end_after_minutes", Integer), Column("silent_until", UtcDateTime),
         Column("ended_at", UtcDateTime), Column("end_reason", String(500)),
         UniqueConstraint("app_id", "conversation_id"), sqlite_autoincrement=True)
     op.create_index("ix_conversations_app_id_key", "conversations", ["app_id", "key"])
@@ -164,6 +165,8 @@ def _create_tables() -> None:
     op.create_index("ix_conversations_app_id_user_id", "conversations", ["app_id", "user_id"])
     op.create_index(
         "ix_conversations_facts_due_at", "conversations", ["facts_due_at"], **partial("facts_due_at IS NOT NULL"))
+    op.create_index(
+        "ix_conversations_silent_until", "conversations", ["silent_until"], **partial("silent_until IS NOT NULL"))
     op.create_index(
         "ix_conversations_summary_due_at", "conversations", ["summary_due_at"], **partial("summary_due_at IS NOT NULL"))
     op.create_index(
