@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
@@ -30,6 +28,7 @@ from afterthought_client import (
 )
 from tests.support.breaking_proxy import BreakingProxy, breaking_proxy
 from tests.support.services import CHECKOUT, System, free_port, start_redis, start_system
+from tests.support.wheels import unpack_wheel
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 SAID = [
@@ -225,16 +224,11 @@ def test_a_stream_with_asyncio_goes_on_where_it_broke_off(
 def test_the_wheel_runs_the_readmes_program_beside_nothing_but_httpx_and_pydantic(
     system: System, token: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    source = shutil.copytree(
-        CHECKOUT / "clients/python", tmp_path / "source", ignore=shutil.ignore_patterns("*.egg-info")
-    )
-    build = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", source, "-w", tmp_path]
-    subprocess.run([sys.executable, "-m", *build], check=True, capture_output=True)
-    [wheel] = tmp_path.glob("afterthought_client-*.whl")
-    installed = tmp_path / "installed"
-    ZipFile(wheel).extractall(installed)
+    installed = unpack_wheel("clients/python", tmp_path)
     _link_what_it_needs(installed)
-    [program, *_] = re.findall(r"```python\n(.*?)```", (source / "README.md").read_text("utf-8"), re.DOTALL)
+    [program, *_] = re.findall(
+        r"```python\n(.*?)```", (CHECKOUT / "clients/python/README.md").read_text("utf-8"), re.DOTALL
+    )
     program = f"import sys\nsys.path.append({str(installed)!r})\n" + program.replace('"chat"', repr(_app(request)))
     env = {"AFTERTHOUGHT_URL": system.url, "AFTERTHOUGHT_TOKEN": token, "PATH": ""}
     # Isolated and without the packages of this environment.
