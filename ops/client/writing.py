@@ -1,4 +1,4 @@
-"""The generated files of ``clients/python``, each with what it would be now.
+"""The generated files of the clients, each with what it would be now.
 
 ``tests/unit/test_python_client.py`` fails when anything would change: run ``python -m ops.client`` then.
 """
@@ -41,8 +41,8 @@ _TO_ASYNC = (
 
 
 def pages() -> dict[str, str]:
-    """Return every generated file by its place in the checkout."""
-    description = describe(Settings(_env_file=None))
+    """Return every generated file of the Python client by its place in the checkout."""
+    description = description_of_release()
     sync = (ROOT / _PACKAGE / "sync_transport.py").read_text("utf-8")
     made = {
         "models.py": ("The shapes of the service's answers and bodies.", models_module(description)),
@@ -51,6 +51,11 @@ def pages() -> dict[str, str]:
         "async_transport.py": ("Sends calls and follows streams, for asyncio.", _to_async(sync)),
     }
     return {f"{_PACKAGE}/{name}": _formatted(_NOTE.format(text=text) + body) for name, (text, body) in made.items()}
+
+
+def description_of_release() -> dict[str, Any]:
+    """Return what ``/openapi.json`` says where nothing is set."""
+    return describe(Settings(_env_file=None))
 
 
 def outdated() -> dict[str, str]:
