@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
 from starlette.routing import Route
 
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
-from loop.api.guard import AccessGuard
+from loop.api.guard import DOCS_FILES, AccessGuard
 from loop.api.observing import Observing
 from loop.api.openapi import DESCRIPTION, SERVERS, TAGS, complete, operation_id
 from loop.api.routes import (
@@ -103,15 +104,17 @@ def describe(settings: Settings) -> dict[str, Any]:
 
 
 def _interface() -> FastAPI:
-    app = FastAPI(
+    # FastAPI's own page loads its scripts from elsewhere.
+    app = FastAPIOffline(
         title="Afterthought",
         version=release(),
         description=DESCRIPTION,
         servers=SERVERS,
         openapi_tags=TAGS,
-        # Both pages load their scripts from elsewhere; /openapi.json serves any viewer.
-        docs_url=None,
         redoc_url=None,
+        static_url=DOCS_FILES,
+        # Nor is anybody asked whether what it shows is valid.
+        swagger_ui_parameters={"validatorUrl": None, "docExpansion": "none"},
         redirect_slashes=False,
         responses=DOCUMENTED,
         generate_unique_id_function=operation_id,

@@ -23,7 +23,9 @@ from shared.apps.models import Scope as TokenScope
 from shared.apps.tokens import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of
 from shared.errors import AfterthoughtError, Denied
 
-OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json"})
+DOCS_FILES = "/docs/files"
+_OF_DOCS = {f"{DOCS_FILES}/{name}" for name in ("swagger-ui-bundle.js", "swagger-ui.css", "favicon.png")}
+OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"} | _OF_DOCS)
 _MOST_TOKEN_CHARACTERS = 500
 _CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent"})
 """They are for an app's token too, but name the app elsewhere than in the path."""

@@ -33,6 +33,15 @@ def test_the_description_is_served(sqlite_api: Api, described: dict[str, Any]) -
     assert sqlite_api.client.get("/openapi.json").json()["paths"].keys() == described["paths"].keys()
 
 
+def test_the_page_that_shows_it_loads_everything_from_the_service(sqlite_api: Api) -> None:
+    page = sqlite_api.client.get("/docs")
+    loaded = [address or url for address, url in re.findall(r"""(?:src|href)="([^"]+)"|url: '([^']+)'""", page.text)]
+    assert "/openapi.json" in loaded and len(loaded) == 4
+    for address in loaded:
+        assert address.startswith("/")
+        assert sqlite_api.client.get(address).status_code == 200
+
+
 def _operations(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for item in described["paths"].values():
         yield from item.values()
