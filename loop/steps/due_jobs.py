@@ -17,7 +17,7 @@ from shared.clock import Clock
 from shared.conversations import extraction, summarising
 from shared.conversations.lifecycle import SILENCE, end, wake
 from shared.conversations.models import Conversation
-from shared.conversations.queries import facts_due, has_hidden_until, lock_some, silent, summaries_due
+from shared.conversations.queries import LONGEST_SILENCE, facts_due, has_hidden_until, lock_some, silent, summaries_due
 from shared.db.transactions import Transactions
 from shared.jobs.models import Job
 from shared.search.index import enqueue_embedding, may_enqueue_embedding
@@ -171,7 +171,7 @@ class EndSilent:
                 continue
             if until <= now:
                 yield from end(session, one, app.purge_epoch, SILENCE.format(minutes), now, attempts, self.settings)
-            elif until > now + timedelta(minutes=minutes):
+            elif until > now + LONGEST_SILENCE:
                 one.silent_until = now + timedelta(minutes=minutes)
 
 

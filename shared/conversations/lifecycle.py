@@ -108,9 +108,9 @@ def start(session: Session, app_id: str, wanted: NewConversation, now: datetime)
     return conversation
 
 
-def _put_off_end(conversation: Conversation, now: datetime) -> None:
+def _put_off_end(conversation: Conversation, silent_since: datetime) -> None:
     minutes = conversation.end_after_minutes
-    conversation.silent_until = None if minutes is None else now + timedelta(minutes=minutes)
+    conversation.silent_until = None if minutes is None else silent_since + timedelta(minutes=minutes)
 
 
 def say(
@@ -256,6 +256,8 @@ def snooze(session: Session, conversation: Conversation, minutes: int, now: date
         raise Invalid(f"minutes must be {least}..{most}.")
     conversation.snoozed_until = now + timedelta(minutes=minutes)
     conversation.focus_since = None
+    # Nobody is expected to say anything before.
+    _put_off_end(conversation, conversation.snoozed_until)
     _record(session, EventKind.CONVERSATION_SNOOZED, conversation, now, minutes=minutes)
     return conversation
 

@@ -26,7 +26,7 @@ MOST_RECOGNISED = 200
 LONGEST_UNREAD = timedelta(days=70)
 """No pace leaves what was said unread for longer."""
 LONGEST_SILENCE = timedelta(days=8)
-"""No conversation is left open in silence for longer, if it ends by itself."""
+"""No conversation is left open in silence for longer, if it ends by itself: a week, after a day of being snoozed."""
 LONGEST_PUT_OFF = timedelta(hours=25)
 """The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
 so before the clock was set back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from loop.steps.due_jobs import EndSilent
+from loop.steps.due_jobs import EndSilent, WakeSnoozed
 from tests.support.api import Api
 
 
@@ -129,6 +129,18 @@ def test_a_conversation_ends_by_itself_after_the_silence_it_was_opened_with(api:
     assert ended["endReason"] == "nothing was said for 30 minutes"
     assert [job["kind"] for job in ended["jobs"]].count("create_memory") == 1
     assert not step.run()
+
+
+def test_the_silence_of_a_snoozed_conversation_begins_when_it_is_back(api: Api) -> None:
+    path = f"{api.install()}/conversations"
+    api.ask("POST", path, json={"conversationId": "c1", "endAfterMinutes": 30})
+    api.ask("POST", f"{path}/c1/snooze", json={"minutes": 60})
+    step, wake = EndSilent(api.loop.database, api.clock, api.loop.settings), WakeSnoozed(api.loop.database, api.clock)
+    for minutes, state in ((59, "snoozed"), (2, "open"), (28, "open"), (1, "ended")):
+        api.clock.advance(minutes * 60)
+        wake.run()
+        step.run()
+        assert api.ask("GET", f"{path}/c1")["state"] == state
 
 
 def test_a_conversation_that_moves_to_another_app_still_ends_by_itself(sqlite_api: Api) -> None:
