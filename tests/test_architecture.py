@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from importlinter import cli as import_linter
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(
@@ -61,16 +62,19 @@ def test_the_customers_top_level_is_there() -> None:
     assert [name for name in TOP_LEVEL if not (CHECKOUT / name).exists()] == []
 
 
-def test_arrows_point_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(CHECKOUT)
-    assert import_linter.lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
+def test_arrows_point_one_way() -> None:
+    # In a process of its own, as it silences every logger that there is.
+    program = "from importlinter import cli; raise SystemExit(cli.lint_imports(no_cache=True))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
     ("library", "packages"),
     [
         ("fastapi", ("loop/api/", "loop/ui/")),
-        ("langchain_core", ("shared/llm/",)),
+        ("fastapi_offline", ("loop/api/",)),
+        ("langchain_core", ("shared/llm/", "clients/langchain/")),
         ("langchain_ollama", ("shared/llm/",)),
         ("ollama", ("shared/llm/",)),
         ("langchain_openai", ("shared/llm/",)),
@@ -179,7 +183,7 @@ def test_no_text_of_the_project_names_this_machine_or_a_registry() -> None:
         f"{place(path)}: {word}"
         for kind in kinds
         for path in CHECKOUT.rglob(kind)
-        if not {".venv", ".git", ".hypothesis", "build"} & set(path.parts)
+        if not {".venv", ".git", ".hypothesis", "build", "node_modules"} & set(path.parts)
         for word in words
         if word in path.read_text("utf-8", "replace")
     ]
