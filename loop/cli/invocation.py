@@ -17,6 +17,7 @@ from rich.console import RenderableType
 
 from loop.cli.output import Columns, Row, card, plain, print_view, table
 from shared.errors import Configuration
+from shared.installation import start_command
 
 if TYPE_CHECKING:
     from loop.cli.service import Service
@@ -104,8 +105,8 @@ class Invocation:
         path = self.settings.home / "admin_token"
         if not path.exists():
             raise Configuration(
-                f"No token: {path} does not exist, so the service was never started here. Start it with ./ops/up, or "
-                "give --token."
+                f"No token: {path} does not exist, so the service was never started here. Start it with "
+                f"{start_command()}, or give --token."
             )
         return read_or_make_secret(path)
 

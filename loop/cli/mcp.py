@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from loop.cli.invocation import Invocation, TokenOption, UrlOption
-from loop.mcp import MISSING, is_installed
+from loop.mcp import is_installed, missing
 from shared.errors import Configuration
 
 
@@ -22,7 +22,7 @@ def mcp(
 ) -> None:
     """Serve the memory of one user as tools over standard input and output, for agents that speak MCP."""
     if not is_installed():
-        raise Configuration(MISSING)
+        raise Configuration(missing())
     import asyncio  # none of these is needed for --help
 
     import httpx  # as above

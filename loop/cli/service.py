@@ -12,6 +12,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_de
 
 from loop.cli.routes import given, in_commands
 from shared.errors import AfterthoughtError, Invalid, Transient
+from shared.installation import start_command
 
 PATIENCE_SECONDS = 120.0
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
@@ -152,7 +153,7 @@ class Service:
 
     def _nothing_answers(self, error: httpx.TransportError) -> Unreachable:
         return Unreachable(
-            f"Nothing answers at {self.url} ({error}). Start the service with ./ops/up or `afterthought up`, or "
+            f"Nothing answers at {self.url} ({error}). Start the service with {start_command()}, or "
             "name another address with --url."
         )
 

@@ -2,7 +2,12 @@
 
 from importlib.util import find_spec
 
-MISSING = "MCP needs the package mcp, which is not installed. Run: pip install 'afterthought[mcp]'"
+from shared.installation import how_to_add
+
+
+def missing() -> str:
+    """Return what is said where the library is not there."""
+    return f"MCP needs the package mcp, which is not installed. {how_to_add('mcp')}"
 
 
 def is_installed() -> bool:

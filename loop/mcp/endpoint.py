@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from loop.api.errors import refuse
 from loop.api.inside import own_client, whose
-from loop.mcp import MISSING, is_installed
+from loop.mcp import is_installed, missing
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -27,7 +27,7 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_installed():
-            await refuse(501, "not_installed", MISSING)(scope, receive, send)
+            await refuse(501, "not_installed", missing())(scope, receive, send)
             return
         app_id, user_id = whose(scope["state"]["caller"], Headers(scope=scope))
         # Takes a second the first time, which nobody else should wait for.

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.errors import Configuration
+from shared.installation import how_to_add
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors, book_local, normalised
 from shared.process import lower_thread_priority
@@ -73,8 +74,8 @@ class MiniLmEmbedder:
         found = find_spec(PACKAGE)
         if found is None or found.origin is None or not is_installed():
             raise Configuration(
-                "The built-in embedding model is not installed; run ./ops/up again where a package index can be "
-                "reached, or set AFTERTHOUGHT_EMBEDDING=ngrams."
+                "The built-in embedding model is not installed; set AFTERTHOUGHT_EMBEDDING=ngrams, or bring it in. "
+                + how_to_add("embedding")
             )
         folder = Path(found.origin).parent / "model"
         # Deferred: optional, like the weights.

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from shared.errors import Configuration
+from shared.installation import how_to_add
 from shared.llm.api_status import Api, api_status
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
@@ -86,7 +87,7 @@ def _installed(provider: str) -> Iterator[None]:
 
 
 def _how_to_install(provider: str, module: str) -> str:
-    return f"{provider}:NAME needs {module}, which is not installed. Run: pip install 'afterthought[{provider}]'"
+    return f"{provider}:NAME needs {module}, which is not installed. {how_to_add(provider)}"
 
 
 def _trace_nothing() -> None:
