@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, TextResourceContents
 
 from loop.cli import main
+from shared.installation import how_to_add
 from tests.support.api import Api
 from tests.support.services import System, free_port, start_redis, start_system
 from tests.support.waiting import wait_until
@@ -348,7 +349,7 @@ def test_without_the_extra_both_ways_say_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     refusal = api.refused(501, "POST", "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    assert "pip install 'afterthought[mcp]'" in refusal["message"]
+    assert how_to_add("mcp") in refusal["message"]
     with pytest.raises(SystemExit) as left:
         main(["mcp", "--app", "chat"])
-    assert left.value.code == 2 and "pip install 'afterthought[mcp]'" in capsys.readouterr().err
+    assert left.value.code == 2 and how_to_add("mcp") in capsys.readouterr().err
