@@ -6,6 +6,7 @@ transport sets before it hands the call on (a resource of the library is told no
 
 from __future__ import annotations
 
+import logging
 from contextvars import ContextVar
 from datetime import datetime
 from functools import cache
@@ -249,4 +250,6 @@ def memory_server() -> MCPServer:
 async def serve_stdio(service: MemoryService) -> None:
     """Serve one user over standard input and output until the input ends."""
     SERVICE.set(service)
+    # The library has every request told on standard error, which agents show.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     await memory_server().run_stdio_async()

@@ -12,8 +12,13 @@ from urllib.parse import quote
 
 import httpx
 from mcp.server.mcpserver.exceptions import ToolError
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from shared.ids import new_token
 
 _MOST_LISTED = 200
+_PATIENCE_SECONDS = 12.0
+"""A loop that was killed is back by then; an agent's own patience is a minute, as a rule."""
 _SINGULAR = {"memories": "memory", "facts": "fact", "conversations": "conversation"}
 
 
@@ -36,8 +41,9 @@ class MemoryService:
     async def ask(self, method: str, *path: str | int, body: Any = None, **parameters: str | int) -> dict[str, Any]:
         """Return the answer of an operation of the app. Raises: ToolError, in the words of the service."""
         address = "/".join(("/apps", *(quote(str(part), safe="") for part in (self.app_id, *path))))
+        headers = {} if method == "GET" else {"Idempotency-Key": new_token()}
         try:
-            answer = await self.http.request(method, address, json=body, params=parameters)
+            answer = await self._request(method, address, json=body, params=parameters, headers=headers)
         except httpx.TransportError as error:
             raise ToolError(
                 f"Afterthought at {self.http.base_url} does not answer ({type(error).__name__}). Whether anything was "
@@ -47,6 +53,16 @@ class MemoryService:
             raise ServiceRefusal(answer.status_code, _problem(answer))
         content: dict[str, Any] = answer.json()
         return content
+
+    # An agent that is told to try again would do it under another key, and write twice what was written.
+    @retry(
+        retry=retry_if_exception_type(httpx.TransportError),
+        wait=wait_random_exponential(0.2, max=2.0),
+        stop=stop_after_delay(_PATIENCE_SECONDS),
+        reraise=True,
+    )
+    async def _request(self, method: str, address: str, **more: Any) -> httpx.Response:
+        return await self.http.request(method, address, **more)
 
     async def ask_for_user(self, *path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a post whose body names the user, where there is one."""

@@ -21,6 +21,7 @@ from mcp.types import TextContent, TextResourceContents
 from loop.cli import main
 from shared.installation import how_to_add
 from tests.support.api import Api
+from tests.support.breaking_proxy import breaking_proxy
 from tests.support.services import System, free_port, start_redis, start_system
 from tests.support.waiting import wait_until
 
@@ -55,7 +56,7 @@ class Agent:
     """An agent of one app that connects as one user after the other, in one of the ways there are."""
 
     def __init__(self, system: System, admin: httpx.Client, app_id: str, way: str) -> None:
-        self.app_id, self._way, self.system = app_id, way, system
+        self.app_id, self._way, self.system, self.url = app_id, way, system, system.url
         admin.post("/apps", json={"appId": app_id, "name": app_id}).raise_for_status()
         self.token: str = admin.post(f"/apps/{app_id}/tokens", json={"label": "agent"}).json()["token"]
 
@@ -91,7 +92,7 @@ class Agent:
         headers = {"Authorization": f"Bearer {self.token}"} | ({} if user is None else {"X-User-Id": user.encode()})
         async with (
             httpx2.AsyncClient(headers=headers, trust_env=False) as http,
-            Client(streamable_http_client(f"{self.system.url}/mcp", http_client=http), mode=mode) as client,
+            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode=mode) as client,
         ):
             yield client
 
@@ -99,7 +100,7 @@ class Agent:
         whose = [] if user is None else ["--user", user]
         return StdioServerParameters(
             command=sys.executable,
-            args=["-m", "loop.cli", "mcp", "--app", self.app_id, *whose, "--url", self.system.url],
+            args=["-m", "loop.cli", "mcp", "--app", self.app_id, *whose, "--url", self.url],
             env={"AFTERTHOUGHT_TOKEN": self.token, "PYTHONPATH": str(Path.cwd())},
             cwd=Path.cwd(),
         )
@@ -342,6 +343,41 @@ def test_a_service_that_is_away_is_said_by_the_tool(tmp_path: Path) -> None:
     result = asyncio.run(ask())
     assert result.is_error and "does not answer" in _text(result.content)
     assert "SECRET" not in _text(result.content)
+
+
+def test_what_an_agent_adds_is_there_once_though_loop_and_worker_are_killed(
+    system: System, admin: httpx.Client, tmp_path: Path
+) -> None:
+    agent = Agent(system, admin, "killed", "stdio")
+    path = "/apps/killed/conversations"
+    with breaking_proxy("127.0.0.1", int(system.url.rsplit(":", 1)[1])) as proxy:
+        agent.url = proxy.url
+        conversation = agent.call("ada", "conversation_start")
+        proxy.answers_to_lose = 1
+        said = [{"role": "user", "content": "I moved to Lisbon in May and restore an old sailing boat."}]
+        agent.call("ada", "conversation_add", conversation_id=conversation, messages=said)
+        assert proxy.lost == 1
+
+    async def across_a_kill(client: Client) -> Any:
+        system.kill(system.loop)
+        asking = asyncio.create_task(
+            client.call_tool("conversation_end", {"conversation_id": conversation}, read_timeout_seconds=60)
+        )
+        await asyncio.sleep(0)
+        # In this thread, because it ends with the thread that starts it.
+        system.loop.start()
+        return await asking
+
+    agent.url = system.url
+    ended = agent.talk("ada", across_a_kill)
+    assert not ended.is_error, ended.content
+    system.kill(system.workers[0])
+    system.workers[0].start()
+    with system.client() as again:
+        stored = again.get(f"{path}/{conversation}/messages").json()["messages"]
+        assert [one["content"] for one in stored] == [said[0]["content"]]
+        [memory] = wait_until(lambda: again.get("/apps/killed/memories").json()["memories"], 60, "the memory")
+    assert "Lisbon" in memory["content"]
 
 
 def test_without_the_extra_both_ways_say_what_to_install(
