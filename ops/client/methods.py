@@ -17,6 +17,8 @@ from typing import Any
 _REFERENCE = "#/components/schemas/"
 _JSON = "application/json"
 _KEY = "idempotency-key"
+_APPS = "/apps"
+"""Installs an app, which is that of no client yet."""
 _HEAD = """
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ class Operation:
     query: tuple[Argument, ...]
     fields: tuple[Argument, ...]
     app: str | None
-    """Where the app stands: in the "path", in the "query", or nowhere."""
+    """Where the app stands: in the "path", the "query" or the "body", or nowhere."""
     is_write: bool
     file_type: str | None
     """Of a body that is a file."""
@@ -136,6 +138,8 @@ def _read(path: str, method: str, operation: dict[str, Any], shapes: dict[str, A
     in_path = tuple(_parameter(one, shapes) for one in others if one["in"] == "path")
     in_query = tuple(_parameter(one, shapes) for one in others if one["in"] == "query")
     is_whole, fields, file_type = _body(operation.get("requestBody"), shapes)
+    if path != _APPS and any(one.wire == "appId" for one in fields):
+        app, fields = "body", tuple(one for one in fields if one.wire != "appId")
     kinds = _answers(operation)
     common: dict[str, Any] = {
         "method": method,
@@ -263,7 +267,8 @@ def _call(operation: Operation) -> str:
     query += ["appId=app_id or self.app"] if operation.app == "query" else []
     given = [f'"{operation.method}"', path]
     given += [f"query=query_of({', '.join(query)})"] if query else []
-    fields = ", ".join(f"{one.wire}={one.name}" for one in operation.fields)
+    told = ["appId=app_id or self.app"] if operation.app == "body" else []
+    fields = ", ".join([*told, *(f"{one.wire}={one.name}" for one in operation.fields)])
     body = "json_of(archive)" if operation.is_whole else f"json_body({fields})" if fields else ""
     kind = f'"{_JSON}"'
     if operation.file_type:

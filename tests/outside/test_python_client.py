@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -146,6 +148,49 @@ def test_an_apps_token_opens_its_app_and_no_other(
     for traversal in (f"../../{other}/memories", "..", "."):
         with pytest.raises((NotFound, Invalid)):
             client.show_conversation(traversal)
+
+
+def test_no_method_that_names_a_user_returns_what_another_said(client: Afterthought, system: System) -> None:
+    for user, plant in (("ann", "quillwort"), ("bob", "zyzzogeton"), (None, "spleenwort")):
+        _tell_everything(client, user, f"I keep a plant, a {plant}.")
+    needed = {"message": "What do I keep, a plant?", "query": "keep a plant", "q": "keep a plant", "consent": True}
+    # What erases comes last, and is taken back while that goes.
+    named = sorted(
+        (name for name, method in inspect.getmembers(client, inspect.ismethod)
+         if "user_id" in inspect.signature(method).parameters and not name.startswith(("_", "write_", "start_"))),
+        key=lambda name: " clear undo erase purge".find(" " + name.partition("_")[0]),
+    )  # fmt: skip
+    found = {}
+    # Some are an admin's alone.
+    with Afterthought(system.url, system.admin_token, app=client.app) as admin:
+        for name in named:
+            found[name] = _asked(getattr(admin, name), needed)
+    assert {name for name, answer in found.items() if "zyzzogeton" in answer or "spleenwort" in answer} == set()
+    holding = {name for name, answer in found.items() if "quillwort" in answer}
+    assert holding >= {
+        "compose_context",
+        "search_messages",
+        "list_memories",
+        "iter_facts",
+        "show_profile",
+        "export_app",
+    }
+
+
+def _asked(method: Callable[..., Any], needed: dict[str, Any]) -> str:
+    given = {key: value for key, value in needed.items() if key in inspect.signature(method).parameters}
+    answer = method(user_id="ann", **given)
+    return repr(list(answer) if isinstance(answer, Iterator) else answer)
+
+
+def _tell_everything(client: Afterthought, user: str | None, said: str) -> None:
+    client.write_memory(said, user_id=user)
+    client.write_fact(said, user_id=user)
+    if user is not None:
+        client.change_consent(consent=True, user_id=user)
+        client.write_profile(freeform_notes=said, user_id=user)
+    conversation = client.start_conversation(user_id=user).conversation_id
+    client.add_messages(conversation, [{"role": "user", "content": said}])
 
 
 def test_a_write_whose_answer_was_lost_is_done_once(client: Afterthought, proxy: BreakingProxy, token: str) -> None:

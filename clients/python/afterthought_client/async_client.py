@@ -1745,7 +1745,12 @@ class AsyncAfterthought(AsyncTransport):
         return read(response, models.ConsentAnswer)
 
     async def change_consent(
-        self, app_id: str, consent: bool, *, user_id: str | Omit = OMIT, idempotency_key: str | None = None
+        self,
+        consent: bool,
+        *,
+        user_id: str | Omit = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> models.ConsentAnswer:
         """Give or take back a consent.
 
@@ -1753,12 +1758,13 @@ class AsyncAfterthought(AsyncTransport):
 
         Args:
             user_id: A user of the app; empty for an app that names none.
+            app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "PUT",
             "/api/memory/consent",
-            content=json_body(appId=app_id, userId=user_id, consent=consent),
+            content=json_body(appId=app_id or self.app, userId=user_id, consent=consent),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = await self._send(call)
@@ -3388,7 +3394,6 @@ class AsyncAfterthought(AsyncTransport):
     async def replay_jobs(
         self,
         *,
-        app_id: str | Omit | None = OMIT,
         kind: Literal[
             "create_memory",
             "extract_facts",
@@ -3406,6 +3411,7 @@ class AsyncAfterthought(AsyncTransport):
         reason: str | Omit | None = OMIT,
         dry_run: bool | Omit = OMIT,
         cursor: str | Omit | None = OMIT,
+        app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.ReplayAnswer:
         """Replay dead letters.
@@ -3416,12 +3422,13 @@ class AsyncAfterthought(AsyncTransport):
             reason: Part of their reason, in any case of letters.
             dry_run: Only count them.
             cursor: Goes on where a former round ended.
+            app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "POST",
             "/jobs/replay",
-            content=json_body(appId=app_id, kind=kind, reason=reason, dryRun=dry_run, cursor=cursor),
+            content=json_body(appId=app_id or self.app, kind=kind, reason=reason, dryRun=dry_run, cursor=cursor),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = await self._send(call)

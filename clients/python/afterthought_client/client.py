@@ -1725,7 +1725,12 @@ class Afterthought(SyncTransport):
         return read(response, models.ConsentAnswer)
 
     def change_consent(
-        self, app_id: str, consent: bool, *, user_id: str | Omit = OMIT, idempotency_key: str | None = None
+        self,
+        consent: bool,
+        *,
+        user_id: str | Omit = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> models.ConsentAnswer:
         """Give or take back a consent.
 
@@ -1733,12 +1738,13 @@ class Afterthought(SyncTransport):
 
         Args:
             user_id: A user of the app; empty for an app that names none.
+            app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "PUT",
             "/api/memory/consent",
-            content=json_body(appId=app_id, userId=user_id, consent=consent),
+            content=json_body(appId=app_id or self.app, userId=user_id, consent=consent),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = self._send(call)
@@ -3357,7 +3363,6 @@ class Afterthought(SyncTransport):
     def replay_jobs(
         self,
         *,
-        app_id: str | Omit | None = OMIT,
         kind: Literal[
             "create_memory",
             "extract_facts",
@@ -3375,6 +3380,7 @@ class Afterthought(SyncTransport):
         reason: str | Omit | None = OMIT,
         dry_run: bool | Omit = OMIT,
         cursor: str | Omit | None = OMIT,
+        app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.ReplayAnswer:
         """Replay dead letters.
@@ -3385,12 +3391,13 @@ class Afterthought(SyncTransport):
             reason: Part of their reason, in any case of letters.
             dry_run: Only count them.
             cursor: Goes on where a former round ended.
+            app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "POST",
             "/jobs/replay",
-            content=json_body(appId=app_id, kind=kind, reason=reason, dryRun=dry_run, cursor=cursor),
+            content=json_body(appId=app_id or self.app, kind=kind, reason=reason, dryRun=dry_run, cursor=cursor),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = self._send(call)
