@@ -21,6 +21,7 @@ from collections.abc import Generator
 import uvicorn
 
 from loop.api.app import build_api
+from loop.ui.pages import Pages
 from loop.wiring import Loop
 from shared.telemetry.logging import get_logger
 
@@ -91,8 +92,9 @@ def serve(loop: Loop, listener: socket.socket) -> None:
     """Serve a loop's HTTP interface on a socket until a signal says to stop."""
     address = listener.getsockname()
     get_logger().info("loop_started", host=address[0], port=address[1])
+    interface = build_api(loop)
     config = uvicorn.Config(
-        build_api(loop),
+        Pages(interface, loop.settings) if loop.settings.serves_pages else interface,
         log_config=None,
         access_log=False,
         server_header=False,

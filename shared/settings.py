@@ -405,6 +405,9 @@ class HttpSettings(SettingsGroup):
     max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
     idempotency_hours: float = Field(24.0, gt=0, le=8760, description="How long an Idempotency-Key is kept, hours.")
+    pages: bool | None = Field(
+        None, description="Whether the pages are served; when unset, only where the service listens on loopback."
+    )
 
 
 class Settings(
@@ -453,7 +456,13 @@ class Settings(
         """The root of the store of sessions in force."""
         return self.sessions_dir or self.home / "sessions"
 
+    @property
+    def serves_pages(self) -> bool:
+        """Whether the pages are served."""
+        return self.host in _LOOPBACK if self.pages is None else self.pages
 
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, SettingsGroup))
 
 

@@ -27,8 +27,8 @@ DOCS_FILES = "/docs/files"
 _OF_DOCS = {f"{DOCS_FILES}/{name}" for name in ("swagger-ui-bundle.js", "swagger-ui.css", "favicon.png")}
 OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"} | _OF_DOCS)
 _MOST_TOKEN_CHARACTERS = 500
-_CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent"})
-"""They are for an app's token too, but name the app elsewhere than in the path."""
+_CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent", "/token"})
+"""They are for an app's token too, but name the app elsewhere than in the path, or none."""
 _OTHER_PROTOCOLS = frozenset({("POST", "/mcp"), ("POST", "/v1/chat/completions"), ("GET", "/v1/models")})
 """For an app's token: what they do, they ask for once more, under the same token."""
 _OF_SESSIONS = "/api/memory/"

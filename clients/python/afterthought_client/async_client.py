@@ -4072,6 +4072,15 @@ class AsyncAfterthought(AsyncTransport):
         response = await self._send(call)
         return read(response, models.AgeingDone)
 
+    async def show_token(self) -> models.TokenRights:
+        """Show what your token opens.
+
+        Show what the token of this request opens.
+        """
+        call = Call("GET", "/token")
+        response = await self._send(call)
+        return read(response, models.TokenRights)
+
     async def show_energy(self) -> models.EnergyAnswer:
         """Show the energy.
 

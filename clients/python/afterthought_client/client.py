@@ -4036,6 +4036,15 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return read(response, models.AgeingDone)
 
+    def show_token(self) -> models.TokenRights:
+        """Show what your token opens.
+
+        Show what the token of this request opens.
+        """
+        call = Call("GET", "/token")
+        response = self._send(call)
+        return read(response, models.TokenRights)
+
     def show_energy(self) -> models.EnergyAnswer:
         """Show the energy.
 

@@ -2589,6 +2589,25 @@ class TokenList(Model):
     cursor: str | None
 
 
+class TokenRights(Model):
+    """
+    What the token of a request opens.
+    """
+
+    name: str
+    """
+    Recorded with every change: admin, reader, or token: and its id.
+    """
+    app_id: Annotated[str | None, Field(alias="appId")]
+    """
+    The only app it opens; null: all of them.
+    """
+    rights: Literal["all", "read", "metrics"]
+    """
+    all, or read.
+    """
+
+
 class TouchedFileItem(Model):
     """
     A file that a session touched.

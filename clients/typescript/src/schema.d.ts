@@ -2166,6 +2166,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what your token opens
+         * @description Show what the token of this request opens.
+         */
+        get: operations["showToken"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/energy": {
         parameters: {
             query?: never;
@@ -4663,6 +4683,11 @@ export interface components {
             indexSizes: components["schemas"]["IndexSizes"];
         };
         /**
+         * @description What may be done with what a token opens.
+         * @enum {string}
+         */
+        Rights: "all" | "read" | "metrics";
+        /**
          * @description Who speaks.
          * @enum {string}
          */
@@ -5196,6 +5221,15 @@ export interface components {
         TokenList: {
             tokens: components["schemas"]["TokenAnswer"][];
             cursor: string | null;
+        };
+        /** @description What the token of a request opens. */
+        TokenRights: {
+            /** @description Recorded with every change: admin, reader, or token: and its id. */
+            name: string;
+            /** @description The only app it opens; null: all of them. */
+            appId: string | null;
+            /** @description all, or read. */
+            rights: components["schemas"]["Rights"];
         };
         /**
          * @description Where a figure comes from, the best first.
@@ -9467,6 +9501,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgeingDone"];
+                };
+            };
+        };
+    };
+    showToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenRights"];
                 };
             };
         };

@@ -14,6 +14,7 @@ from loop.api.health import Live, Ready, look
 from loop.api.schema import ResponseModel
 from loop.api.writes import answer
 from loop.gauges import StateGauges
+from shared.apps.tokens import Rights
 from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status
 from shared.telemetry.exposition import gathered, scrape
@@ -65,7 +66,21 @@ class Storage(ResponseModel):
     tables: list[SizeOfTable] = Field(description="The largest first.")
 
 
+class TokenRights(ResponseModel):
+    """What the token of a request opens."""
+
+    name: str = Field(description="Recorded with every change: admin, reader, or token: and its id.")
+    app_id: str | None = Field(description="The only app it opens; null: all of them.")
+    rights: Rights = Field(description="all, or read.")
+
+
 router = APIRouter()
+
+
+@router.get("/token", tags=["Apps"], summary="Show what your token opens")
+def show_token(ctx: Reads) -> TokenRights:
+    """Show what the token of this request opens."""
+    return TokenRights(name=ctx.caller.name, app_id=ctx.caller.app_id, rights=ctx.caller.rights)
 
 
 @router.get("/energy", tags=["Energy"], summary="Show the energy")

@@ -1,0 +1,130 @@
+"""What surrounds each page: who may see it, the way to the others, light and dark, and how errors are shown."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Concatenate, ParamSpec, get_type_hints
+from urllib.parse import quote
+
+from nicegui import ui
+from starlette.responses import RedirectResponse, Response
+
+from afterthought_client import AfterthoughtError
+from loop.ui.visitors import Visitor, Visitors
+
+P = ParamSpec("P")
+Build = Callable[Concatenate[Visitor, P], Awaitable[None]]
+_OF_AN_APP = (("Chat", "chat", "forum"), ("Memory", "memory", "psychology"), ("Sessions", "sessions", "terminal"),
+              ("Composer", "composer", "dashboard_customize"))  # fmt: skip
+_OF_ALL = (
+    ("Operations", "/operations", "monitor_heart"),
+    ("Administration", "/administration", "admin_panel_settings"),
+)
+COLOURS = {"project": "#0891b2", "preference": "#7c3aed", "identity": "#15803d", "pin": "#c2410c"}
+_STYLE = """
+:root { --line: #d4d4d8; --muted: #52525b; }
+.body--dark { --line: #3f3f46; --muted: #a1a1aa; }
+.nicegui-content { padding: 1rem; gap: 1rem; max-width: 1200px; margin: 0 auto; width: 100%; }
+.muted { color: var(--muted); }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
+.said { white-space: pre-wrap; overflow-wrap: anywhere; }
+a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }
+:focus-visible { outline: 2px solid #0891b2; outline-offset: 2px; }
+"""
+
+
+class Frame:
+    """Makes functions into pages for visitors who have logged in."""
+
+    def __init__(self, visitors: Visitors) -> None:
+        self.visitors = visitors
+
+    def page(self, path: str, title: str) -> Callable[[Build[P]], None]:
+        """Return a decorator that serves what a function builds; its first argument is the visitor.
+
+        Others come from the path, like ``app_id``; an app that the visitor's token does not open is refused by the
+        interface as soon as something of it is asked.
+        """
+
+        def register(build: Build[P]) -> None:
+            async def shown(*args: Any, **given: Any) -> Response | None:
+                visitor = self.visitors.current()
+                if visitor is None:
+                    return RedirectResponse("/login")
+                with _surroundings(visitor, self.visitors, title, given.get("app_id")):
+                    async with self.errors_told():
+                        await build(visitor, *args, **given)
+                return None
+
+            # The library reads what a page takes from its signature, which has no visitor in it.
+            hints = get_type_hints(build)
+            taken = list(inspect.signature(build).parameters.values())[1:]
+            shown.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [one.replace(annotation=hints[one.name]) for one in taken]
+            )
+            ui.page(path, title=f"{title} - Afterthought", response_timeout=30)(shown)
+
+        return register
+
+    @asynccontextmanager
+    async def errors_told(self) -> AsyncIterator[None]:
+        """Show what the service refuses, or that it does not answer, instead of raising it."""
+        try:
+            yield
+        except (AfterthoughtError, ValueError) as error:
+            await self.visitors.tell(error)
+
+
+@contextmanager
+def bare(title: str) -> Iterator[None]:
+    """Surround a page for anybody."""
+    ui.add_css(_STYLE)
+    ui.dark_mode(None)
+    ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
+    yield
+
+
+@contextmanager
+def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str | None) -> Iterator[None]:
+    ui.add_css(_STYLE)
+    dark = ui.dark_mode(None)
+    ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False)
+    drawer = ui.left_drawer(bordered=True).props("width=220 breakpoint=900 role=navigation aria-label=Pages")
+    with drawer:
+        _links(visitor, app_id or visitor.app_id)
+    with ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap"):
+        ui.button(icon="menu", on_click=drawer.toggle).props("flat round dense color=white aria-label=Menu")
+        ui.label(title).classes("text-lg font-semibold ellipsis")
+        if app_id:
+            ui.badge(app_id).props("color=cyan-9").classes("ellipsis max-w-[40vw]")
+        ui.space()
+        ui.button(icon="contrast", on_click=lambda: dark.set_value(not dark.value)).props(
+            "flat round dense color=white aria-label='Light or dark'"
+        )
+
+        async def leave() -> None:
+            await visitors.log_out()
+            ui.navigate.to("/login")
+
+        ui.button(icon="logout", on_click=leave).props("flat round dense color=white aria-label='Log out'")
+    with ui.column().classes("w-full gap-4").props("id=main role=main"):
+        yield
+
+
+def _links(visitor: Visitor, app_id: str | None) -> None:
+    _link("Apps", "/", "apps")
+    if app_id:
+        for name, first, icon in _OF_AN_APP:
+            _link(name, f"/{first}/{quote(app_id, safe='')}", icon)
+    if visitor.is_admin:
+        for name, address, icon in _OF_ALL:
+            _link(name, address, icon)
+
+
+def _link(name: str, address: str, icon: str) -> None:
+    link = ui.link(target=address).classes("w-full no-underline text-inherit")
+    with link, ui.row().classes("items-center gap-3 py-2 px-2 rounded hover:bg-zinc-500/10 w-full"):
+        ui.icon(icon, size="sm").props("aria-hidden=true")
+        ui.label(name)

@@ -1,0 +1,93 @@
+"""Serves the pages beside the interface: what has the path of a page goes to NiceGUI, everything else to the interface.
+
+The library takes most of a second to load, so it is loaded after the interface stands, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import AsyncExitStack
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from loop.release import release
+from loop.ui.transport import InProcess
+from shared.settings import Settings
+
+PATHS = frozenset(
+    {"", "_nicegui", "_nicegui_ws", "login", "chat", "memory", "sessions", "composer", "operations", "administration"}
+)
+"""First parts of the addresses of pages; none of them is one of the interface's."""
+_HEADERS = (
+    (b"content-security-policy", b"frame-ancestors 'none'; object-src 'none'; base-uri 'self'; form-action 'self'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+)
+
+
+class Pages:
+    """ASGI: the interface, and pages that are its clients."""
+
+    def __init__(self, interface: ASGIApp, settings: Settings) -> None:
+        self._interface = interface
+        self._settings = settings
+        self._running = AsyncExitStack()
+        self._served: asyncio.Task[ASGIApp] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            self._served = asyncio.create_task(self._start())
+            await self._interface(scope, self._closing(receive), send)
+        elif self._served is not None and scope["path"].split("/")[1] in PATHS:
+            pages = await asyncio.shield(self._served)
+            await pages(scope, receive, _with_headers(send) if scope["type"] == "http" else send)
+        else:
+            await self._interface(scope, receive, send)
+
+    async def _start(self) -> ASGIApp:
+        front = await asyncio.to_thread(_build, InProcess(self._interface))
+        await self._running.enter_async_context(front.router.lifespan_context(front))
+        return front
+
+    def _closing(self, receive: Receive) -> Receive:
+        async def receive_and_close() -> Message:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                await asyncio.gather(*filter(None, [self._served]), return_exceptions=True)
+                await self._running.aclose()
+            return message
+
+        return receive_and_close
+
+
+def _build(interface: InProcess) -> FastAPI:
+    # Deferred: both load the library.
+    from nicegui import ui
+
+    from loop.ui.routes import register
+
+    front = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, version=release())
+    register(interface)
+    ui.run_with(
+        front,
+        title="Afterthought",
+        dark=None,
+        language="en-US",
+        binding_refresh_interval=None,
+        # Known to this process alone: with it, what a browser knows is forgotten too.
+        storage_secret=secrets.token_urlsafe(32),
+        session_middleware_kwargs={"session_cookie": "afterthought", "same_site": "strict", "max_age": None},
+        show_welcome_message=False,
+    )
+    return front
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *_HEADERS]
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,61 @@
+"""Registers every page; the way in, and the apps and users to choose from."""
+
+from __future__ import annotations
+
+import httpx
+from nicegui import ui
+
+from afterthought_client import AsyncAfterthought
+from loop.ui.frame import Frame, bare
+from loop.ui.transport import InProcess
+from loop.ui.visitors import Visitor, Visitors
+
+_INSIDE = "http://afterthought"
+
+
+def register(interface: InProcess) -> None:
+    """Register the pages, as clients of an interface."""
+
+    def client(token: str) -> AsyncAfterthought:
+        return AsyncAfterthought(_INSIDE, token, transport=interface, timeout=httpx.Timeout(90.0))
+
+    visitors = Visitors(client)
+    frame = Frame(visitors)
+    _way_in(frame)
+    _apps(frame)
+
+
+def _way_in(frame: Frame) -> None:
+    @ui.page("/login", title="Log in - Afterthought")
+    def log_in() -> None:
+        with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("Afterthought"):
+            ui.label("Log in with the admin token, or with an app's.").classes("muted")
+            token = ui.input("Token", password=True, password_toggle_button=True).classes("w-full")
+            token.props("autocomplete=off autofocus outlined")
+
+            async def enter() -> None:
+                async with frame.errors_told():
+                    await frame.visitors.log_in(token.value or "")
+                    ui.navigate.to("/")
+
+            token.on("keydown.enter", enter)
+            ui.button("Log in", on_click=enter).props("unelevated no-caps color=cyan-9").classes("w-full")
+            ui.label("The token stays in this session of the service's, and is gone when you log out.").classes(
+                "muted text-sm"
+            )
+
+
+def _apps(frame: Frame) -> None:
+    @frame.page("/", "Apps")
+    async def apps(visitor: Visitor) -> None:
+        if visitor.app_id is not None:
+            ui.navigate.to(f"/memory/{visitor.app_id}")
+            return
+        found = [one async for one in visitor.client.iter_apps()]
+        if not found:
+            ui.label("No app is installed yet. Install one under Administration.").classes("muted")
+        for one in found:
+            card = ui.link(target=f"/memory/{one.app_id}").classes("no-underline text-inherit w-full")
+            with card, ui.column().classes("card gap-1"):
+                ui.label(one.name).classes("font-medium")
+                ui.label(one.app_id).classes("muted text-sm")
