@@ -89,7 +89,7 @@ def bare(title: str) -> Iterator[None]:
 @contextmanager
 def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str | None) -> Iterator[None]:
     ui.add_css(_STYLE)
-    dark = ui.dark_mode(None)
+    dark = ui.dark_mode(visitor.dark)
     ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False)
     drawer = ui.left_drawer(bordered=True).props("width=220 breakpoint=900 role=navigation aria-label=Pages")
     with drawer:
@@ -100,9 +100,13 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
         if app_id:
             ui.badge(app_id).props("color=cyan-9").classes("ellipsis max-w-[40vw]")
         ui.space()
-        ui.button(icon="contrast", on_click=lambda: dark.set_value(not dark.value)).props(
-            "flat round dense color=white aria-label='Light or dark'"
-        )
+
+        async def turn() -> None:
+            # Until somebody chooses it is the browser's choice, which only the browser knows.
+            visitor.dark = not await ui.run_javascript("Quasar.Dark.isActive")
+            dark.set_value(visitor.dark)
+
+        ui.button(icon="contrast", on_click=turn).props("flat round dense color=white aria-label='Light or dark'")
 
         async def leave() -> None:
             await visitors.log_out()

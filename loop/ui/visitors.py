@@ -24,6 +24,8 @@ class Visitor:
     may_write: bool
     user_of: dict[str, str | None] = field(default_factory=dict)
     """Whose memory is looked at, by app; None: everybody's."""
+    dark: bool | None = None
+    """None: as the browser has it."""
     seen_at: float = field(default_factory=monotonic)
 
     @property

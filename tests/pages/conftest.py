@@ -1,0 +1,65 @@
+"""A service, a browser and a window for the tests of the pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from afterthought_client import Afterthought
+from tests.support.browser import Window, chromium, window
+from tests.support.services import System, start_redis, start_system
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The browser, one for each process of the tests."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[System]:
+    """A loop with its pages and a worker, without a model. After the browser, so that nothing starts where none is."""
+    folder = tmp_path_factory.mktemp("pages")
+    redis = start_redis(folder / "redis")
+    try:
+        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
+        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
+            yield running
+    finally:
+        redis.stop()
+
+
+@pytest.fixture
+def app_id(system: System, request: pytest.FixtureRequest) -> str:
+    """An app of the test's own, named like it."""
+    name = re.sub(r"[^a-z0-9]+", "-", str(request.node.name).removeprefix("test_"))[:60].strip("-")
+    with Afterthought(system.url, system.admin_token) as admin:
+        admin.install_app(name, name.capitalize(), answered_by="app")
+    return name
+
+
+@pytest.fixture
+def client(system: System, app_id: str) -> Iterator[Afterthought]:
+    """A client of the test's own app, as the admin."""
+    with Afterthought(system.url, system.admin_token, app=app_id) as opened:
+        yield opened
+
+
+@pytest.fixture
+def at(browser: Browser, system: System) -> Iterator[Window]:
+    """A wide window, logged in as the admin."""
+    with window(browser, system.url) as opened:
+        opened.log_in(system.admin_token)
+        yield opened
+
+
+@pytest.fixture
+def phone(browser: Browser, system: System) -> Iterator[Window]:
+    """A narrow, dark window, logged in as the admin."""
+    with window(browser, system.url, width=390, height=844, dark=True) as opened:
+        opened.log_in(system.admin_token)
+        yield opened

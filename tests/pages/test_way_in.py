@@ -1,0 +1,74 @@
+"""Who sees the pages: with a token, for as long as it is good, and nothing beyond what it opens."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from afterthought_client import Afterthought
+from tests.support.browser import Window, window
+from tests.support.services import System
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+
+def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) -> None:
+    with window(browser, system.url) as stranger:
+        stranger.page.goto(f"{system.url}/memory/chat")
+        expect(stranger.page).to_have_url(f"{system.url}/login")
+        stranger.page.get_by_label("Token").fill("no-token-of-ours")
+        stranger.page.get_by_role("button", name="Log in").click()
+        expect(stranger.page.get_by_text("unknown or revoked")).to_be_visible()
+        expect(stranger.page).to_have_url(f"{system.url}/login")
+
+
+def test_an_apps_token_sees_its_app_only(browser: Browser, system: System, client: Afterthought) -> None:
+    token = client.issue_token(label="page").token
+    client.install_app("of-others", "Of others")
+    with window(browser, system.url) as own:
+        own.log_in(token)
+        page = own.open(f"/memory/{client.app}")
+        expect(page.get_by_role("link", name="Operations")).to_have_count(0)
+        page = own.open("/memory/of-others")
+        expect(page.get_by_text("This token opens only")).to_be_visible()
+
+
+def test_a_page_left_open_loses_its_rights_with_the_token(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    issued = client.issue_token(label="page")
+    with window(browser, system.url) as own:
+        own.log_in(issued.token)
+        own.open(f"/memory/{client.app}")
+        client.revoke_token(issued.token_id)
+        own.page.goto(f"{system.url}/memory/{client.app}")
+        expect(own.page).to_have_url(f"{system.url}/login")
+
+
+def test_who_logs_out_is_out_in_every_tab(at: Window) -> None:
+    other = at.page.context.new_page()
+    other.goto(at.url)
+    at.page.get_by_role("button", name="Log out").click()
+    expect(at.page).to_have_url(f"{at.url}/login")
+    other.goto(at.url)
+    expect(other).to_have_url(f"{at.url}/login")
+
+
+def test_the_cookie_is_for_this_site_and_no_script(system: System) -> None:
+    answer = httpx.get(f"{system.url}/login")
+    assert {"httponly", "samesite=strict"} <= set(answer.headers["set-cookie"].lower().split("; "))
+    assert "max-age" not in answer.headers["set-cookie"].lower()
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", ["/nothing/here", "/apps", "/Login"])
+def test_what_is_no_page_is_the_interfaces_and_needs_a_token(system: System, path: str) -> None:
+    assert httpx.get(f"{system.url}{path}").status_code == 401
+
+
+def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
+    body = phone.page.locator("body")
+    expect(body).to_contain_class("body--dark")
+    phone.page.get_by_role("button", name="Light or dark").click()
+    expect(body).not_to_contain_class("body--dark")

@@ -1,0 +1,77 @@
+"""A headless Chromium that looks at the pages: Debian's, driven by playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# Nothing of its own is asked for from outside.
+_OPTIONS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+@dataclass
+class Window:
+    """One window of the browser, with a session of its own; what went wrong in it is found in ``troubles``."""
+
+    page: Page
+    url: str
+    troubles: list[str] = field(default_factory=list)
+
+    def log_in(self, token: str) -> None:
+        """Log in with a token."""
+        self.page.goto(f"{self.url}/login")
+        self.page.get_by_label("Token").fill(token)
+        self.page.get_by_role("button", name="Log in").click()
+        self.page.wait_for_url(lambda address: not address.endswith("/login"))
+
+    def open(self, path: str) -> Page:
+        """Go to a page, and return it when it answers to clicks."""
+        self.page.goto(self.url + path)
+        self.page.wait_for_function("window.did_handshake")
+        return self.page
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the browser. Skips where there is none; fails in continuous integration."""
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is not installed")
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def window(browser: Browser, url: str, *, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[Window]:
+    """Open a window of its own; fails where a script failed, or where anything outside of the service was asked for."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+    )
+    opened = Window(context.new_page(), url)
+    page = opened.page
+    page.on("pageerror", lambda error: opened.troubles.append(f"script: {error}"))
+    page.on("request", lambda asked: None if _is_inside(asked.url, url) else opened.troubles.append(asked.url))
+    try:
+        yield opened
+        assert opened.troubles == []
+    finally:
+        context.close()
+
+
+def _is_inside(address: str, url: str) -> bool:
+    return address.startswith((url, url.replace("http", "ws", 1), "data:", "blob:"))
