@@ -53,8 +53,10 @@ class Frame:
                 visitor = self.visitors.current()
                 if visitor is None:
                     return RedirectResponse("/login")
-                with _surroundings(visitor, self.visitors, title, given.get("app_id")):
+                with _surroundings(visitor, self.visitors, title, given.get("app_id")) as named:
                     async with self.errors_told():
+                        if app_id := given.get("app_id"):
+                            named.set_text((await visitor.client.show_app(app_id=app_id)).name)
                         await build(visitor, *args, **given)
                 return None
 
@@ -87,7 +89,8 @@ def bare(title: str) -> Iterator[None]:
 
 
 @contextmanager
-def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str | None) -> Iterator[None]:
+def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str | None) -> Iterator[ui.badge]:
+    """Yields where the name of the app is told."""
     ui.add_css(_STYLE)
     dark = ui.dark_mode(visitor.dark)
     ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False)
@@ -97,8 +100,8 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
     with ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap"):
         ui.button(icon="menu", on_click=drawer.toggle).props("flat round dense color=white aria-label=Menu")
         ui.label(title).classes("text-lg font-semibold ellipsis")
-        if app_id:
-            ui.badge(app_id).props("color=cyan-9").classes("ellipsis max-w-[40vw]")
+        named = ui.badge(app_id or "").props("color=cyan-9").classes("ellipsis max-w-[40vw]")
+        named.set_visibility(app_id is not None)
         ui.space()
 
         async def turn() -> None:
@@ -113,8 +116,8 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
             ui.navigate.to("/login")
 
         ui.button(icon="logout", on_click=leave).props("flat round dense color=white aria-label='Log out'")
-    with ui.column().classes("w-full gap-4").props("id=main role=main"):
-        yield
+    with ui.column().classes("w-full gap-4").props("id=main"):
+        yield named
 
 
 def _links(visitor: Visitor, app_id: str | None) -> None:

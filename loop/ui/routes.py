@@ -6,6 +6,7 @@ import httpx
 from nicegui import ui
 
 from afterthought_client import AsyncAfterthought
+from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, bare
 from loop.ui.transport import InProcess
 from loop.ui.visitors import Visitor, Visitors
@@ -23,6 +24,8 @@ def register(interface: InProcess) -> None:
     frame = Frame(visitors)
     _way_in(frame)
     _apps(frame)
+    for module in (administration, chat, composer, memory, operations, sessions):
+        module.register(frame)
 
 
 def _way_in(frame: Frame) -> None:

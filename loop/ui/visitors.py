@@ -70,7 +70,7 @@ class Visitors:
 
     async def tell(self, error: Exception) -> None:
         """Show an error of the service's; who is not known any more goes to the way in."""
-        if isinstance(error, ApiError) and error.status == _UNAUTHENTICATED:
+        if isinstance(error, ApiError) and error.status == _UNAUTHENTICATED and self.current() is not None:
             await self.log_out()
             ui.navigate.to("/login")
             return

@@ -1,0 +1,16 @@
+"""Sessions."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from loop.ui.frame import Frame
+from loop.ui.visitors import Visitor
+
+
+def register(frame: Frame) -> None:
+    """Register the page."""
+
+    @frame.page("/sessions/{app_id}", "Sessions")
+    async def show(visitor: Visitor, app_id: str) -> None:
+        ui.label("Sessions")
