@@ -151,6 +151,14 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
+def get_message(session: Session, conversation_key: int, message_id: str) -> Message:
+    """Return a message of a conversation. Raises: NotFound."""
+    found = known_messages(session, conversation_key, [message_id]).get(message_id)
+    if found is None:
+        raise NotFound(f"The conversation has no message {message_id}.")
+    return found
+
+
 def latest_of_assistant(session: Session, conversation_key: int, before: int, limit: int) -> list[Message]:
     """Return the last messages of the assistant before a position, in order."""
     mine = (Message.conversation_key == conversation_key, Message.role == _ASSISTANT, Message.position < before)

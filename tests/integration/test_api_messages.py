@@ -210,3 +210,22 @@ def test_an_image_and_what_is_given_to_tools_count_towards_the_context(sqlite_ap
     say(sqlite_api, conversation, *messages)
     for wanted in ({"messages": messages}, {"conversationId": "c1"}):
         assert sqlite_api.ask("POST", f"{path}/context", json=wanted)["totalTokens"] == 1000 + 100
+
+
+def test_the_last_messages_and_those_around_one_are_listed_without_the_rest(api: Api) -> None:
+    path = f"{api.install()}/conversations"
+    api.ask("POST", path, json={"conversationId": "long"})
+    said = [{"role": "user", "content": f"Number {i}.", "messageId": f"m{i}"} for i in range(9)]
+    api.ask("POST", f"{path}/long/messages", json={"messages": said})
+
+    def listed(query: str) -> list[str]:
+        return [one["messageId"] for one in api.ask("GET", f"{path}/long/messages?{query}")["messages"]]
+
+    assert listed("before=9&limit=3") == ["m6", "m7", "m8"]
+    assert listed("before=2&limit=3") == ["m0", "m1"]
+    assert listed("around=m5&limit=4") == ["m3", "m4", "m5", "m6"]
+    assert listed("around=m0&limit=4") == ["m0", "m1", "m2", "m3"]
+    rest = api.ask("GET", f"{path}/long/messages?around=m5&limit=4")
+    assert listed(f"cursor={rest['cursor']}") == ["m7", "m8"]
+    assert "m77" in api.refused(404, "GET", f"{path}/long/messages?around=m77")["message"]
+    api.refused(422, "GET", f"{path}/long/messages?before=0")

@@ -195,15 +195,25 @@ class AsyncAfterthought(AsyncTransport):
         return read(response, models.StoredMessages)
 
     async def list_messages(
-        self, conversation_id: str, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        conversation_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        before: int | None = None,
+        around: str | None = None,
+        app_id: str | None = None,
     ) -> models.MessageList:
         """List messages.
 
-        List a conversation's messages in order.
+        List a conversation's messages in order, from the first or the cursor on, before a position or around a
+        message.
 
         Args:
             limit: Most items to return.
             cursor: Goes on where a former page ended.
+            before: The last ones before this position.
+            around: Those around this messageId, as many as limit.
             app_id: The app, where it is not that of the client.
         """
         call = Call(
@@ -213,23 +223,34 @@ class AsyncAfterthought(AsyncTransport):
                 conversation_id=conversation_id,
                 appId=self._app(app_id),
             ),
-            query=query_of(limit=limit, cursor=cursor),
+            query=query_of(limit=limit, cursor=cursor, before=before, around=around),
         )
         response = await self._send(call)
         return read(response, models.MessageList)
 
     async def iter_messages(
-        self, conversation_id: str, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        conversation_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        before: int | None = None,
+        around: str | None = None,
+        app_id: str | None = None,
     ) -> AsyncIterator[Any]:
         """Iterate over what ``list_messages`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
             limit: Most items to return.
             cursor: Goes on where a former page ended.
+            before: The last ones before this position.
+            around: Those around this messageId, as many as limit.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = await self.list_messages(conversation_id=conversation_id, limit=limit, cursor=cursor, app_id=app_id)
+            page = await self.list_messages(
+                conversation_id=conversation_id, limit=limit, cursor=cursor, before=before, around=around, app_id=app_id
+            )
             for one in page.messages:
                 yield one
             cursor = page.cursor

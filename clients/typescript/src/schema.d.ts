@@ -58,7 +58,7 @@ export interface paths {
         };
         /**
          * List messages
-         * @description List a conversation's messages in order.
+         * @description List a conversation's messages in order, from the first or the cursor on, before a position or around a message.
          */
         get: operations["listMessages"];
         put?: never;
@@ -5754,6 +5754,10 @@ export interface operations {
                 limit?: number;
                 /** @description Goes on where a former page ended. */
                 cursor?: string | null;
+                /** @description The last ones before this position. */
+                before?: number | null;
+                /** @description Those around this messageId, as many as limit. */
+                around?: string | null;
             };
             header?: never;
             path: {

@@ -26,7 +26,7 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
-from shared.contracts.values import Id, JsonObject, Moment, UserId
+from shared.contracts.values import ID_PATTERN, Id, JsonObject, Moment, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
 from shared.conversations.lifecycle import SILENT_MINUTES, SNOOZE_MINUTES, NewConversation, NewMessage, Role
@@ -309,11 +309,20 @@ def list_messages(
     conversation_id: ConversationInPath,
     limit: LimitInQuery = 200,
     cursor: CursorInQuery = None,
+    before: Annotated[int | None, Query(ge=1, description="The last ones before this position.")] = None,
+    around: Annotated[
+        str | None, Query(pattern=ID_PATTERN, description="Those around this messageId, as many as limit.")
+    ] = None,
 ) -> MessageList:
-    """List a conversation's messages in order."""
+    """List a conversation's messages in order, from the first or the cursor on, before a position or around a message."""
     after = cursors.decode_number(_MESSAGES, cursor)
     with ctx.read() as session:
         key = queries.get_conversation(session, app_id, conversation_id).key
+        if around is not None:
+            after = max(queries.get_message(session, key, around).position - limit // 2, 0) - 1
+        elif before is not None:
+            limit = min(limit, before)
+            after = before - limit - 1
         found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
         rows, more = cursors.page(found, limit)
         return MessageList(
