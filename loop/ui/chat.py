@@ -1,16 +1,365 @@
-"""Chat."""
+"""Conversations: read, continued and ended, with what was recalled for each turn beside it."""
 
 from __future__ import annotations
 
-from nicegui import ui
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
 
+from nicegui import Client, background_tasks, ui
+
+from afterthought_client import AfterthoughtError, ServerSentEvent, models
 from loop.ui.frame import Frame
 from loop.ui.visitors import Visitor
+
+_LISTED = 30
+_SHOWN = 50
+_TITLE_CHARACTERS = 60
+_SHOWN_CHARACTERS = 20_000
+"""Of one message; the rest is shown when asked for."""
+_WINDOW_TOKENS = 8192
+_SIGNALS = {
+    "dense": "meaning", "window": "what was said around it", "words": "words", "window_words": "words nearby",
+    "author": "who said it", "date": "when it was said", "coverage": "rare words", "when": "words of time",
+    "question": "is a question",
+}  # fmt: skip
+_STYLE = """
+.bubble { border: 1px solid var(--line); border-radius: .75rem; padding: .5rem .75rem; max-width: 46rem; }
+.bubble.user { align-self: flex-end; background: rgb(8 145 178 / .12); }
+.bubble.system, .bubble.tool { border-style: dashed; }
+.bubble:target, .bubble.sought { outline: 2px solid #0891b2; }
+.remember { position: absolute; z-index: 6000; display: none; }
+"""
+# Offers to remember what is selected of one message. A triple click ends in the next one: what lies there is cut off.
+_SELECTION = """
+document.addEventListener('selectionchange', () => {
+  const offer = document.querySelector('.remember'), chosen = document.getSelection();
+  const bubble = chosen.rangeCount && chosen.getRangeAt(0).startContainer.parentElement?.closest('.bubble');
+  if (!offer || !bubble || chosen.isCollapsed) {
+    if (offer) offer.style.display = 'none';
+    return;
+  }
+  const range = chosen.getRangeAt(0).cloneRange();
+  if (!bubble.contains(range.endContainer)) range.setEndAfter(bubble.lastChild);
+  const place = range.getBoundingClientRect();
+  window.chosenText = range.toString().trim().slice(0, 2000);
+  offer.style.display = 'block';
+  offer.style.top = `${place.bottom + window.scrollY + 6}px`;
+  offer.style.left = `${Math.max(8, Math.min(place.left, window.innerWidth - 150))}px`;
+});
+"""
 
 
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/chat/{app_id}", "Chat")
-    async def show(visitor: Visitor, app_id: str) -> None:
-        ui.label("Chat")
+    async def show(visitor: Visitor, app_id: str, conversation: str = "", message: str = "") -> None:
+        ui.add_css(_STYLE)
+        chat = Chat(frame, visitor, app_id)
+        await chat.build()
+        if conversation:
+            await chat.open(conversation, around=message or None)
+
+
+@dataclass
+class Chat:
+    """The conversations of an app's user, and one of them that is open."""
+
+    frame: Frame
+    visitor: Visitor
+    app_id: str
+    conversation: models.ConversationDetails | None = None
+    first_position: int = 0
+    shown: set[str] = field(default_factory=set)
+    cursor: str | None = None
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose conversations are listed; None: everybody's."""
+        return self.visitor.user_of.get(self.app_id)
+
+    async def build(self) -> None:
+        """Build the list and the place of what is open."""
+        with ui.row().classes("w-full gap-4 items-start"):
+            with ui.column().classes("w-full md:w-72 shrink-0 gap-2"):
+                if self.visitor.may_write:
+                    ui.button("New conversation", icon="add", on_click=self.begin).props("outline no-caps").classes(
+                        "w-full"
+                    )
+                self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
+                self.more = ui.button("More", on_click=self.list_more).props("flat dense no-caps")
+            with ui.column().classes("grow min-w-0 gap-3 w-full md:w-auto"):
+                self.head = ui.row().classes("w-full items-center gap-2")
+                self.earlier = ui.button("Earlier messages", icon="expand_less", on_click=self.show_earlier).props(
+                    "flat dense no-caps"
+                )
+                self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
+                self.foot = ui.column().classes("w-full gap-2")
+            self.beside = (
+                ui.column()
+                .classes("w-full md:w-72 shrink-0 gap-2")
+                .props("role=complementary aria-label='What was recalled'")
+            )
+        remember = ui.button("Remember", icon="psychology", on_click=self.remember)
+        remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
+        ui.run_javascript(_SELECTION)
+        self.earlier.set_visibility(False)
+        await self.list_more()
+        client = ui.context.client
+        watching = background_tasks.create(self._watch(client), name=f"chat of {self.app_id}")
+        client.on_delete(lambda: watching.cancel())
+
+    async def list_more(self) -> None:
+        """Show the next page of conversations."""
+        async with self.frame.errors_told():
+            page = await self.visitor.client.list_conversations(
+                user_id=self.user_id, limit=_LISTED, cursor=self.cursor, app_id=self.app_id
+            )
+            self.cursor = page.cursor
+            self.more.set_visibility(page.cursor is not None)
+            with self.list:
+                for one in page.conversations:
+                    self._entry(one)
+            if not page.conversations and not self.list.default_slot.children:
+                with self.list:
+                    ui.label("No conversations yet.").classes("muted")
+
+    def _entry(self, one: models.ConversationAnswer) -> None:
+        async def opened() -> None:
+            await self.open(one.conversation_id)
+
+        entry = ui.button(on_click=opened).props("flat no-caps align=left role=listitem").classes("w-full")
+        with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
+            ui.label(str(one.metadata.get("title") or one.conversation_id)[:_TITLE_CHARACTERS]).classes(
+                "ellipsis w-full text-left"
+            )
+            ui.label(f"{one.user_id or 'nobody named'} · {one.message_count} messages · {one.state}").classes(
+                "muted text-xs"
+            )
+
+    async def begin(self) -> None:
+        """Open a conversation of the user's who is looked at."""
+        async with self.frame.errors_told():
+            begun = await self.visitor.client.start_conversation(user_id=self.user_id, app_id=self.app_id)
+            self.cursor = None
+            self.list.clear()
+            await self.list_more()
+            await self.open(begun.conversation_id)
+
+    async def open(self, conversation_id: str, around: str | None = None) -> None:
+        """Show a conversation: its last messages, or those around one."""
+        async with self.frame.errors_told():
+            client = self.visitor.client
+            self.conversation = await client.show_conversation(conversation_id, app_id=self.app_id)
+            self.log.clear()
+            self.shown.clear()
+            self.beside.clear()
+            if around:
+                page = await client.list_messages(conversation_id, around=around, limit=_SHOWN, app_id=self.app_id)
+            else:
+                page = await client.list_messages(
+                    conversation_id, before=max(self.conversation.message_count, 1), limit=_SHOWN, app_id=self.app_id
+                )
+            self._say(page.messages, sought=around)
+            self._build_head()
+            self._build_foot()
+
+    async def show_earlier(self) -> None:
+        """Show what was said before the first message that is shown."""
+        assert self.conversation is not None
+        async with self.frame.errors_told():
+            page = await self.visitor.client.list_messages(
+                self.conversation.conversation_id, before=self.first_position, limit=_SHOWN, app_id=self.app_id
+            )
+            self._say(page.messages, at_the_top=True)
+
+    def _say(self, messages: list[dict[str, Any]], *, at_the_top: bool = False, sought: str | None = None) -> None:
+        new = [one for one in messages if one["messageId"] not in self.shown]
+        self.shown |= {one["messageId"] for one in new}
+        if new and (at_the_top or len(self.shown) == len(new)):
+            self.first_position = new[0]["position"]
+            self.earlier.set_visibility(self.first_position > 0)
+        with self.log:
+            for index, one in enumerate(new):
+                bubble = _bubble(one)
+                if at_the_top:
+                    bubble.move(target_index=index)
+                if one["messageId"] == sought:
+                    bubble.classes("sought")
+        if not at_the_top:
+            target = (
+                "document.querySelector('.bubble.sought')"
+                if sought
+                else "[...document.querySelectorAll('.bubble')].pop()"
+            )
+            ui.run_javascript(f"{target}?.scrollIntoView({{block: 'center'}})")
+
+    def _build_head(self) -> None:
+        conversation = self.conversation
+        assert conversation is not None
+        self.head.clear()
+        with self.head:
+            title = str(conversation.metadata.get("title") or conversation.conversation_id)
+            ui.label(title).classes("text-lg font-medium ellipsis").props("role=heading aria-level=2")
+            ui.badge(conversation.state).props("outline")
+            ui.label(conversation.user_id or "nobody named").classes("muted")
+            ui.space()
+            if conversation.state != "ended" and self.visitor.may_write:
+                ui.button("End", icon="done_all", on_click=self.end).props("outline no-caps dense").classes("px-3")
+
+    def _build_foot(self) -> None:
+        conversation = self.conversation
+        assert conversation is not None
+        self.foot.clear()
+        if not self.visitor.may_write:
+            return
+        with self.foot:
+            if conversation.state == "ended":
+                ui.label("Ended. What was said here is thought over and remembered.").classes("muted")
+                return
+            said = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full")
+
+            async def send() -> None:
+                if said.value and said.value.strip():
+                    text, said.value = said.value, ""
+                    await self.send(text)
+
+            said.on("keydown.enter.exact.prevent", send)
+            ui.button("Send", icon="send", on_click=send).props("unelevated no-caps color=cyan-9")
+
+    async def send(self, text: str) -> None:
+        """Say something, and show what is recalled for it."""
+        assert self.conversation is not None
+        name = self.conversation.conversation_id
+        async with self.frame.errors_told():
+            await self._show_recalled(text)
+            await self.visitor.client.add_messages(name, [{"role": "user", "content": text}], app_id=self.app_id)
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        if self.conversation is None:
+            return
+        name = self.conversation.conversation_id
+        found = await self.visitor.client.show_conversation(name, app_id=self.app_id)
+        page = await self.visitor.client.list_messages(
+            name, before=max(found.message_count, 1), limit=_SHOWN, app_id=self.app_id
+        )
+        changed, self.conversation = found.state != self.conversation.state, found
+        self._say(page.messages)
+        if changed:
+            self._build_head()
+            self._build_foot()
+
+    async def _show_recalled(self, text: str) -> None:
+        assert self.conversation is not None
+        client, name = self.visitor.client, self.conversation.conversation_id
+        context = await client.compose_context(
+            conversation_id=name, message=text, context_window=_WINDOW_TOKENS, app_id=self.app_id
+        )
+        found = await client.search_messages(text, conversation_id=name, limit=20, explain=True, app_id=self.app_id)
+        why = {one.message_id: one for one in found.results}
+        self.beside.clear()
+        with self.beside:
+            ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
+            ui.label(f"{context.memory_tokens} tokens, {context.percent_used or 0:.0f} % of the window used").classes(
+                "muted text-sm"
+            )
+            for fact_id in context.included.facts:
+                fact = await client.show_fact(fact_id, app_id=self.app_id)
+                _recalled("Fact", fact.fact, _why_fact(fact))
+            for memory_id in context.included.memories:
+                memory = await client.show_memory(memory_id, app_id=self.app_id)
+                _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
+            for message_id in context.included.retrieved:
+                if message_id in why:
+                    _recalled("Message", why[message_id].content, _why_found(why[message_id]))
+            for part in (*context.missing, *context.degraded):
+                ui.label(f"Without: {part}").classes("muted text-sm")
+            if not context.system_prompt:
+                ui.label("Nothing that is remembered fits.").classes("muted")
+
+    async def end(self) -> None:
+        """End what is open."""
+        assert self.conversation is not None
+        async with self.frame.errors_told():
+            await self.visitor.client.end_conversation(self.conversation.conversation_id, app_id=self.app_id)
+            await self._refresh()
+
+    async def remember(self) -> None:
+        """Write what is selected down as a fact of the conversation's user."""
+        text = await ui.run_javascript("window.chosenText || ''")
+        if not text or self.conversation is None:
+            return
+        async with self.frame.errors_told():
+            user_id = self.conversation.user_id
+            kept = await self.visitor.client.write_fact(text, user_id=user_id, app_id=self.app_id)
+            ui.notify(f"Remembered as {kept.category}.", type="positive")
+            ui.run_javascript("document.getSelection().removeAllRanges()")
+
+    async def _watch(self, client: Client) -> None:
+        """Show what others say and do, for as long as somebody looks."""
+        try:
+            async for event in self._events():
+                mine = (
+                    self.conversation is not None and event.data["conversationId"] == self.conversation.conversation_id
+                )
+                if mine:
+                    with client:
+                        await self._refresh()
+        except AfterthoughtError as error:
+            with client:
+                await self.frame.visitors.tell(error)
+
+    def _events(self) -> AsyncIterator[ServerSentEvent]:
+        return self.visitor.client.follow_app(app_id=self.app_id)
+
+
+def _bubble(message: dict[str, Any]) -> ui.column:
+    role = message["role"]
+    with ui.column().classes(f"bubble gap-1 {role}") as bubble:
+        name = message.get("name") or {"user": "User", "assistant": "Assistant"}.get(role, role.capitalize())
+        with ui.row().classes("items-center gap-2"):
+            ui.label(str(name)).classes("text-xs font-medium")
+            ui.label(str(message.get("createdAt", ""))[:16].replace("T", " ")).classes("muted text-xs")
+        text = _text_of(message)
+        said = ui.label(text[:_SHOWN_CHARACTERS]).classes("said").props("dir=auto")
+        if len(text) > _SHOWN_CHARACTERS:
+            more = ui.button(f"Show all {len(text):,} characters").props("flat dense no-caps")
+
+            def show_all() -> None:
+                said.set_text(text)
+                more.delete()
+
+            more.on_click(show_all)
+        for call in message.get("tool_calls") or ():
+            ui.label(f"calls {call.get('function', call).get('name', '?')}").classes("muted text-sm")
+    return bubble
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [
+        one if isinstance(one, str) else one.get("text") or f"[{one.get('type', 'part')}]" for one in content or ()
+    ]
+    return "\n".join(parts)
+
+
+def _recalled(kind: str, text: str, why: str) -> None:
+    with ui.column().classes("card gap-1"):
+        ui.label(kind).classes("muted text-xs")
+        ui.label(text[:500]).classes("said text-sm").props("dir=auto")
+        ui.label(f"Why: {why}").classes("muted text-xs")
+
+
+def _why_fact(fact: models.FactAnswer) -> str:
+    pinned = "pinned, " if fact.pinned else ""
+    return f"{pinned}{fact.category}, confidence {fact.confidence:.0%}"
+
+
+def _why_found(found: models.SearchResult) -> str:
+    parts = sorted((found.explanation or {}).items(), key=lambda one: -one[1])
+    told = [f"{_SIGNALS.get(name, name)} {value:.2f}" for name, value in parts if value > 0.005]
+    return ", ".join(told[:4]) or f"score {found.score:.2f}"

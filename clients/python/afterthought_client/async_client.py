@@ -206,8 +206,7 @@ class AsyncAfterthought(AsyncTransport):
     ) -> models.MessageList:
         """List messages.
 
-        List a conversation's messages in order, from the first or the cursor on, before a position or around a
-        message.
+        List a conversation's messages in order: after a cursor, before a position, or around one of them.
 
         Args:
             limit: Most items to return.

@@ -58,7 +58,7 @@ export interface paths {
         };
         /**
          * List messages
-         * @description List a conversation's messages in order, from the first or the cursor on, before a position or around a message.
+         * @description List a conversation's messages in order: after a cursor, before a position, or around one of them.
          */
         get: operations["listMessages"];
         put?: never;

@@ -314,7 +314,7 @@ def list_messages(
         str | None, Query(pattern=ID_PATTERN, description="Those around this messageId, as many as limit.")
     ] = None,
 ) -> MessageList:
-    """List a conversation's messages in order, from the first or the cursor on, before a position or around a message."""
+    """List a conversation's messages in order: after a cursor, before a position, or around one of them."""
     after = cursors.decode_number(_MESSAGES, cursor)
     with ctx.read() as session:
         key = queries.get_conversation(session, app_id, conversation_id).key

@@ -1,0 +1,96 @@
+"""Conversations on their page: read, continued, ended, and remembered from."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from afterthought_client import Afterthought
+from tests.support.browser import Window
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
+
+
+def _begin(client: Afterthought, name: str, *said: str, user: str | None = "ada") -> None:
+    client.start_conversation(conversation_id=name, user_id=user)
+    client.add_messages(name, [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)])
+
+
+def _log(page: Page) -> list[str]:
+    return page.get_by_role("log").locator(".said").all_inner_texts()
+
+
+def test_a_conversation_is_read_continued_and_ended(at: Window, client: Afterthought) -> None:
+    client.write_fact("Is allergic to peanuts.", user_id="ada", pinned=True)
+    _begin(client, "monday", "I moved to Lisbon in May.", "Noted.")
+    page = at.open(f"/chat/{client.app}")
+    page.get_by_role("listitem").filter(has_text="monday").click()
+    expect(page.get_by_text("I moved to Lisbon in May.")).to_be_visible()
+    page.get_by_role("textbox", name="Message").fill("What can I cook for my guests tonight?")
+    page.get_by_role("textbox", name="Message").press("Enter")
+    expect(page.get_by_role("log")).to_contain_text("What can I cook")
+    beside = page.get_by_role("complementary", name="What was recalled")
+    expect(beside).to_contain_text("Is allergic to peanuts.")
+    expect(beside).to_contain_text("Why: pinned")
+    page.get_by_role("button", name="End", exact=True).click()
+    expect(page.get_by_text("Ended. What was said here")).to_be_visible()
+    assert client.show_conversation("monday").state == "ended"
+    assert [one["content"] for one in client.iter_messages("monday")][-1] == "What can I cook for my guests tonight?"
+    wait_until(lambda: client.list_memories(user_id="ada").memories, 60, "the memory")
+
+
+def test_a_conversation_is_begun(at: Window, client: Afterthought) -> None:
+    page = at.open(f"/chat/{client.app}")
+    expect(page.get_by_text("No conversations yet.")).to_be_visible()
+    page.get_by_role("button", name="New conversation").click()
+    page.get_by_role("textbox", name="Message").fill("Hello there.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("log")).to_contain_text("Hello there.")
+    [begun] = client.list_conversations().conversations
+    assert begun.message_count == 1
+
+
+def test_what_others_say_and_answer_appears_by_itself(at: Window, client: Afterthought) -> None:
+    _begin(client, "shared", "Is anybody there?")
+    page = at.open(f"/chat/{client.app}?conversation=shared")
+    expect(page.get_by_text("Is anybody there?")).to_be_visible()
+    client.add_messages("shared", [{"role": "assistant", "content": "I am."}])
+    client.end_conversation("shared")
+    expect(page.get_by_role("log")).to_contain_text("I am.")
+    expect(page.get_by_text("Ended. What was said here")).to_be_visible()
+
+
+def test_a_long_conversation_shows_its_end_first_and_asks_for_no_more(at: Window, client: Afterthought) -> None:
+    client.start_conversation(conversation_id="long", user_id="ada")
+    client.add_messages("long", [{"role": "user", "content": f"Number {i}.", "messageId": f"m{i}"} for i in range(130)])
+    page = at.open(f"/chat/{client.app}?conversation=long")
+    expect(page.get_by_text("Number 129.")).to_be_visible()
+    assert _log(page) == [f"Number {i}." for i in range(80, 130)]
+    page.get_by_role("button", name="Earlier messages").click()
+    expect(page.get_by_text("Number 30.")).to_be_attached()
+    assert _log(page) == [f"Number {i}." for i in range(30, 130)]
+    page = at.open(f"/chat/{client.app}?conversation=long&message=m60")
+    expect(page.locator(".sought")).to_contain_text("Number 60.")
+
+
+def test_what_is_selected_is_remembered_of_the_conversations_user(at: Window, client: Afterthought) -> None:
+    _begin(client, "boat", "My boat is named Heron.", "A fine name.")
+    page = at.open(f"/chat/{client.app}?conversation=boat")
+    page.get_by_text("My boat is named Heron.").click(click_count=3)
+    page.get_by_role("button", name="Remember").click()
+    expect(page.get_by_text("Remembered as")).to_be_visible()
+    [fact] = client.list_facts(user_id="ada").facts
+    assert "Heron" in fact.fact
+
+
+def test_hostile_text_is_shown_as_text(phone: Window, client: Afterthought) -> None:
+    _begin(client, "hostile", HOSTILE, "x" * 100_000, HOSTILE)
+    page = phone.open(f"/chat/{client.app}?conversation=hostile")
+    expect(page.get_by_role("log")).to_contain_text("onerror=")
+    assert page.title() == "Chat - Afterthought"
+    assert HOSTILE in _log(page)
+    page.get_by_role("button", name="Show all 100,000 characters").click()
+    expect(page.get_by_role("button", name="Show all 100,000 characters")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
