@@ -24,6 +24,13 @@ _SIGNALS = {
     "question": "is a question",
 }  # fmt: skip
 _STYLE = """
+.chat { display: grid; gap: 1rem; width: 100%; grid-template-columns: minmax(0, 1fr); align-items: start; }
+.chat > * { min-width: 0; width: 100%; }
+@media (min-width: 700px) { .chat { grid-template-columns: 14rem minmax(0, 1fr); } .chat > .beside { grid-column: 2; }
+  .back { display: none; } }
+@media (min-width: 1200px) { .chat { grid-template-columns: 14rem minmax(0, 1fr) 17rem; }
+  .chat > .beside { grid-column: 3; } }
+@media (max-width: 699px) { .chat.reading > .list { display: none; } .chat:not(.reading) > .reading { display: none; } }
 .bubble { border: 1px solid var(--line); border-radius: .75rem; padding: .5rem .75rem; max-width: 46rem; }
 .bubble.user { align-self: flex-end; background: rgb(8 145 178 / .12); }
 .bubble.system, .bubble.tool { border-style: dashed; }
@@ -81,26 +88,24 @@ class Chat:
 
     async def build(self) -> None:
         """Build the list and the place of what is open."""
-        with ui.row().classes("w-full gap-4 items-start"):
-            with ui.column().classes("w-full md:w-72 shrink-0 gap-2"):
+        with ui.element().classes("chat") as self.whole:
+            with ui.column().classes("list gap-2"):
                 if self.visitor.may_write:
                     ui.button("New conversation", icon="add", on_click=self.begin).props("outline no-caps").classes(
                         "w-full"
                     )
                 self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
                 self.more = ui.button("More", on_click=self.list_more).props("flat dense no-caps")
-            with ui.column().classes("grow min-w-0 gap-3 w-full md:w-auto"):
+            with ui.column().classes("reading gap-3"):
+                back = ui.button("All conversations", icon="arrow_back", on_click=self.close)
+                back.props("flat dense no-caps").classes("back")
                 self.head = ui.row().classes("w-full items-center gap-2")
                 self.earlier = ui.button("Earlier messages", icon="expand_less", on_click=self.show_earlier).props(
                     "flat dense no-caps"
                 )
                 self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
                 self.foot = ui.column().classes("w-full gap-2")
-            self.beside = (
-                ui.column()
-                .classes("w-full md:w-72 shrink-0 gap-2")
-                .props("role=complementary aria-label='What was recalled'")
-            )
+            self.beside = ui.column().classes("beside gap-2").props("role=complementary aria-label='What was recalled'")
         remember = ui.button("Remember", icon="psychology", on_click=self.remember)
         remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
         ui.run_javascript(_SELECTION)
@@ -129,7 +134,11 @@ class Chat:
         async def opened() -> None:
             await self.open(one.conversation_id)
 
-        entry = ui.button(on_click=opened).props("flat no-caps align=left role=listitem").classes("w-full")
+        entry = (
+            ui.button(on_click=opened)
+            .props("flat no-caps align=left role=listitem text-color='' color=''")
+            .classes("w-full font-normal")
+        )
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
             ui.label(str(one.metadata.get("title") or one.conversation_id)[:_TITLE_CHARACTERS]).classes(
                 "ellipsis w-full text-left"
@@ -152,6 +161,7 @@ class Chat:
         async with self.frame.errors_told():
             client = self.visitor.client
             self.conversation = await client.show_conversation(conversation_id, app_id=self.app_id)
+            self.whole.classes("reading")
             self.log.clear()
             self.shown.clear()
             self.beside.clear()
@@ -164,6 +174,10 @@ class Chat:
             self._say(page.messages, sought=around)
             self._build_head()
             self._build_foot()
+
+    def close(self) -> None:
+        """Go back to the list, where there is no room for both."""
+        self.whole.classes(remove="reading")
 
     async def show_earlier(self) -> None:
         """Show what was said before the first message that is shown."""

@@ -25,8 +25,9 @@ _OF_ALL = (
 COLOURS = {"project": "#0891b2", "preference": "#7c3aed", "identity": "#15803d", "pin": "#c2410c"}
 _STYLE = """
 :root { --line: #d4d4d8; --muted: #52525b; }
-.body--dark { --line: #3f3f46; --muted: #a1a1aa; }
-.nicegui-content { padding: 1rem; gap: 1rem; max-width: 1200px; margin: 0 auto; width: 100%; }
+.body--light { --q-primary: #0e7490 !important; }
+.body--dark { --line: #3f3f46; --muted: #a1a1aa; --q-primary: #22d3ee !important; }
+.nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
