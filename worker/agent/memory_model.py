@@ -230,7 +230,8 @@ class CreationAnswer(_Answer):
     reason: str
     remember: bool
     memory: str
-    importance: Annotated[Whole, Field(ge=0, le=10)]
+    # Bounds that stand behind a check of our own would be missing in the schema that servers are shown.
+    importance: Annotated[int, Field(ge=0, le=10), BeforeValidator(_no_truth)]
     tags: list[str]
 
     @model_validator(mode="after")
