@@ -19,6 +19,7 @@ from loop.cli.checks import check_embedding, check_models
 from shared.db.engine import Database
 from shared.energy.models import Spending
 from shared.errors import Configuration
+from shared.installation import how_to_add
 from shared.llm import providers
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question, Unusable
@@ -142,7 +143,7 @@ def test_an_extra_that_is_not_installed_is_named(
 ) -> None:
     monkeypatch.setitem(providers._LIBRARIES, provider, ("no_such_library",))
     status = server_status(f"{provider}:tiny", served_at(server.url))
-    assert (status.mend or "").endswith(f"Run: pip install 'afterthought[{provider}]'")
+    assert status.mend == f"{provider}:NAME needs no_such_library, which is not installed. {how_to_add(provider)}"
 
 
 @pytest.mark.integration
