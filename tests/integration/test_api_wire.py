@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -40,12 +39,6 @@ APIS = ("openai", "anthropic")
 @pytest.fixture(params=APIS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def server(provider: str) -> Iterator[ModelServer]:
-    with SERVERS[provider]() as running:
-        yield running
 
 
 def settings_of(provider: str, server: ModelServer) -> Settings:

@@ -47,12 +47,6 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(provider: str) -> Iterator[ModelServer]:
-    with SERVERS[provider]() as running:
-        yield running
-
-
-@pytest.fixture
 def agent(provider: str, server: ModelServer) -> Iterator[ModelAgent]:
     chat = make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
     yield ModelAgent(chat, f"{provider}:tiny", WINDOW, 60.0)
