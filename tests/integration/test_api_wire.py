@@ -140,12 +140,14 @@ def test_an_extra_that_is_not_installed_is_named(
 
 
 @pytest.mark.integration
-def test_an_ended_conversation_is_remembered_and_its_tokens_are_booked(
+def test_an_ended_conversation_is_remembered_its_tokens_are_booked_and_the_key_is_nowhere(
     provider: str, server: ModelServer, sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis
 ) -> None:
     env = {
         **environment(server), f"{provider.upper()}_API_KEY": KEY, "AFTERTHOUGHT_MODEL": f"{provider}:tiny",
         "AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_FACTS": "false", "AFTERTHOUGHT_LOG_LEVEL": "debug",
+        "AFTERTHOUGHT_RETRY_BASE_SECONDS": "0.1", "AFTERTHOUGHT_RETRY_MAX_SECONDS": "0.2",
+        "AFTERTHOUGHT_JOB_MAX_ATTEMPTS": "2",
         **({"AFTERTHOUGHT_EMBEDDING": "openai:embedder"} if provider == "openai" else {}),
     }  # fmt: skip
     with start_system(tmp_path, sqlite_url, own_redis.url, env=env) as system, system.client() as client:
@@ -155,18 +157,27 @@ def test_an_ended_conversation_is_remembered_and_its_tokens_are_booked(
         client.post("/apps/garden/conversations", json={"conversationId": "c"}).raise_for_status()
         said = {"role": "user", "content": "I keep bees."}
         client.post("/apps/garden/conversations/c/messages", json=said).raise_for_status()
+        # The server repeats the key, whatever it thinks of it.
+        server.will(*[Act(status=401, error="{key} is wrong")] * 2, Act(status=429, error="{key} is slow"))
         client.post("/apps/garden/conversations/c/end").raise_for_status()
+        job = wait_until(lambda: client.get("/jobs", params={"state": "dead"}).json()["jobs"], 60, "a dead letter")[0]
+        assert f"Set {provider.upper()}_API_KEY to one that may use tiny" in job["reason"]
+        shown = str(job)
+        client.post(f"/jobs/{job['jobId']}/replay").raise_for_status()
 
         def memories() -> list[dict[str, str]]:
             return list(client.get("/apps/garden/memories").raise_for_status().json()["memories"])
 
         [memory] = wait_until(memories, 60, "the memory")
         assert (memory["content"], memory["agent"]) == ("I keep bees.", f"{provider}:tiny")
-        shown = "".join(client.get(path).text for path in ("/metrics", "/health/ready", "/jobs"))
+        shown += "".join(client.get(path).text for path in ("/metrics", "/health/ready", "/jobs"))
     database = Database(sqlite_url, pool_size=1)
     with database.read() as session:
-        [booked] = session.scalars(select(Spending).where(Spending.kind == WorkKind.CREATE)).all()
-        seen = sum(count_tokens(str(message["content"])) + 4 for message in server.asked[0]["messages"])
+        *refused, booked = session.scalars(
+            select(Spending).where(Spending.kind == WorkKind.CREATE).order_by(Spending.entry)
+        ).all()
+        assert [(one.prompt_tokens, one.completion_tokens) for one in refused] == [(0, 0)] * 3
+        seen = sum(count_tokens(str(message["content"])) + 4 for message in server.asked[-1]["messages"])
         assert (booked.model, booked.prompt_tokens, booked.estimated) == (f"{provider}:tiny", seen, False)
     database.dispose()
     assert KEY not in shown
