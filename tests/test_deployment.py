@@ -268,7 +268,8 @@ def test_everything_the_image_copies_exists_and_is_let_through_by_the_ignore_fil
 def test_everything_that_is_installed_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["test"], *extras["embedding"], "setuptools", "uv"]
+    kinds = ("test", "embedding", "engine")
+    wanted = [*project["dependencies"], *(name for kind in kinds for name in extras[kind]), "setuptools", "uv"]
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {_normal(line.partition("==")[0]) for line in lines}
     assert all(re.fullmatch(r"[a-zA-Z0-9._-]+==\S+", line) for line in lines)

@@ -233,7 +233,7 @@ async def _whole(exchange: _HandedOn, content: bytes) -> Response:
     await _finish(exchange)
     if exchange.outcome is CallOutcome.MALFORMED:
         return refuse(502, "model_answer", f"{exchange.upstream.setting} did not answer in OpenAI's protocol.")
-    return Response(content, 200, exchange.headers, "application/json")
+    return Response(exchange.upstream.without_key(content), 200, exchange.headers, "application/json")
 
 
 async def _streamed(exchange: _HandedOn, answer: httpx.Response, opened: Any) -> AsyncIterator[bytes]:
@@ -249,7 +249,7 @@ async def _streamed(exchange: _HandedOn, answer: httpx.Response, opened: Any) ->
 
     try:
         async for part in events_of(answer, is_dropped):
-            yield part
+            yield exchange.upstream.without_key(part)
     except (httpx.TransportError, TooMuch) as error:
         exchange.outcome = CallOutcome.TIMEOUT
         get_logger().warning("completion_broke_off", model=exchange.upstream.setting, error=type(error).__name__)
@@ -289,7 +289,8 @@ async def _refused(exchange: _HandedOn, answer: httpx.Response, content: bytes) 
         # In its words, which may hold the key, it would also look as if the app's own token were meant.
         return refuse(502, "model_key", f"The server of {setting} does not accept the key this service has.")
     kept = {name: answer.headers[name] for name in ("retry-after",) if name in answer.headers}
-    return Response(content, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
+    said = exchange.upstream.without_key(content)
+    return Response(said, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
 
 
 COMPLETION_ROUTES = [

@@ -42,6 +42,10 @@ class Upstream:
         """What the provider calls the model."""
         return self.setting.partition(":")[2]
 
+    def without_key(self, said: bytes) -> bytes:
+        """Return what a server said as an app may see it: some repeat the request, and the key with it."""
+        return said.replace(self.key.encode(), b"[key]") if self.key else said
+
     @asynccontextmanager
     async def ask(self, body: dict[str, Any], read_seconds: float) -> AsyncIterator[httpx.Response]:
         """Send a request and hand over the answer, not read yet. Raises: httpx.TransportError."""
