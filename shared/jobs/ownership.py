@@ -20,7 +20,7 @@ from shared.errors import LeaseLost
 from shared.jobs import queries, tenant_queues
 from shared.jobs.dispatch import defer
 from shared.jobs.models import FINISHED, Deferral, Job, JobState
-from shared.settings import JobSettings
+from shared.setting_groups import JobSettings
 
 SWEEP_LIMIT = 500
 HORIZON = timedelta(days=1)

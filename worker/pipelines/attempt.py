@@ -38,7 +38,7 @@ from shared.events.recording import record, record_end_of_job
 from shared.jobs import ownership
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim, Owner, finish
-from shared.settings import JobSettings
+from shared.setting_groups import JobSettings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
