@@ -381,6 +381,43 @@ class RetentionSettings(SettingsGroup):
         return value
 
 
+class TracingSettings(SettingsGroup):
+    """Traces, by OpenTelemetry's own variables. Its others, as `OTEL_TRACES_SAMPLER`, are heeded too."""
+
+    otlp_endpoint: str | None = Field(
+        None,
+        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"),
+        description="Address of a collector that takes OTLP over HTTP, as `http://127.0.0.1:4318`; unset: no traces.",
+    )
+    otlp_traces_endpoint: str | None = Field(
+        None,
+        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "otlp_traces_endpoint"),
+        description="The same for traces alone, whole, with its /v1/traces.",
+    )
+    otlp_headers: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_HEADERS", "otlp_headers"),
+        description="Headers the collector wants, as `NAME=VALUE,NAME=VALUE`; may hold its key.",
+    )
+    otel_sdk_disabled: bool = Field(
+        False,
+        validation_alias=AliasChoices("OTEL_SDK_DISABLED", "otel_sdk_disabled"),
+        description="Whether nothing is traced, whatever address is set.",
+    )
+
+    @field_validator("otlp_endpoint", "otlp_traces_endpoint")
+    @classmethod
+    def _collector(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return value
+
+    @property
+    def collector(self) -> str | None:
+        """Where traces are sent to; None where nothing is traced."""
+        return None if self.otel_sdk_disabled else self.otlp_traces_endpoint or self.otlp_endpoint
+
+
 class HttpSettings(SettingsGroup):
     """The HTTP interface."""
 

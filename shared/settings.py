@@ -31,12 +31,14 @@ from shared.setting_groups import (
     SessionSettings,
     SettingsGroup,
     ThinkingSettings,
+    TracingSettings,
 )
 
 
 class Settings(
     # The last group first: pydantic takes the fields of the last base first, and problems are told in their order.
     HttpSettings,
+    TracingSettings,
     RetentionSettings,
     JobSettings,
     EventSettings,

@@ -141,4 +141,4 @@ def attach(app: FastAPI, loop: Loop) -> None:
     # The last one added is the outermost.
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(AccessGuard, loop=loop)
-    app.add_middleware(Observing, metrics=loop.metrics)
+    app.add_middleware(Observing, metrics=loop.metrics, tracing=loop.tracing)

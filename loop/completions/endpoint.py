@@ -188,7 +188,7 @@ def _reserve(
     most = asked.max_completion_tokens or asked.max_tokens or settings.model_context_tokens
     likely = LAST_RESORT.tokens_in(chars)
     prospect = Prospect(WorkKind.CHAT, upstream.setting, min(chars, settings.model_context_tokens), most, likely)
-    accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS)
+    accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS, loop.tracing)
     meter = accountant.meter(Booking(memory.app_id, None, key))
     meter.reserve(prospect)
     wants_usage = bool((asked.stream_options or {}).get("include_usage"))
