@@ -382,7 +382,7 @@ class RetentionSettings(SettingsGroup):
 
 
 class TracingSettings(SettingsGroup):
-    """Traces, by OpenTelemetry's own variables. Its others, as `OTEL_TRACES_SAMPLER`, are heeded too."""
+    """Traces, by OpenTelemetry's own variables. Its others, as `OTEL_EXPORTER_OTLP_HEADERS`, are heeded too."""
 
     otlp_endpoint: str | None = Field(
         None,
@@ -393,11 +393,6 @@ class TracingSettings(SettingsGroup):
         None,
         validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "otlp_traces_endpoint"),
         description="The same for traces alone, whole, with its /v1/traces.",
-    )
-    otlp_headers: SecretStr | None = Field(
-        None,
-        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_HEADERS", "otlp_headers"),
-        description="Headers the collector wants, as `NAME=VALUE,NAME=VALUE`; may hold its key.",
     )
     otel_sdk_disabled: bool = Field(
         False,

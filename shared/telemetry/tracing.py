@@ -170,22 +170,33 @@ def start_tracing(settings: TracingSettings, service: str) -> Tracing:
     """Return what traces this process; call it after a fork, as it starts the thread that sends."""
     if settings.collector is None:
         return Tracing()
+    # The variables may be there for whatever runs on these machines: no reason not to serve.
     if not is_installed():
-        # Whoever runs the machines may set the variable for all that runs there: no reason not to serve.
         get_logger().warning("traces_off", why="the libraries are not installed", mend=how_to_add(EXTRA))
         return Tracing()
     _take_over_dotenv()
+    try:
+        return Tracing(_provider(service, host_of(settings.collector)))
+    except (ValueError, RuntimeError) as error:
+        get_logger().warning("traces_off", why=str(error), mend="Correct the variables OTEL_*.")
+        return Tracing()
+
+
+def _provider(service: str, host: str) -> TracerProvider:
+    """Return a provider as OpenTelemetry's variables want it. Raises: ValueError, RuntimeError."""
     # Only here, where traces are on: it takes a third of a second.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    # As above.
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     named = {"service.name": service, **OTELResourceDetector().detect().attributes}
     provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
-    exporter = _TellingExporter(OTLPSpanExporter(), host_of(settings.collector))
+    exporter = _TellingExporter(OTLPSpanExporter(), host)
     provider.add_span_processor(BatchSpanProcessor(exporter))  # type: ignore[arg-type]
-    return Tracing(provider)
+    return provider
 
 
 def host_of(collector: str) -> str:
@@ -208,13 +219,13 @@ class _TellingExporter:
         """Send some spans."""
         result = self.exporter.export(spans)
         is_heard = result.name == "SUCCESS"
+        # That the queue is full then is no news.
+        _QUEUE_LOG.setLevel(logging.NOTSET if is_heard else logging.CRITICAL)
         if is_heard and not self.is_heard:
             get_logger().info("traces_sent_again", host=self.host)
         elif self.is_heard and not is_heard:
             get_logger().warning("traces_not_sent", host=self.host, why="the collector does not take them")
         self.is_heard = is_heard
-        # That the queue is full then is no news.
-        _QUEUE_LOG.setLevel(logging.NOTSET if is_heard else logging.CRITICAL)
         return result
 
     def shutdown(self) -> None:
