@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import internal
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from shared.telemetry.tracing import Attributes, Role, Traced, Tracing
+from shared.telemetry.tracing import Attributes, Role, Traced, Tracing, current_traceparent
 
 UNMATCHED = "unmatched"
 _UNTRACED = ("/health/", "/metrics")
@@ -66,7 +67,9 @@ class Observing:
     def _traced(self, scope: Scope) -> AbstractContextManager[Traced]:
         method = _method_of(scope)
         about: Attributes = {"http.request.method": method}
-        return self._tracing.span(method, Role.SERVER, Headers(scope=scope).get("traceparent"), about)
+        # What another protocol asks of the interface itself, inside this process, is a part of its own request.
+        parent = current_traceparent() or Headers(scope=scope).get("traceparent")
+        return self._tracing.span(method, Role.SERVER, parent, about)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_of(scope)
@@ -96,6 +99,15 @@ def _describe(traced: Traced, scope: Scope, status: int) -> None:
 def route_of(scope: Scope) -> str:
     """Return the template of the route that was matched."""
     return str(getattr(scope.get("route"), "path", UNMATCHED))
+
+
+class PlainRoute(Route):
+    """A route that is not FastAPI's own, which would otherwise count as none."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return how far the route is meant, and what is noted of it then."""
+        match, noted = super().matches(scope)
+        return match, {**noted, "route": self} if match is Match.FULL else noted
 
 
 def take_time(request: Request) -> None:

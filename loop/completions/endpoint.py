@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from loop.api.errors import body_error, refuse
 from loop.api.inside import own_client, utf8, whose
+from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, models_of, upstream_of
 from loop.wiring import Loop
@@ -293,6 +293,6 @@ async def _refused(exchange: _HandedOn, answer: httpx.Response, content: bytes) 
 
 
 COMPLETION_ROUTES = [
-    Route("/v1/models", list_models, methods=["GET"]),
-    Route("/v1/chat/completions", complete_chat, methods=["POST"]),
+    PlainRoute("/v1/models", list_models, methods=["GET"]),
+    PlainRoute("/v1/chat/completions", complete_chat, methods=["POST"]),
 ]

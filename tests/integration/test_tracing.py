@@ -90,7 +90,11 @@ class Collector:
         return sorted(mine, key=lambda one: one.span.start_time_unix_nano)
 
     def wait_for(self, name: str, count: int = 1, trace: str = TRACE) -> list[Seen]:
-        wait_until(lambda: len(self.named(name, trace)) >= count, 30, f"{count} spans {name} in {trace}")
+        wait_until(
+            lambda: len(self.named(name, trace)) >= count,
+            30,
+            f"{count} spans {name} in {trace}",
+        )
         return self.named(name, trace)
 
 
@@ -234,6 +238,18 @@ def test_no_text_no_token_and_no_name_of_a_user_is_in_what_is_sent(start: Any, c
     assert "of-the-collector" not in logs
 
 
+def test_what_another_protocol_does_inside_belongs_to_its_request(start: Any, collector: Collector) -> None:
+    service = start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    service.ask("POST", "/apps", json={"appId": "diary", "name": "Diary"})
+    body = {"model": "tiny", "messages": [{"role": "user", "content": f"I keep a {CANARY}."}]}
+    about = {"X-App-Id": "diary", "X-User-Id": f"{CANARY}-user", "traceparent": TRACEPARENT}
+    service.ask("POST", "/v1/chat/completions", json=body, headers=about)
+    [request], [asked] = collector.wait_for("POST /v1/chat/completions"), collector.wait_for("chat tiny")
+    recorded = collector.wait_for("POST /apps/{appId}/conversations/{conversationId}/messages")
+    assert {one.span.parent_span_id for one in (asked, *recorded)} == {request.span.span_id}
+    assert CANARY.encode() not in b"".join(collector.bodies)
+
+
 def test_every_attempt_at_a_job_is_a_part_of_the_same_trace(start: Any, collector: Collector) -> None:
     service = start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     service.model.will(Act(status=500))
@@ -252,7 +268,7 @@ def test_a_job_whose_worker_was_killed_is_seen_again_in_the_same_trace(start: An
     service = start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     service.model.will(Act(stall=True))
     job = service.end_conversation()
-    service.model.wait_for_chats(1)
+    service.model.wait_for_chats(1, 60)
     [worker] = service.system.workers
     service.system.kill(worker)
     service.model.go_on()
