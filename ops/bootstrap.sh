@@ -140,7 +140,7 @@ prepare_engine() {
 
 # prepare run|test: leave an environment that serves, or fail with the reason.
 prepare() {
-    local kind=$1 what="$root[openai,anthropic,mcp]" began=$SECONDS
+    local kind=$1 what="$root[openai,anthropic,mcp,tracing]" began=$SECONDS
     settle_caches
     if [ "$kind" = test ]; then
         is_prepared test && return

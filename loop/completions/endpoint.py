@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from loop.api.errors import body_error, refuse
 from loop.api.inside import own_client, utf8, whose
+from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, models_of, upstream_of
 from loop.wiring import Loop
@@ -188,7 +188,7 @@ def _reserve(
     most = asked.max_completion_tokens or asked.max_tokens or settings.model_context_tokens
     likely = LAST_RESORT.tokens_in(chars)
     prospect = Prospect(WorkKind.CHAT, upstream.setting, min(chars, settings.model_context_tokens), most, likely)
-    accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS)
+    accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS, loop.tracing)
     meter = accountant.meter(Booking(memory.app_id, None, key))
     meter.reserve(prospect)
     wants_usage = bool((asked.stream_options or {}).get("include_usage"))
@@ -294,6 +294,6 @@ async def _refused(exchange: _HandedOn, answer: httpx.Response, content: bytes) 
 
 
 COMPLETION_ROUTES = [
-    Route("/v1/models", list_models, methods=["GET"]),
-    Route("/v1/chat/completions", complete_chat, methods=["POST"]),
+    PlainRoute("/v1/models", list_models, methods=["GET"]),
+    PlainRoute("/v1/chat/completions", complete_chat, methods=["POST"]),
 ]

@@ -19,7 +19,7 @@ import orjson
 from shared.errors import NotFound
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
 from shared.model_names import provider_of
-from shared.settings import ModelSettings
+from shared.setting_groups import ModelSettings
 
 _CONNECT_SECONDS = 5.0
 _DATA = b"data:"
