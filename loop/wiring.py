@@ -45,6 +45,7 @@ from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
+from shared.telemetry.tracing import Tracing, start_tracing
 
 Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""
@@ -78,6 +79,7 @@ class Loop:
     admin_token: str
     totals: BackgroundReader[Totals]
     """What only accumulates, for the scrape."""
+    tracing: Tracing
     draining: Event = field(default_factory=Event)
     """Set once the process was asked to stop; readiness is false from then on."""
     resolve: Resolve = resolve
@@ -116,6 +118,7 @@ class Loop:
         self.celery.close()
         self.redis.close()
         self.database.dispose()
+        self.tracing.stop()
 
 
 def _heard(client: redis.Redis, clock: Clock, settings: Settings) -> list[str]:
@@ -139,6 +142,7 @@ class _Base:
     hub: Hub
     draining: Event
     store: Store
+    tracing: Tracing
 
 
 def wire(settings: Settings, clock: Clock | None = None) -> Loop:
@@ -166,6 +170,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
         totals=BackgroundReader("totals", lambda: count_totals(base.database)),
+        tracing=base.tracing,
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
     )
@@ -190,6 +195,7 @@ def _base(settings: Settings, clock: Clock) -> _Base:
         hub=Hub(),
         draining=Event(),
         store=Store(settings.sessions_path),
+        tracing=start_tracing(settings, "afterthought-loop"),
     )
 
 
@@ -285,7 +291,7 @@ def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> 
         return make_tool_chat(model, settings)
 
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
-    accountant = Accountant(base.database, base.clock, settings, base.metrics, longest)
+    accountant = Accountant(base.database, base.clock, settings, base.metrics, longest, base.tracing)
     return Thinker(
         base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, on_free, reach
     )

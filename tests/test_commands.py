@@ -32,7 +32,7 @@ def prepared(checkout: Path) -> Path:
         script = programs / tool
         script.write_text(f'#!/bin/sh\necho "ran {tool} $*"\n[ ! -e "{checkout}/failing-{tool}" ]\n')
         script.chmod(0o755)
-    stamp = 'source "$1/ops/bootstrap.sh"; fingerprint test > "$1/.venv/.stamp-test"'
+    stamp = 'source "$1/ops/bootstrap.sh"; for one in test engine; do fingerprint $one > "$1/.venv/.stamp-$one"; done'
     subprocess.run(["bash", "-c", stamp, "stamp", str(checkout)], check=True)
     return checkout
 
@@ -58,6 +58,14 @@ def test_test_runs_every_check_and_hands_its_arguments_to_pytest(prepared: Path)
     assert list(ran) == ["ruff", "lint-imports", "python", "mypy"]
     assert ran["python"].endswith("--long -k energy")
     assert result.returncode == 0
+
+
+def test_the_engine_is_installed_for_the_long_tests_once_and_for_no_others(prepared: Path) -> None:
+    (prepared / ".venv" / ".stamp-engine").unlink()
+    installed = [
+        _run(prepared, "ops/test", *asked).stdout.count("[engine]") for asked in ((), ("--long",), ("--long",))
+    ]
+    assert installed == [0, 1, 0]
 
 
 @pytest.mark.parametrize("tool", ["ruff", "lint-imports", "mypy", "python"])

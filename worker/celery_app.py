@@ -145,6 +145,12 @@ def _stop_watching(**_: Any) -> None:
     withdraw_worker(news, node)
 
 
+@signals.worker_process_shutdown.connect(weak=False)
+def _send_last_traces(**_: Any) -> None:
+    if ready.wired is not None:
+        ready.wired.tracing.stop()
+
+
 @signals.worker_process_init.connect(weak=False)
 def _build(**_: Any) -> None:
     # Celery's parent may be killed without a word to its pool; a process left over would go on holding leases.

@@ -25,6 +25,7 @@ from shared.search.tuning import tuning_of
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
+from shared.telemetry.tracing import Tracing, start_tracing
 from worker.agent.fact_model import ModelFactAgent
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_model import ModelAgent
@@ -57,6 +58,7 @@ class Wired:
     pipelines: Mapping[JobKind, Pipeline]
     end_conversation: EndConversationByMessage
     metrics: Metrics
+    tracing: Tracing
 
 
 def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = None) -> Wired:
@@ -66,7 +68,8 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     news = connect_redis(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
     longest = settings.task_hard_limit_seconds
-    accountant = Accountant(database, clock, settings, metrics, longest)
+    tracing = start_tracing(settings, "afterthought-worker")
+    accountant = Accountant(database, clock, settings, metrics, longest, tracing)
     agents, rules, store = build_agents(settings), rules_behind(settings), Store(settings.sessions_path)
     webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
@@ -78,7 +81,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     )  # fmt: skip
     return Wired(
         database=database,
-        attempts=Attempts(database, clock, owner, settings, metrics, news),
+        attempts=Attempts(database, clock, owner, settings, metrics, news, tracing),
         pipelines={
             JobKind.CREATE_MEMORY: create,
             JobKind.EXTRACT_FACTS: extract,
@@ -96,6 +99,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
         },
         end_conversation=EndConversationByMessage(database, clock, settings, metrics, news),
         metrics=metrics,
+        tracing=tracing,
     )
 
 

@@ -7,12 +7,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
-from starlette.routing import Route
 
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import DOCS_FILES, AccessGuard
-from loop.api.observing import Observing
+from loop.api.observing import Observing, PlainRoute
 from loop.api.openapi import DESCRIPTION, SERVERS, TAGS, complete, operation_id
 from loop.api.routes import (
     ageing,
@@ -125,7 +124,7 @@ def _interface() -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     # Answers without a stream of its own, so there is nothing to get or to end.
-    app.router.routes.append(Route("/mcp", McpEndpoint(), methods=["POST"]))
+    app.router.routes.append(PlainRoute("/mcp", McpEndpoint(), methods=["POST"]))
     app.router.routes += COMPLETION_ROUTES
     return app
 
@@ -141,4 +140,4 @@ def attach(app: FastAPI, loop: Loop) -> None:
     # The last one added is the outermost.
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(AccessGuard, loop=loop)
-    app.add_middleware(Observing, metrics=loop.metrics)
+    app.add_middleware(Observing, metrics=loop.metrics, tracing=loop.tracing)

@@ -1,4 +1,4 @@
-"""Counts and times every request, and is the last to see an error that nobody expected.
+"""Counts, times and traces every request, and is the last to see an error that nobody expected.
 
 Labels are route templates, methods we serve and classes of status, so a stranger cannot make new series.
 """
@@ -6,15 +6,20 @@ Labels are route templates, methods we serve and classes of status, so a strange
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import internal
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+from shared.telemetry.tracing import Attributes, Role, Traced, Tracing, current_traceparent
 
 UNMATCHED = "unmatched"
+_UNTRACED = ("/health/", "/metrics")
 _TAKES_TIME = "takes_time"
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
@@ -22,15 +27,22 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 class Observing:
     """ASGI middleware; the outermost."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing) -> None:
         self._app = app
         self._metrics = metrics
+        self._tracing = tracing
         self._log = get_logger()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # What is asked every few seconds, by machines, would be most of all traces.
+        is_traced = not scope["path"].startswith(_UNTRACED)
+        with self._traced(scope) if is_traced else nullcontext() as traced:
+            await self._observe(scope, receive, send, traced)
+
+    async def _observe(self, scope: Scope, receive: Receive, send: Send, traced: Traced | None) -> None:
         begun, status = time.perf_counter(), 0
 
         async def watch(message: Message) -> None:
@@ -49,18 +61,53 @@ class Observing:
             await internal()(scope, receive, watch)
         finally:
             self._count(scope, status, time.perf_counter() - begun)
+            if traced is not None:
+                _describe(traced, scope, status)
+
+    def _traced(self, scope: Scope) -> AbstractContextManager[Traced]:
+        method = _method_of(scope)
+        about: Attributes = {"http.request.method": method}
+        # What another protocol asks of the interface itself, inside this process, is a part of its own request.
+        parent = current_traceparent() or Headers(scope=scope).get("traceparent")
+        return self._tracing.span(method, Role.SERVER, parent, about)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_of(scope)
-        method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._metrics.http_requests.labels(route, method, f"{status // 100}xx").inc()
+        self._metrics.http_requests.labels(route, _method_of(scope), f"{status // 100}xx").inc()
         if not scope.get("state", {}).get(_TAKES_TIME):
             self._metrics.http_duration.labels(route).observe(seconds)
+
+
+def _method_of(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in _METHODS else "other"
+
+
+def _describe(traced: Traced, scope: Scope, status: int) -> None:
+    """Say what a request came to. Its address is left out: what is searched for stands in it."""
+    route = route_of(scope)
+    if route != UNMATCHED:
+        traced.name = f"{traced.name} {route}"
+        traced.attributes["http.route"] = route
+        app_id = scope.get("path_params", {}).get("appId")
+        # What was refused may name what is no app, in any words.
+        if app_id is not None and not 400 <= status < 500:
+            traced.attributes["afterthought.app.id"] = app_id
+    traced.attributes["http.response.status_code"] = status
+    traced.failed = status >= 500
 
 
 def route_of(scope: Scope) -> str:
     """Return the template of the route that was matched."""
     return str(getattr(scope.get("route"), "path", UNMATCHED))
+
+
+class PlainRoute(Route):
+    """A route that is not FastAPI's own, which would otherwise count as none."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return how far the route is meant, and what is noted of it then."""
+        match, noted = super().matches(scope)
+        return match, {**noted, "route": self} if match is Match.FULL else noted
 
 
 def take_time(request: Request) -> None:

@@ -40,8 +40,10 @@ from shared.installation import how_to_add, start_command
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.minilm import is_installed, runtime
+from shared.llm.model_server import is_there
 from shared.llm.providers import NGRAMS, server_status
 from shared.settings import Settings, environment_name, names_given, read_settings, unread_names
+from shared.telemetry import tracing
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 37)
@@ -107,6 +109,7 @@ def examine(call: Invocation) -> list[Finding]:
         *check_redis(settings),
         *check_models(settings),
         *check_embedding(settings),
+        *check_tracing(settings),
         check_energy(settings, now),
         *check_service(call, now),
     ]
@@ -427,3 +430,17 @@ def check_embedding(settings: Settings) -> list[Finding]:
         return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
     return [warn("embedding", found, f"{how_to_add('embedding')} Or name one of Ollama's.")]
+
+
+def check_tracing(settings: Settings) -> Iterator[Finding]:
+    """Look whether traces can be sent, where they are to be; never a failure, as everything works without them."""
+    if settings.collector is None:
+        return
+    where = tracing.host_of(settings.collector)
+    if not tracing.is_installed():
+        yield warn("traces", f"none are sent to {where}: the libraries are missing", how_to_add(tracing.EXTRA))
+    elif not is_there(settings.collector, "", _TIMEOUT_SECONDS):
+        mend = "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT; it has to take OTLP over HTTP."
+        yield warn("traces", f"nobody takes them at {where}", mend)
+    else:
+        yield ok("traces", f"sent to {where}")

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from loop.api.errors import body_error, refuse
 from loop.api.inside import own_client, utf8, whose
+from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, models_of, upstream_of
 from loop.wiring import Loop
@@ -188,7 +188,7 @@ def _reserve(
     most = asked.max_completion_tokens or asked.max_tokens or settings.model_context_tokens
     likely = LAST_RESORT.tokens_in(chars)
     prospect = Prospect(WorkKind.CHAT, upstream.setting, min(chars, settings.model_context_tokens), most, likely)
-    accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS)
+    accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS, loop.tracing)
     meter = accountant.meter(Booking(memory.app_id, None, key))
     meter.reserve(prospect)
     wants_usage = bool((asked.stream_options or {}).get("include_usage"))
@@ -233,7 +233,7 @@ async def _whole(exchange: _HandedOn, content: bytes) -> Response:
     await _finish(exchange)
     if exchange.outcome is CallOutcome.MALFORMED:
         return refuse(502, "model_answer", f"{exchange.upstream.setting} did not answer in OpenAI's protocol.")
-    return Response(content, 200, exchange.headers, "application/json")
+    return Response(exchange.upstream.without_key(content), 200, exchange.headers, "application/json")
 
 
 async def _streamed(exchange: _HandedOn, answer: httpx.Response, opened: Any) -> AsyncIterator[bytes]:
@@ -249,7 +249,7 @@ async def _streamed(exchange: _HandedOn, answer: httpx.Response, opened: Any) ->
 
     try:
         async for part in events_of(answer, is_dropped):
-            yield part
+            yield exchange.upstream.without_key(part)
     except (httpx.TransportError, TooMuch) as error:
         exchange.outcome = CallOutcome.TIMEOUT
         get_logger().warning("completion_broke_off", model=exchange.upstream.setting, error=type(error).__name__)
@@ -289,10 +289,11 @@ async def _refused(exchange: _HandedOn, answer: httpx.Response, content: bytes) 
         # In its words, which may hold the key, it would also look as if the app's own token were meant.
         return refuse(502, "model_key", f"The server of {setting} does not accept the key this service has.")
     kept = {name: answer.headers[name] for name in ("retry-after",) if name in answer.headers}
-    return Response(content, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
+    said = exchange.upstream.without_key(content)
+    return Response(said, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
 
 
 COMPLETION_ROUTES = [
-    Route("/v1/models", list_models, methods=["GET"]),
-    Route("/v1/chat/completions", complete_chat, methods=["POST"]),
+    PlainRoute("/v1/models", list_models, methods=["GET"]),
+    PlainRoute("/v1/chat/completions", complete_chat, methods=["POST"]),
 ]

@@ -19,7 +19,7 @@ import orjson
 from shared.errors import NotFound
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
 from shared.model_names import provider_of
-from shared.settings import ModelSettings
+from shared.setting_groups import ModelSettings
 
 _CONNECT_SECONDS = 5.0
 _DATA = b"data:"
@@ -41,6 +41,10 @@ class Upstream:
     def name(self) -> str:
         """What the provider calls the model."""
         return self.setting.partition(":")[2]
+
+    def without_key(self, said: bytes) -> bytes:
+        """Return what a server said as an app may see it: some repeat the request, and the key with it."""
+        return said.replace(self.key.encode(), b"[key]") if self.key else said
 
     @asynccontextmanager
     async def ask(self, body: dict[str, Any], read_seconds: float) -> AsyncIterator[httpx.Response]:

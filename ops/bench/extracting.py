@@ -31,7 +31,7 @@ from shared.context.rendering import facts_text, packed
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
-from shared.settings import ModelSettings
+from shared.setting_groups import ModelSettings
 from tests.support.meters import Calls
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import ExtractionRequest, Statement, TranscriptTurn

@@ -28,7 +28,7 @@ from shared.llm.providers import make_embedder
 from shared.llm.tokens import estimate_tokens
 from shared.search.lexical import WordLikeness
 from shared.search.ranking import RankedCandidate, WeightedRecipe
-from shared.settings import ModelSettings
+from shared.setting_groups import ModelSettings
 
 BUDGET = 1000
 _ADVERSARIAL = 5

@@ -23,7 +23,7 @@ from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder
 from shared.search.models import POSITION_BITS
 from shared.search.ranking import WeightedRecipe, rank
-from shared.settings import ModelSettings
+from shared.setting_groups import ModelSettings
 
 STEPS = 5
 """Of each weight from 0 to 1."""

@@ -21,7 +21,7 @@ from shared.events.recording import record
 from shared.ids import new_id
 from shared.search.index import index_messages
 from shared.search.tuning import Tuning
-from shared.settings import FactSettings
+from shared.setting_groups import FactSettings
 
 ASSISTANT = "assistant"
 

@@ -19,7 +19,8 @@ from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import conversations_with_open, get_open
-from shared.settings import FactSettings, Settings
+from shared.setting_groups import FactSettings
+from shared.settings import Settings
 
 LEAST_MESSAGES = 2
 """Of users and assistants while a conversation goes on; one may say more at once. Source: seed 001; oracles."""

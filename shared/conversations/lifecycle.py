@@ -32,7 +32,7 @@ from shared.jobs.models import Job
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
 from shared.search.tuning import Tuning
-from shared.settings import FactSettings
+from shared.setting_groups import FactSettings
 
 SNOOZE_MINUTES = (1, 1440)
 SILENT_MINUTES = (1, 10_080)

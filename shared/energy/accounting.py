@@ -7,7 +7,7 @@ again is held by its price, over all of its attempts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
@@ -22,6 +22,7 @@ from shared.errors import ModelOutput, OverBudget
 from shared.llm.calls import ENOUGH, EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics, agent_kind
+from shared.telemetry.tracing import Tracing
 
 NEVER_WAIT = timedelta(hours=1)
 """How long to wait before a budget that can never cover the need is looked at again."""
@@ -36,6 +37,7 @@ class Accountant:
     settings: Settings
     metrics: Metrics
     call_seconds: float
+    tracing: Tracing = field(default_factory=Tracing)
 
     def meter(self, account: Booking) -> Meter:
         """Return a meter that books on an account; for one thread."""
@@ -133,6 +135,7 @@ class _Account(Meter):
 
     def __call__(self, call: ModelCall) -> None:
         office, cost = self.accountant, 0
+        office.tracing.record_call(call)
         # A row of nothing for a call that nobody took would make a call seem cheaper than it is.
         was_taken = call.outcome is not CallOutcome.UNAVAILABLE or call.prompt_tokens or call.completion_tokens
         with office.database.write() as session:

@@ -28,6 +28,7 @@ from shared.jobs.tenant_queues import (
     serve,
     wake,
 )
+from shared.telemetry.tracing import current_traceparent
 
 DEFER_LIMIT = 500
 """Jobs marked at a time, so that a tick stays short however many wait."""
@@ -88,6 +89,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         state=JobState.PENDING,
         created_at=now,
         due_at=now,
+        traceparent=current_traceparent(),
     )
     session.add(job)
     session.flush()

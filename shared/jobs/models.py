@@ -127,6 +127,13 @@ class Job(Base):
     """What a deferred job waits for."""
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    traceparent: Mapped[str | None] = mapped_column(String(55))
+    """W3C trace context of the request or job that asked for it first; every attempt is a part of that trace."""
+
+    @property
+    def trace_id(self) -> str | None:
+        """What an operator finds it by where traces are kept."""
+        return None if self.traceparent is None else self.traceparent.split("-")[1]
 
 
 class TenantQueue(Base):

@@ -20,7 +20,7 @@ from shared.errors import LeaseLost
 from shared.jobs import queries, tenant_queues
 from shared.jobs.dispatch import defer
 from shared.jobs.models import FINISHED, Deferral, Job, JobState
-from shared.settings import JobSettings
+from shared.setting_groups import JobSettings
 
 SWEEP_LIMIT = 500
 HORIZON = timedelta(days=1)
@@ -43,6 +43,7 @@ class Claim:
     attempt: int
     created_at: datetime
     payload: dict[str, Any] = field(default_factory=dict)
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def claim(session: Session, job_id: str, fence: int, owner: Owner, until: dateti
     session.flush()
     return Claim(
         job.job_id, job.fence, job.kind, job.app_id or "", job.conversation_key, job.conversation_id, job.epoch,
-        job.attempts, job.created_at, job.payload,
+        job.attempts, job.created_at, job.payload, job.traceparent,
     )  # fmt: skip
 
 

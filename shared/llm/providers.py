@@ -16,7 +16,8 @@ from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
 from shared.llm.model_server import ServerStatus, is_there, without_credentials
 from shared.llm.ollama_status import ollama_status
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, provider_of
-from shared.settings import ModelSettings, Settings
+from shared.setting_groups import ModelSettings
+from shared.settings import Settings
 
 if TYPE_CHECKING:
     from shared.llm.langchain_chat import LangchainChat, LangchainModel, LangchainToolChat

@@ -14,7 +14,7 @@ from shared.jobs import control, dispatch, ownership
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Owner
 from shared.jobs.queries import get_job
-from shared.settings import JobSettings
+from shared.setting_groups import JobSettings
 from tests.support.house import House
 
 

@@ -18,16 +18,18 @@ from shared.errors import ProviderAway
 from shared.jobs import control, dispatch
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Deferral, Job, JobState
-from shared.llm.providers import make_chat
+from shared.llm.providers import are_servers_there, make_chat
 from tests.support.embedding import ScriptedEmbedder
 from tests.support.house import House
 from tests.support.minds import WINDOW
-from tests.support.ollama_server import OllamaServer
+from tests.support.model_server import Act, ModelServer
+from tests.support.providers import SERVERS
 from tests.support.relaying import Relay
 from tests.support.settings import default_settings, served_at
 from worker.agent.memory_model import ModelAgent
 
 AWAY = ProviderAway("Ollama cannot be reached at http://127.0.0.1:11434. Is it running?")
+OTHERS = tuple(name for name in SERVERS if name != "ollama")
 NEED_SERVER = frozenset({JobKind.CREATE_MEMORY, JobKind.EXTRACT_FACTS})
 
 
@@ -216,21 +218,75 @@ def test_only_kinds_that_a_server_is_needed_for_wait_for_it(settings: dict[str, 
     assert kinds_in_need(default_settings(**settings)) == kinds
 
 
+@pytest.fixture(params=SERVERS)
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def with_model(sqlite_url: str) -> Iterator[tuple[House, OllamaServer]]:
+def with_model(sqlite_url: str, provider: str) -> Iterator[tuple[House, ModelServer]]:
     """An installation whose memories a model writes, over the wire, and its server, which a proxy stands before."""
-    with OllamaServer() as server:
-        chat = make_chat("ollama:tiny", served_at(server.url, WINDOW))
-        house = House(sqlite_url, ModelAgent(chat, "ollama:tiny", WINDOW, 60.0))
+    with SERVERS[provider]() as server:
+        chat = make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
+        house = House(sqlite_url, ModelAgent(chat, chat.name, WINDOW, 60.0))
         house.install()
         yield house, server
         chat.close()
         house.database.dispose()
 
 
+@pytest.mark.parametrize("away", [503, 0], ids=["a proxy says so", "the connection breaks"])
+def test_a_job_waits_for_a_server_of_any_protocol_until_a_look_at_it_finds_it_back(
+    with_model: tuple[House, ModelServer], provider: str, away: int
+) -> None:
+    house, server = with_model
+    outage = Outage(house)
+    outage.probe.is_there = lambda: are_servers_there(served_at(server.url, WINDOW, model=f"{provider}:tiny"))
+    server.script.away = away
+    house.converse("notes", "c1", "I keep bees.")
+    for _ in range(3):
+        outage.tick()
+        [job] = house.jobs()
+        assert (job.state, job.deferral, job.attempts) == (JobState.DEFERRED, Deferral.PROVIDER, 0)
+        house.clock.advance(600)
+    assert _paid(house) == (0, 0, 0)
+    server.script.away = None
+    outage.tick()
+    assert [(job.state, job.attempts) for job in house.jobs()] == [(JobState.DONE, 1)]
+    assert house.contents() == ["I keep bees."]
+
+
+@pytest.mark.parametrize(
+    ("act", "reason", "end"),
+    [
+        pytest.param(Act(status=429), "status 429", "status 429", id="429"),
+        pytest.param(Act(status=500), "status 500", "status 500", id="500"),
+        # What was read before it broke off is paid for.
+        pytest.param(Act(answer="and so on " * 4, close_after=1), "broke off", "3 times the usual price", id="breaks"),
+    ],
+)
+def test_a_server_that_fails_is_asked_again_later_and_a_dead_letter_says_what_it_did(
+    with_model: tuple[House, ModelServer], act: Act, reason: str, end: str
+) -> None:
+    house, server = with_model
+    house.converse("notes", "c1", "I keep bees.")
+    server.will(act, act)
+    outage = Outage(house)
+    outage.tick()
+    [job] = house.jobs()
+    assert (job.state, job.attempts) == (JobState.RETRYING, 1) and reason in (job.reason or "")
+    server.will(*[act] * 2 * house.settings.job_max_attempts)
+    for _ in range(house.settings.job_max_attempts):
+        house.clock.advance(600)
+        outage.tick()
+    [job] = house.jobs()
+    assert job.state == JobState.DEAD and end in (job.reason or "")
+
+
+@pytest.mark.parametrize("provider", ["ollama", *(pytest.param(one, marks=pytest.mark.long) for one in OTHERS)])
 @pytest.mark.parametrize("jobs", [24, pytest.param(200, marks=pytest.mark.long)])
 def test_jobs_outlast_thirty_minutes_without_a_server_and_cost_nothing_meanwhile(
-    with_model: tuple[House, OllamaServer], jobs: int
+    with_model: tuple[House, ModelServer], jobs: int
 ) -> None:
     house, server = with_model
     outage = Outage(house)

@@ -13,14 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.ollama_server import OllamaServer
+from tests.support.providers import SERVERS, environment
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 IMPATIENT = {
-    "AFTERTHOUGHT_MODEL": "ollama:tiny",
-    "AFTERTHOUGHT_EMBEDDING": "ollama:embedder",
     "AFTERTHOUGHT_THINKING": "false",
     "AFTERTHOUGHT_RETRY_BASE_SECONDS": "0.1",
     "AFTERTHOUGHT_RETRY_MAX_SECONDS": "0.2",
@@ -63,21 +61,30 @@ def gauge(client: httpx.Client) -> float:
     return float(next(line for line in lines if line.startswith(series)).split()[-1])
 
 
-@pytest.mark.parametrize("conversations", [12, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("provider", "conversations"),
+    [
+        ("ollama", 12),
+        *(pytest.param(name, 100 if name == "ollama" else 12, marks=pytest.mark.long) for name in SERVERS),
+    ],
+)
 def test_no_job_is_dead_or_done_twice_after_an_outage_in_which_loop_and_worker_are_killed(
-    conversations: int, sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis
+    provider: str, conversations: int, sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis
 ) -> None:
     began = time.monotonic()
-    with OllamaServer() as ollama:
-        port = int(ollama.url.rpartition(":")[2])
-        env = {**IMPATIENT, "OLLAMA_HOST": ollama.url}
+    # Anthropic's API has no embeddings.
+    embedding = "ngrams" if provider == "anthropic" else f"{provider}:embedder"
+    with SERVERS[provider]() as server:
+        port = int(server.url.rpartition(":")[2])
+        env = IMPATIENT | environment(server)
+        env |= {"AFTERTHOUGHT_MODEL": f"{provider}:tiny", "AFTERTHOUGHT_EMBEDDING": embedding}
         with start_system(tmp_path, sqlite_url, own_redis.url, env=env) as system, system.client() as client:
             before = conversations // 3
             for number in range(before):
                 converse(client, number)
             # In the middle of its work, whatever that is at this moment.
             wait_until(lambda: jobs(client, state="done"), 60, "a first job to be done")
-            ollama.__exit__()
+            server.__exit__()
             for number in range(before, conversations):
                 converse(client, number)
 
@@ -99,7 +106,7 @@ def test_no_job_is_dead_or_done_twice_after_an_outage_in_which_loop_and_worker_a
                 process.start()
             system.wait_ready()
             wait_until(all_wait, 60, "every job to wait still")
-            with OllamaServer(port=port):
+            with SERVERS[provider](port=port):
                 back = time.monotonic()
                 wait_until(lambda: not jobs(client, state="deferred"), 60, "every job to be resumed")
 

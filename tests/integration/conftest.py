@@ -10,6 +10,21 @@ import pytest
 from shared.settings import Settings, environment_name
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served
+from tests.support.model_server import ModelServer
+from tests.support.providers import SERVERS
+
+
+@pytest.fixture
+def provider(request: pytest.FixtureRequest) -> str:
+    """Whose protocol the model's server speaks: Ollama's where a test is not for each."""
+    return str(getattr(request, "param", "ollama"))
+
+
+@pytest.fixture
+def server(provider: str) -> Iterator[ModelServer]:
+    """The model's server."""
+    with SERVERS[provider]() as running:
+        yield running
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])

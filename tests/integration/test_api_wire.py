@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from loop.cli.checks import check_embedding, check_models
 from shared.db.engine import Database
 from shared.energy.models import Spending
 from shared.errors import Configuration
+from shared.installation import how_to_add
 from shared.llm import providers
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question, Unusable
@@ -39,12 +39,6 @@ APIS = ("openai", "anthropic")
 @pytest.fixture(params=APIS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def server(provider: str) -> Iterator[ModelServer]:
-    with SERVERS[provider]() as running:
-        yield running
 
 
 def settings_of(provider: str, server: ModelServer) -> Settings:
@@ -142,16 +136,18 @@ def test_an_extra_that_is_not_installed_is_named(
 ) -> None:
     monkeypatch.setitem(providers._LIBRARIES, provider, ("no_such_library",))
     status = server_status(f"{provider}:tiny", served_at(server.url))
-    assert (status.mend or "").endswith(f"Run: pip install 'afterthought[{provider}]'")
+    assert status.mend == f"{provider}:NAME needs no_such_library, which is not installed. {how_to_add(provider)}"
 
 
 @pytest.mark.integration
-def test_an_ended_conversation_is_remembered_and_its_tokens_are_booked(
+def test_an_ended_conversation_is_remembered_its_tokens_are_booked_and_the_key_is_nowhere(
     provider: str, server: ModelServer, sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis
 ) -> None:
     env = {
         **environment(server), f"{provider.upper()}_API_KEY": KEY, "AFTERTHOUGHT_MODEL": f"{provider}:tiny",
         "AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_FACTS": "false", "AFTERTHOUGHT_LOG_LEVEL": "debug",
+        "AFTERTHOUGHT_RETRY_BASE_SECONDS": "0.1", "AFTERTHOUGHT_RETRY_MAX_SECONDS": "0.2",
+        "AFTERTHOUGHT_JOB_MAX_ATTEMPTS": "2",
         **({"AFTERTHOUGHT_EMBEDDING": "openai:embedder"} if provider == "openai" else {}),
     }  # fmt: skip
     with start_system(tmp_path, sqlite_url, own_redis.url, env=env) as system, system.client() as client:
@@ -161,18 +157,27 @@ def test_an_ended_conversation_is_remembered_and_its_tokens_are_booked(
         client.post("/apps/garden/conversations", json={"conversationId": "c"}).raise_for_status()
         said = {"role": "user", "content": "I keep bees."}
         client.post("/apps/garden/conversations/c/messages", json=said).raise_for_status()
+        # The server repeats the key, whatever it thinks of it.
+        server.will(*[Act(status=401, error="{key} is wrong")] * 2, Act(status=429, error="{key} is slow"))
         client.post("/apps/garden/conversations/c/end").raise_for_status()
+        job = wait_until(lambda: client.get("/jobs", params={"state": "dead"}).json()["jobs"], 60, "a dead letter")[0]
+        assert f"Set {provider.upper()}_API_KEY to one that may use tiny" in job["reason"]
+        shown = str(job)
+        client.post(f"/jobs/{job['jobId']}/replay").raise_for_status()
 
         def memories() -> list[dict[str, str]]:
             return list(client.get("/apps/garden/memories").raise_for_status().json()["memories"])
 
         [memory] = wait_until(memories, 60, "the memory")
         assert (memory["content"], memory["agent"]) == ("I keep bees.", f"{provider}:tiny")
-        shown = "".join(client.get(path).text for path in ("/metrics", "/health/ready", "/jobs"))
+        shown += "".join(client.get(path).text for path in ("/metrics", "/health/ready", "/jobs"))
     database = Database(sqlite_url, pool_size=1)
     with database.read() as session:
-        [booked] = session.scalars(select(Spending).where(Spending.kind == WorkKind.CREATE)).all()
-        seen = sum(count_tokens(str(message["content"])) + 4 for message in server.asked[0]["messages"])
+        *refused, booked = session.scalars(
+            select(Spending).where(Spending.kind == WorkKind.CREATE).order_by(Spending.entry)
+        ).all()
+        assert len(refused) >= 2 and {(one.prompt_tokens, one.completion_tokens) for one in refused} == {(0, 0)}
+        seen = sum(count_tokens(str(message["content"])) + 4 for message in server.asked[-1]["messages"])
         assert (booked.model, booked.prompt_tokens, booked.estimated) == (f"{provider}:tiny", seen, False)
     database.dispose()
     assert KEY not in shown

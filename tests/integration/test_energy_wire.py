@@ -21,7 +21,8 @@ from shared.llm.providers import make_chat, make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker
 from tests.support.house import House
 from tests.support.minds import WINDOW
-from tests.support.ollama_server import Act, OllamaServer
+from tests.support.model_server import Act, ModelServer
+from tests.support.providers import over_each
 from tests.support.relaying import Relay, spend
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.settings import default_settings, served_at
@@ -35,22 +36,16 @@ PLAIN_UNITS = 2.0
 
 
 @pytest.fixture
-def server() -> Iterator[OllamaServer]:
-    with OllamaServer() as running:
-        yield running
-
-
-@pytest.fixture
-def chat(server: OllamaServer) -> Iterator[LangchainToolChat]:
-    made = make_tool_chat("ollama:tiny", served_at(server.url, WINDOW))
+def chat(provider: str, server: ModelServer) -> Iterator[LangchainToolChat]:
+    made = make_tool_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
     yield made
     made.close()
 
 
 @pytest.fixture
-def house(server: OllamaServer, sqlite_url: str) -> Iterator[House]:
-    asked = make_chat("ollama:tiny", served_at(server.url, WINDOW))
-    house = House(sqlite_url, ModelAgent(asked, "ollama:tiny", WINDOW, 60.0))
+def house(provider: str, server: ModelServer, sqlite_url: str) -> Iterator[House]:
+    asked = make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
+    house = House(sqlite_url, ModelAgent(asked, asked.name, WINDOW, 60.0))
     house.install()
     yield house
     asked.close()
@@ -92,9 +87,8 @@ def test_the_first_poll_is_zero_the_next_is_not_and_the_one_after_is_zero_again(
     assert regulator.settle() == 0
 
 
-def test_three_calls_add_up_exactly_in_every_window(
-    house: House, server: OllamaServer, chat: LangchainToolChat
-) -> None:
+@over_each
+def test_three_calls_add_up_exactly_in_every_window(house: House, server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(*(replace(PLAIN, seen_tokens=p, said_tokens=c) for p, c in ((800, 50), (420, 20), (260, 10))))
     for _ in range(3):
         ask(house, chat)
@@ -102,7 +96,7 @@ def test_three_calls_add_up_exactly_in_every_window(
 
 
 def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
-    house: House, server: OllamaServer, chat: LangchainToolChat
+    house: House, server: ModelServer, chat: LangchainToolChat
 ) -> None:
     server.will(PLAIN)
     ask(house, chat)
@@ -112,6 +106,7 @@ def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
     assert spent(house)["total"] == 2 * PLAIN_UNITS
 
 
+@over_each
 @pytest.mark.parametrize(
     ("act", "least", "most"),
     [
@@ -122,7 +117,7 @@ def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
     ids=["cut off", "broken off", "refused"],
 )
 def test_a_failed_call_is_charged_for_what_it_used(
-    house: House, server: OllamaServer, chat: LangchainToolChat, act: Act, least: float, most: float
+    house: House, server: ModelServer, chat: LangchainToolChat, act: Act, least: float, most: float
 ) -> None:
     server.will(act)
     ask(house, chat, fails=True)
@@ -137,7 +132,7 @@ def test_a_failed_call_is_charged_for_what_it_used(
 
 @pytest.mark.parametrize(("level", "starts"), [(20.0, 0), (20.1, 1)], ids=["at 20 %", "at 20.1 %"])
 def test_below_the_gate_conversations_end_and_no_model_is_asked(
-    house: House, server: OllamaServer, level: float, starts: int
+    house: House, server: ModelServer, level: float, starts: int
 ) -> None:
     spend(house, 100 - level)
     govern(house).settle()
@@ -153,11 +148,12 @@ def test_below_the_gate_conversations_end_and_no_model_is_asked(
     assert starts or {job.state for job in house.jobs()} == {JobState.DEFERRED}
 
 
+@over_each
 @pytest.mark.parametrize(
     ("budget", "calls"), [(0, 0), (2, 0), (25.5, 2), (1_000_000, 3)], ids=["nothing", "too little", "two", "plenty"]
 )
 def test_a_model_is_not_asked_for_more_than_its_apps_budget_covers(
-    house: House, server: OllamaServer, chat: LangchainToolChat, budget: float, calls: int
+    house: House, server: ModelServer, chat: LangchainToolChat, budget: float, calls: int
 ) -> None:
     set_budget(house, budget)
     server.will(*[replace(PLAIN, seen_tokens=700, said_tokens=90)] * 3)
@@ -174,7 +170,7 @@ def test_a_model_is_not_asked_for_more_than_its_apps_budget_covers(
 @pytest.mark.integration
 @pytest.mark.long
 def test_an_idle_loop_with_a_model_asks_it_nothing(
-    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: ModelServer
 ) -> None:
     env = {
         "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:tiny", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -46,12 +47,6 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(provider: str) -> Iterator[ModelServer]:
-    with SERVERS[provider]() as running:
-        yield running
-
-
-@pytest.fixture
 def agent(provider: str, server: ModelServer) -> Iterator[ModelAgent]:
     chat = make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
     yield ModelAgent(chat, f"{provider}:tiny", WINDOW, 60.0)
@@ -61,6 +56,15 @@ def agent(provider: str, server: ModelServer) -> Iterator[ModelAgent]:
 def test_a_server_left_to_itself_remembers_what_the_user_said_first(agent: ModelAgent) -> None:
     draft = agent.create(TRANSCRIPT, LIMIT, Calls())
     assert draft == MemoryDraft("I keep bees.", 5, ("test",), ("msg_0", "msg_1"))
+
+
+def test_the_bounds_of_an_importance_are_told_so_that_no_server_need_guess_them(
+    agent: ModelAgent, server: ModelServer
+) -> None:
+    agent.create(TRANSCRIPT, LIMIT, Calls())
+    # Anthropic's API knows no bounds; its client writes them into the description.
+    told = str(server.asked[0]["format"]["properties"]["importance"])
+    assert re.search(r"minimum'?: 0", told) and re.search(r"maximum'?: 10", told)
 
 
 def test_a_server_left_to_itself_makes_room_by_the_oldest_free_place(agent: ModelAgent) -> None:

@@ -43,12 +43,6 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(provider: str) -> Iterator[ModelServer]:
-    with SERVERS[provider]() as running:
-        yield running
-
-
-@pytest.fixture
 def chat(provider: str, server: ModelServer) -> Iterator[LangchainChat]:
     made = make_chat(f"{provider}:tiny", served_at(server.url, CONTEXT_TOKENS))
     yield made

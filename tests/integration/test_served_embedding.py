@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 
 import numpy as np
@@ -22,12 +21,6 @@ from tests.support.settings import served_at
 @pytest.fixture(params=EMBEDDING_PROVIDERS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def server(provider: str) -> Iterator[ModelServer]:
-    with SERVERS[provider]() as running:
-        yield running
 
 
 def embedder_of(provider: str, model: str, address: str) -> ServedEmbedder:

@@ -18,17 +18,19 @@ from shared.energy.budget import to_units
 from shared.energy.models import Spending
 from shared.llm.calls import EXTRACTIVE, WorkKind
 from tests.support.api import Api, open_api
-from tests.support.ollama_server import Act, OllamaServer
+from tests.support.model_server import Act, ModelServer
+from tests.support.providers import SERVERS, over_each
+from tests.support.settings import served_at
 from tests.support.working import open_worker, work_off
 from worker.wiring import Wired
 
-MODEL = "ollama:tiny:latest"
 GARBAGE = {
     "prose": Act(answer="Of course! Here is what I found out about the user, who seems to be very nice indeed."),
     "half an object": Act(answer='{"reason": "It lasts.", "remember": true, "memory": "I live in'),
     "a long story": Act(answer="Once upon a time there was a user who lived in a town by the sea. " * 10),
 }
 ENDLESS = Act(answer=json.dumps({"memory": "and so on " * 3000}), done_reason="length")
+ADDRESSES = ("ollama_host", "openai_base_url", "anthropic_base_url")
 TOWNS = ("Lyon", "Porto", "Bergen", "Turku", "Graz", "Ghent", "Split", "Vilnius", "Cork", "Bilbao")
 INSTRUMENTS = ("oboe", "harp", "viola", "tuba", "lute", "cello", "flute", "banjo", "organ", "horn")
 
@@ -39,8 +41,9 @@ class Service:
 
     api: Api
     worker: Wired
-    server: OllamaServer
+    server: ModelServer
     metrics: CollectorRegistry
+    model: str
 
     def end_conversations(self, count: int) -> None:
         """End so many conversations of users who have ten each, over HTTP."""
@@ -90,13 +93,15 @@ class Service:
 
 
 @contextmanager
-def service(url: str, home: Path, **chosen: Any) -> Iterator[Service]:
+def service(url: str, home: Path, provider: str, **chosen: Any) -> Iterator[Service]:
+    model = f"{provider}:tiny"
     with ExitStack() as stack:
-        server = stack.enter_context(OllamaServer())
+        server = stack.enter_context(SERVERS[provider]())
         api = stack.enter_context(open_api(url, home))
-        registry, asks = CollectorRegistry(), {"model": MODEL, "ollama_host": server.url}
-        worker = stack.enter_context(open_worker(url, home, api.clock, registry, **asks, **chosen))
-        yield Service(api, worker, server, registry)
+        registry = CollectorRegistry()
+        asks = {name: getattr(served_at(server.url), name) for name in ADDRESSES}
+        worker = stack.enter_context(open_worker(url, home, api.clock, registry, model=model, **asks, **chosen))
+        yield Service(api, worker, server, registry, model)
 
 
 @pytest.fixture
@@ -109,31 +114,37 @@ def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("act", GARBAGE.values(), ids=GARBAGE.keys())
-@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("provider", "garbage", "count"),
+    [
+        *(("ollama", garbage, 6) for garbage in GARBAGE),
+        *((provider, "prose", 6) for provider in SERVERS if provider != "ollama"),
+        *(pytest.param("ollama", garbage, 200, marks=pytest.mark.long) for garbage in GARBAGE),
+    ],
+)
 def test_every_memory_is_there_and_no_job_costs_more_than_three_times_its_usual_price(
-    urls: tuple[str, str], tmp_path: Path, act: Act, count: int
+    urls: tuple[str, str], tmp_path: Path, provider: str, garbage: str, count: int
 ) -> None:
     kinds = ("create_memory", "extract_facts")
-    with service(urls[0], tmp_path / "good") as good:
+    with service(urls[0], tmp_path / "good", provider) as good:
         good.end_conversations(count)
         good.work_off()
         usual = {kind: good.prices(kind) for kind in kinds}
-        assert {memory["agent"] for memory in good.memories(1)} == {MODEL}
-    with service(urls[1], tmp_path / "bad") as bad:
-        bad.server.will(*[act] * (count * 20))
+        assert {memory["agent"] for memory in good.memories(1)} == {good.model}
+    with service(urls[1], tmp_path / "bad", provider) as bad:
+        bad.server.will(*[GARBAGE[garbage]] * (count * 20))
         bad.end_conversations(count)
         bad.work_off()
         memories = bad.memories(-(-count // 10))
         assert len(memories) == count and {memory["agent"] for memory in memories} == {"extractive"}
         history = bad.api.ask("GET", f"/apps/notes/memories/{memories[0]['id']}/history")["changes"]
-        assert history[0]["actor"] == "extractive" and "as ollama:tiny:latest could not" in history[0]["reason"]
+        assert history[0]["actor"] == "extractive" and f"as {bad.model} could not" in history[0]["reason"]
         facts = bad.api.ask("GET", "/apps/notes/facts?limit=100")["facts"]
         assert facts and {fact["agent"] for fact in facts} == {"extractive"}
         for kind in kinds:
             jobs = bad.jobs(kind)
             assert Counter((job["state"], job["attempts"]) for job in jobs) == {("done", 1): count}
-            assert all("done by extractive, as ollama:tiny:latest could not" in job["reason"] for job in jobs)
+            assert all(f"done by extractive, as {bad.model} could not" in job["reason"] for job in jobs)
             spent = bad.prices(kind)
             times = [(spent[name][0] / calls, spent[name][1] / units) for name, (calls, units) in usual[kind].items()]
             print(
@@ -146,8 +157,8 @@ def test_every_memory_is_there_and_no_job_costs_more_than_three_times_its_usual_
             assert counted == count
 
 
-def test_after_an_answer_without_an_end_nothing_more_is_asked(sqlite_url: str, tmp_path: Path) -> None:
-    with service(sqlite_url, tmp_path / "home") as bad:
+def test_after_an_answer_without_an_end_nothing_more_is_asked(sqlite_url: str, tmp_path: Path, provider: str) -> None:
+    with service(sqlite_url, tmp_path / "home", provider) as bad:
         bad.server.will(*[ENDLESS] * 20)
         bad.end_conversations(2)
         bad.work_off()
@@ -156,10 +167,11 @@ def test_after_an_answer_without_an_end_nothing_more_is_asked(sqlite_url: str, t
         assert "asking on would cost too much" in bad.jobs("create_memory")[0]["reason"]
 
 
+@over_each
 def test_where_the_setting_says_so_the_job_is_a_dead_letter_at_once_and_can_be_replayed(
-    sqlite_url: str, tmp_path: Path
+    sqlite_url: str, tmp_path: Path, provider: str
 ) -> None:
-    with service(sqlite_url, tmp_path / "home", on_bad_output="dead_letter") as strict:
+    with service(sqlite_url, tmp_path / "home", provider, on_bad_output="dead_letter") as strict:
         strict.server.will(*[GARBAGE["prose"]] * 6)
         strict.end_conversations(1)
         strict.work_off()
@@ -169,4 +181,4 @@ def test_where_the_setting_says_so_the_job_is_a_dead_letter_at_once_and_can_be_r
         strict.api.ask("POST", f"/jobs/{job['jobId']}/replay")
         strict.work_off()
         [memory] = strict.memories(1)
-        assert memory["agent"] == MODEL
+        assert memory["agent"] == strict.model

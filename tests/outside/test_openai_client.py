@@ -256,6 +256,26 @@ def test_a_key_that_is_not_accepted_is_not_shown(program: Program, model: OpenAi
     assert f"Bearer {KEY}" in model.script.keys
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    "act",
+    [Act(status=status, error="No, {key}!") for status in (400, 404, 429, 500)]
+    + [Act(answer="Once upon a time", error_after=1, error="No, {key}!")],
+    ids=["400", "404", "429", "500", "in the stream"],
+)
+def test_a_key_that_is_repeated_is_hidden(
+    program: Program, system: System, model: OpenAiServer, act: Act, stream: bool
+) -> None:
+    model.will(act)
+    body = {"model": "tiny", "messages": [user("Hello?")], "user": "ada", "stream": stream}
+    headers = {"Authorization": f"Bearer {program.client.api_key}"}
+    url = f"{program.client.base_url}chat/completions"
+    answer = httpx.post(url, json=body, headers=headers, trust_env=False, timeout=30)
+    assert model.script.keys[-1] == f"Bearer {KEY}" and KEY not in answer.text
+    assert ("No, Bearer [key]!" in answer.text) is (act.status != 200 or stream)
+    assert all(KEY not in process.log for process in system.processes)
+
+
 def test_what_the_model_refuses_is_passed_on_in_its_words(program: Program, model: OpenAiServer) -> None:
     model.will(Act(status=400, error="temperature is out of range"))
     with pytest.raises(openai.BadRequestError, match="temperature is out of range"):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -29,6 +29,7 @@ class Act:
     """An object is sent as JSON, a text as it stands."""
     status: int = 200
     error: str = "refused by the test"
+    """What an error says; ``{key}`` stands for whatever the request showed to be let in."""
     drip_seconds: float = 0.0
     """Pause between chunks; then each chunk is one character."""
     stall: bool = False
@@ -217,6 +218,11 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Keep the test's output clean."""
 
+    @property
+    def key(self) -> str | None:
+        """What the request shows to be let in."""
+        return self.headers.get("Authorization") or self.headers.get("x-api-key")
+
     def has(self, name: str) -> bool:
         """Whether the server has a model."""
         return name in self.server.script.models or f"{name}:latest" in self.server.script.models
@@ -225,7 +231,7 @@ class Handler(BaseHTTPRequestHandler):
         script = self.server.script
         with script.arrived:
             script.requests.append((self.path, body))
-            script.keys.append(self.headers.get("Authorization") or self.headers.get("x-api-key"))
+            script.keys.append(self.key)
             script.arrived.notify_all()
         if script.away is not None:
             self.send_json(
@@ -242,6 +248,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_json(404, self.error(404, "model not found"))
             return
         act = script.acts.popleft() if script.acts else Act(answer=script.answers(body))
+        act = replace(act, error=act.error.replace("{key}", self.key or ""))
         if act.status != 200:
             self.send_json(act.status, self.error(act.status, act.error))
         elif act.close_after == 0:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
@@ -14,6 +16,8 @@ SERVERS: Mapping[str, type[ModelServer]] = {
     "openai": OpenAiServer,
     "anthropic": AnthropicServer,
 }
+over_each = pytest.mark.parametrize("provider", SERVERS, indirect=True)
+"""Has a test's fixture ``provider`` stand for each of them."""
 
 
 def environment(server: ModelServer) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from loop.cli.checks import (
     check_python,
     check_redis,
     check_sessions,
+    check_tracing,
     read_or_find_wrong,
 )
 from loop.embedded_redis import EmbeddedRedis, free_port
@@ -33,6 +35,7 @@ from shared.conversations.lifecycle import NewConversation, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.energy.ledger import Booking, book
+from shared.installation import how_to_add
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.minilm import is_installed, runtime
@@ -266,6 +269,24 @@ def test_the_doctor_names_the_built_in_embedding_model_where_none_is_set(tmp_pat
     is_fast = is_installed() and runtime() == "onnxruntime"
     assert (found.health is Health.OK, found.mend is None) == (is_fast, is_fast)
     assert not is_installed() or runtime() in found.found
+
+
+def test_where_traces_go_is_told_only_where_they_are_wanted(tmp_path: Path) -> None:
+    assert list(check_tracing(settings(tmp_path))) == []
+    with OllamaServer() as server:
+        wanted = settings(tmp_path, otlp_endpoint=server.url)
+        (found,) = check_tracing(wanted)
+        assert (found.health, found.found) == (Health.OK, f"sent to {server.url.removeprefix('http://')}")
+    (found,) = check_tracing(wanted)
+    assert (found.health, "OTEL_EXPORTER_OTLP_ENDPOINT" in (found.mend or "")) == (Health.WARN, True)
+    assert list(check_tracing(settings(tmp_path, otlp_endpoint=server.url, otel_sdk_disabled=True))) == []
+
+
+def test_the_doctor_says_how_to_add_what_sends_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
+    (found,) = check_tracing(settings(tmp_path, otlp_endpoint="http://ada:s3cret@127.0.0.1:4318"))
+    assert found.health is Health.WARN and "127.0.0.1:4318: the libraries are missing" in found.found
+    assert found.mend == how_to_add("tracing") and "s3cret" not in str(found)
 
 
 def test_the_doctor_fails_when_nothing_runs_and_says_how_to_start_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,6 +166,7 @@ def test_a_memory_about_being_sorry_is_no_apology(memory: str) -> None:
             "planted",
             id="an order that was planted",
         ),
+        pytest.param("I live in Lyon and keep bees.", "n} q]", "no word of the conversation", id="nonsense"),
     ],
 )
 def test_a_memory_of_what_nobody_said_is_refused_however_often_it_comes(said: str, memory: str, complaint: str) -> None:
@@ -183,8 +184,20 @@ def test_a_memory_of_what_nobody_said_is_refused_however_often_it_comes(said: st
         ("The wedding is tomorrow.", "The wedding is on 8 May 2025, a Thursday."),
         ("We are four, the budget is 2400.", "Four people (4), budget 2,400."),
         ("anna's cat is called mio", "Anna has a cat, Mio."),
+        ("My vegetables arrived.", "A vegetarian."),
+        ("I watch TV.", "TV."),
+        ("我住在里昂。", "住在里昂。"),
+        ("ฉันอาศัยอยู่ในลียง", "ผู้ใช้อาศัยอยู่ในลียง"),
     ],
-    ids=["a date worked out", "a number in other digits", "names in small letters"],
+    ids=[
+        "a date worked out",
+        "a number in other digits",
+        "names in small letters",
+        "another form",
+        "a short word",
+        "Chinese",
+        "Thai",
+    ],
 )
 def test_what_may_be_worked_out_from_what_was_said_is_no_invention(said: str, memory: str) -> None:
     draft, _, _ = create(remembers(memory), given=transcript(("user", said)))

@@ -155,6 +155,8 @@ def _too_long(answer: CreationAnswer, limit: int) -> str | None:
     return f"the memory has {length} characters and may have at most {limit}"
 
 
+_PIECE = 3
+"""Characters of a word that are enough to know it by."""
 _PLANTED_SHARE = 0.6
 """Of a memory's words, so many in an order that was planted make it that order's."""
 
@@ -171,7 +173,17 @@ def _unsaid(answer: CreationAnswer, transcript: Transcript) -> str | None:
         if words and len(words & content_stems(order)) >= _PLANTED_SHARE * len(words):
             return "the memory repeats an order that was planted in the conversation; that is nothing to remember"
     made_up = unfounded(answer.memory, said)
-    return f"the memory says {', '.join(made_up[:3])}, which nobody said" if made_up else None
+    if made_up:
+        return f"the memory says {', '.join(made_up[:3])}, which nobody said"
+    return None if _has_a_word_of(words, said) else "the memory holds no word of the conversation"
+
+
+def _has_a_word_of(words: frozenset[str], said: str) -> bool:
+    """Whether any of the words was said, be it as a part or in another form: not every script parts its words."""
+    lowered = said.lower()
+    long = (word for word in words if len(word) >= _PIECE or not word.isascii())
+    pieces = (word[at : at + _PIECE] for word in long for at in range(max(len(word) - _PIECE, 0) + 1))
+    return any(piece in lowered for piece in pieces) or bool(words & content_stems(said))
 
 
 def _proposal(
@@ -230,7 +242,8 @@ class CreationAnswer(_Answer):
     reason: str
     remember: bool
     memory: str
-    importance: Annotated[Whole, Field(ge=0, le=10)]
+    # Bounds that stand behind a check of our own would be missing in the schema that servers are shown.
+    importance: Annotated[int, Field(ge=0, le=10), BeforeValidator(_no_truth)]
     tags: list[str]
 
     @model_validator(mode="after")

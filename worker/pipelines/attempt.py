@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import redis
@@ -38,9 +38,10 @@ from shared.events.recording import record, record_end_of_job
 from shared.jobs import ownership
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim, Owner, finish
-from shared.settings import JobSettings
+from shared.setting_groups import JobSettings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+from shared.telemetry.tracing import Attributes, Role, Traced, Tracing
 
 Pipeline = Callable[[Claim], JobState]
 """Carries a claimed job out and returns the state it finished the job in."""
@@ -60,6 +61,7 @@ class Attempts:
     settings: JobSettings
     metrics: Metrics
     news: redis.Redis
+    tracing: Tracing = field(default_factory=Tracing)
 
     def run(self, message: JobMessage, kind: JobKind, pipeline: Pipeline) -> None:
         """Carry out one delivery of a job. Raises: JobFailed, Transient."""
@@ -71,17 +73,28 @@ class Attempts:
             self.metrics.stale_messages.labels(kind).inc()
             return
         begun = self.clock.now()
-        state, failure = None, None
-        with self._kept_alive(held):
+        with self._traced(held) as traced, self._kept_alive(held):
+            state, failure = None, None
             try:
                 state, failure = self._attempt(held, pipeline)
             except (LeaseLost, Purged) as error:
                 # The job was purged or taken over: its row already says so, and what was made is dropped.
                 get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
                 self.metrics.stale_messages.labels(held.kind).inc()
+            traced.attributes["afterthought.job.outcome"] = "dropped" if state is None else state.value
+            traced.failed = failure is not None
         self._report(held, state, begun)
         if failure is not None:
             raise JobFailed(f"{held.job_id} is {state}: {failure}")
+
+    def _traced(self, held: Claim) -> AbstractContextManager[Traced]:
+        about: Attributes = {
+            "afterthought.app.id": held.app_id,
+            "afterthought.job.id": held.job_id,
+            "afterthought.job.kind": held.kind,
+            "afterthought.job.attempt": held.attempt,
+        }
+        return self.tracing.span(f"job {held.kind}", Role.CONSUMER, held.traceparent, about)
 
     def _attempt(self, held: Claim, pipeline: Pipeline) -> tuple[JobState, str | None]:
         """Run the pipeline; return the state that was recorded, and why it failed. Raises: LeaseLost, Purged."""

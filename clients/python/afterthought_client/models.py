@@ -1457,6 +1457,10 @@ class JobAnswer(Model):
     """
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
+    trace_id: Annotated[str | None, Field(alias="traceId")]
+    """
+    The trace of whatever asked for it; null where none was made.
+    """
 
 
 class JobList(Model):
@@ -2282,6 +2286,10 @@ class SessionJobAnswer(Model):
     """
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
+    trace_id: Annotated[str | None, Field(alias="traceId")]
+    """
+    The trace of whatever asked for it; null where none was made.
+    """
     session_id: Annotated[str | None, Field(alias="sessionId")] = None
     version_id: Annotated[str | None, Field(alias="versionId")] = None
     composition_id: Annotated[str | None, Field(alias="compositionId")] = None

@@ -3965,6 +3965,8 @@ export interface components {
             expectedAt: string | null;
             startedAt: string | null;
             finishedAt: string | null;
+            /** @description The trace of whatever asked for it; null where none was made. */
+            traceId: string | null;
         };
         /**
          * @description Kinds of background work; a closed set, so it can label a metric.
@@ -4960,6 +4962,8 @@ export interface components {
             expectedAt: string | null;
             startedAt: string | null;
             finishedAt: string | null;
+            /** @description The trace of whatever asked for it; null where none was made. */
+            traceId: string | null;
             sessionId?: string | null;
             versionId?: string | null;
             compositionId?: string | null;

@@ -46,6 +46,7 @@ class JobAnswer(ResponseModel):
     expected_at: datetime | None = Field(description="When a deferred job may start, as far as can be told; else null.")
     started_at: datetime | None
     finished_at: datetime | None
+    trace_id: str | None = Field(description="The trace of whatever asked for it; null where none was made.")
 
     @classmethod
     def of(cls, job: Job, expected_at: datetime | None = None) -> JobAnswer:

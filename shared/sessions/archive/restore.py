@@ -61,7 +61,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.settings import SessionSettings
+from shared.setting_groups import SessionSettings
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20

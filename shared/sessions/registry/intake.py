@@ -20,7 +20,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.settings import SessionSettings
+from shared.setting_groups import SessionSettings
 
 TOO_LARGE = "too_large"
 STORAGE_FULL = "storage_full"

@@ -40,7 +40,7 @@ from shared.sessions.semantic.queries import open_learning
 from shared.sessions.store import Store, chunks_of
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.settings import SessionSettings
+from shared.setting_groups import SessionSettings
 
 _MOST_TOKENS = 2**31 - 1
 

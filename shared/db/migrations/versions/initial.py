@@ -337,7 +337,7 @@ def _create_tables() -> None:
         required("fence", Integer), Column("lease_owner", String(200)), Column("leased_until", UtcDateTime),
         required("created_at", UtcDateTime), required("due_at", UtcDateTime), Column("deferred_since", UtcDateTime),
         Column("deferral", String(20)), Column("started_at", UtcDateTime), Column("finished_at", UtcDateTime),
-        sqlite_autoincrement=True)
+        Column("traceparent", String(55)), sqlite_autoincrement=True)
     op.create_index("ix_jobs_app_id_seq", "jobs", ["app_id", "seq"])
     op.create_index("ix_jobs_in_flight", "jobs", ["leased_until"], **partial("state IN ('queued','running')"))
     in_flight = partial("state IN ('queued','running')")

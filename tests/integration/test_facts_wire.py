@@ -15,7 +15,8 @@ from shared.jobs.dispatch import take_due
 from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
 from tests.support.house import House
-from tests.support.ollama_server import Act, OllamaServer
+from tests.support.model_server import Act, ModelServer
+from tests.support.providers import over_each
 from tests.support.settings import default_settings, served_at
 from worker.agent.fact_model import ModelFactAgent
 from worker.wiring import rules_behind
@@ -35,17 +36,11 @@ BOTH = {"facts": [LYON, OBOE]}
 
 
 @pytest.fixture
-def server() -> Iterator[OllamaServer]:
-    with OllamaServer() as running:
-        yield running
-
-
-@pytest.fixture
-def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
+def house(sqlite_url: str, provider: str, server: ModelServer) -> Iterator[House]:
     house = House(sqlite_url)
     house.settings = house.settings.model_copy(update={"facts": True})
     house.install()
-    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
+    with closing(make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))) as chat:
         house.fact_agent = patient(chat)  # type: ignore[assignment]
         yield house
     house.database.dispose()
@@ -53,7 +48,7 @@ def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
 
 def patient(chat: Chat, seconds: float = 60.0) -> ModelFactAgent:
     """An agent that waits long: on a busy machine an answer may take seconds, and that is not what is tried."""
-    return ModelFactAgent(chat, "ollama:tiny", WINDOW, seconds)
+    return ModelFactAgent(chat, chat.name, WINDOW, seconds)
 
 
 def attempt(house: House) -> None:
@@ -93,6 +88,7 @@ UNUSABLE = {
     "prose": Act(answer="Here is what I think about the user, who seems nice."),
     "an apology": Act(answer="I'm sorry, but I cannot help with that."),
     "nothing": Act(answer=""),
+    "a refusal": Act(answer="", refused=True),
     "a truncated list": Act(answer=json.dumps(BOTH)[:-40]),
     "two candidates": Act(answer=f"{json.dumps(BOTH)} or rather {json.dumps({'facts': [LYON]})}"),
     "an answer cut off by its length": Act(answer=json.dumps(BOTH), done_reason="length"),
@@ -106,9 +102,10 @@ AWAY = {
 }
 
 
+@over_each
 @pytest.mark.parametrize("act", UNUSABLE.values(), ids=UNUSABLE.keys())
 def test_a_model_that_answers_nothing_usable_is_asked_three_times_at_most_and_the_rules_do_it(
-    house: House, server: OllamaServer, act: Act
+    house: House, server: ModelServer, act: Act
 ) -> None:
     house.rules = rules_behind(default_settings())
     house.converse("notes", "c1", *SAID)
@@ -118,8 +115,9 @@ def test_a_model_that_answers_nothing_usable_is_asked_three_times_at_most_and_th
     assert {fact.agent for fact in house.facts()} == {"extractive"}
 
 
+@over_each
 @pytest.mark.parametrize("act", AWAY.values(), ids=AWAY.keys())
-def test_a_model_that_is_away_for_a_while_costs_only_time(house: House, server: OllamaServer, act: Act) -> None:
+def test_a_model_that_is_away_for_a_while_costs_only_time(house: House, server: ModelServer, act: Act) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(*[act] * 2)
     assert until_done(house) == ["done"]
@@ -127,10 +125,13 @@ def test_a_model_that_is_away_for_a_while_costs_only_time(house: House, server: 
     assert [fact.mention_count for fact in house.facts()] == [1, 1]
 
 
-def test_a_model_that_says_nothing_for_a_while_costs_only_time(house: House, server: OllamaServer) -> None:
+@over_each
+def test_a_model_that_says_nothing_for_a_while_costs_only_time(
+    house: House, provider: str, server: ModelServer
+) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(Act(stall=True))
-    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
+    with closing(make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))) as chat:
         house.fact_agent = patient(chat, 1.0)  # type: ignore[assignment]
         for _ in range(4):
             if not server.chats:
@@ -155,7 +156,7 @@ READ = {
 
 
 @pytest.mark.parametrize("answer", READ.values(), ids=READ.keys())
-def test_what_small_models_return_is_read(house: House, server: OllamaServer, answer: str) -> None:
+def test_what_small_models_return_is_read(house: House, server: ModelServer, answer: str) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(Act(answer=answer))
     assert until_done(house) == ["done"]
@@ -177,7 +178,7 @@ DROPPED = {
 
 @pytest.mark.parametrize("bad", DROPPED.values(), ids=DROPPED.keys())
 def test_a_bad_fact_is_not_stored_and_the_good_ones_beside_it_are(
-    house: House, server: OllamaServer, bad: dict[str, Any]
+    house: House, server: ModelServer, bad: dict[str, Any]
 ) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(*[Act(answer={"facts": [bad, OBOE]})] * 2)
@@ -187,7 +188,7 @@ def test_a_bad_fact_is_not_stored_and_the_good_ones_beside_it_are(
     assert seen(house) == 4
 
 
-def test_a_model_that_says_the_same_again_in_every_segment_doubles_nothing(house: House, server: OllamaServer) -> None:
+def test_a_model_that_says_the_same_again_in_every_segment_doubles_nothing(house: House, server: ModelServer) -> None:
     for number in range(1, 4):
         house.converse("notes", f"c{number}", *SAID)
     until_done(house)
@@ -196,7 +197,7 @@ def test_a_model_that_says_the_same_again_in_every_segment_doubles_nothing(house
     assert [round(fact.confidence, 2) for fact in house.facts()] == [1.0, 1.0]
 
 
-def test_a_model_that_contradicts_itself_leaves_the_last_word(house: House, server: OllamaServer) -> None:
+def test_a_model_that_contradicts_itself_leaves_the_last_word(house: House, server: ModelServer) -> None:
     house.converse("notes", "c1", "I live in Lyon.", "Nice.")
     until_done(house)
     [old] = house.facts()
@@ -210,7 +211,7 @@ def test_a_model_that_contradicts_itself_leaves_the_last_word(house: House, serv
     assert house.facts()[0].fact_id != old.fact_id, "what comes back is a new replacement"
 
 
-def test_an_empty_list_is_an_answer_and_moves_the_pointer(house: House, server: OllamaServer) -> None:
+def test_an_empty_list_is_an_answer_and_moves_the_pointer(house: House, server: ModelServer) -> None:
     house.converse("notes", "c1", "What is the time?", "Noon.")
     server.will(Act(answer={"facts": []}))
     with house.database.write() as session:
@@ -223,8 +224,9 @@ def test_an_empty_list_is_an_answer_and_moves_the_pointer(house: House, server: 
     assert (statements(house), seen(house), len(server.chats)) == ([], 2, 1)
 
 
+@over_each
 def test_a_model_that_is_down_for_good_ends_as_a_dead_letter_with_nothing_seen(
-    house: House, server: OllamaServer
+    house: House, server: ModelServer
 ) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(*[Act(status=503)] * 40)

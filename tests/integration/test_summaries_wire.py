@@ -17,7 +17,8 @@ from shared.jobs.dispatch import take_due
 from shared.llm.providers import make_chat
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
-from tests.support.ollama_server import Act, OllamaServer
+from tests.support.model_server import Act, ModelServer
+from tests.support.providers import over_each
 from tests.support.settings import served_at
 from worker.agent.summary_model import ModelSummaryAgent
 
@@ -28,17 +29,11 @@ CONTENT = "- They take SQLite\n- Backups are open"
 
 
 @pytest.fixture
-def server() -> Iterator[OllamaServer]:
-    with OllamaServer() as running:
-        yield running
-
-
-@pytest.fixture
-def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
+def house(sqlite_url: str, provider: str, server: ModelServer) -> Iterator[House]:
     house = House(sqlite_url)
     house.install()
-    with closing(make_chat("ollama:tiny", served_at(server.url, WINDOW))) as chat:
-        house.summary_agent = ModelSummaryAgent(chat, "ollama:tiny", WINDOW, 60.0)  # type: ignore[assignment]
+    with closing(make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))) as chat:
+        house.summary_agent = ModelSummaryAgent(chat, chat.name, WINDOW, 60.0)  # type: ignore[assignment]
         yield house
     house.database.dispose()
 
@@ -81,6 +76,7 @@ UNUSABLE = {
     "an apology": Act(answer="I'm sorry, but I cannot help with that."),
     "an apology as a point": Act(answer={"points": ["I'm sorry, I cannot summarise that."]}),
     "nothing": Act(answer=""),
+    "a refusal": Act(answer="", refused=True),
     "a truncated list": Act(answer=json.dumps(GOOD)[:-12]),
     "two candidates": Act(answer=f"{json.dumps(GOOD)} or rather {json.dumps({'points': ['They take Mongo']})}"),
     "an answer cut off by its length": Act(answer=GOOD, done_reason="length"),
@@ -93,16 +89,18 @@ UNUSABLE = {
 }
 
 
+@over_each
 @pytest.mark.parametrize("act", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_model_that_is_unusable_for_a_while_costs_only_time(house: House, server: OllamaServer, act: Act) -> None:
+def test_a_model_that_is_unusable_for_a_while_costs_only_time(house: House, server: ModelServer, act: Act) -> None:
     ask(house)
     server.will(*[act] * 2, *[Act(answer=GOOD)] * 4)
     assert until_done(house) == "done"
     assert look(house) == ([CONTENT], 4)
 
 
+@over_each
 def test_a_model_that_is_down_for_good_ends_as_a_dead_letter_and_harms_nothing(
-    house: House, server: OllamaServer
+    house: House, server: ModelServer
 ) -> None:
     ask(house)
     server.will(*[Act(status=503)] * 40)
@@ -113,13 +111,13 @@ def test_a_model_that_is_down_for_good_ends_as_a_dead_letter_and_harms_nothing(
         say(session, conversation, [NewMessage(Role.USER, "We go on.")], house.clock.now())
 
 
-def test_the_test_servers_own_answer_is_a_summary(house: House, server: OllamaServer) -> None:
+def test_the_test_servers_own_answer_is_a_summary(house: House, server: ModelServer) -> None:
     ask(house)
     assert until_done(house) == "done"
     assert look(house) == (["- We take SQLite."], 4) and len(server.chats) == 1
 
 
-def test_an_empty_list_is_an_answer_and_counts_as_covered(house: House, server: OllamaServer) -> None:
+def test_an_empty_list_is_an_answer_and_counts_as_covered(house: House, server: ModelServer) -> None:
     ask(house)
     server.will(Act(answer={"points": []}))
     with house.database.write() as session:
