@@ -419,3 +419,6 @@ class HttpSettings(SettingsGroup):
     max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
     idempotency_hours: float = Field(24.0, gt=0, le=8760, description="How long an Idempotency-Key is kept, hours.")
+    pages: bool | None = Field(
+        None, description="Whether the pages are served; when unset, only where the service listens on loopback."
+    )
