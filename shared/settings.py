@@ -13,6 +13,7 @@ from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -35,6 +36,17 @@ _DAY = 86_400
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
+def _check_address(value: str) -> None:
+    """Refuse an address that would be read otherwise than it was meant, in words that hold nothing of it."""
+    try:
+        parts = urlsplit(value)
+        is_whole = (parts.port or 1) > 0 and ("@" in parts.netloc or "@" not in value)
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise ValueError("cannot be read as an address; in a password, write / as %2F, ? as %3F and # as %23")
 
 
 class SettingsGroup(BaseModel):
@@ -78,6 +90,9 @@ class InstallationSettings(SettingsGroup):
         scheme, separator, rest = value.partition("://")
         if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
             raise ValueError("must start with postgresql:// or sqlite:///")
+        if not scheme.startswith("sqlite"):
+            # A password may hold a slash here, so only what comes after it is looked at.
+            _check_address(f"{scheme}://{rest.rpartition('@')[2]}")
         return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else value
 
     @field_validator("redis_url")
@@ -85,6 +100,8 @@ class InstallationSettings(SettingsGroup):
     def _known_broker(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("redis://", "rediss://", "redis+socket://", "unix://")):
             raise ValueError("must start with redis://, rediss:// or redis+socket://")
+        if value is not None and value.startswith(("redis://", "rediss://")):
+            _check_address(value)
         return value
 
     @property
