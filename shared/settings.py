@@ -82,6 +82,10 @@ class InstallationSettings(SettingsGroup):
         None, description="Where forked processes leave their metrics; when unset, `metrics` in the home."
     )
 
+    metrics_apps: int = Field(
+        20, ge=0, le=500, description="Most apps that are named in the metrics: those that spent most in 24 hours."
+    )
+
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, value: str | None) -> str | None:
