@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from loop.totals import Gauge, Totals
+from loop.totals import Gauge, Totals, Values
 from shared.db.transactions import Transactions
 from shared.energy.budget import to_units
 from shared.energy.ledger import busiest_apps, spent_by_app
@@ -54,9 +54,9 @@ def _energy(session: Session, apps: Sequence[str], now: datetime) -> Totals:
 
 def _jobs(session: Session, apps: Sequence[str], now: datetime) -> Totals:
     found = unfinished_by_app(session, apps)
-    counts = {(app, state): found.get((app, state), (0, now))[0] for app in apps for state in OPEN}
+    counts: Values = {(app, state): found.get((app, state), (0, now))[0] for app in apps for state in OPEN}
     oldest = {app: min(found.get((app, state), (0, now))[1] for state in WAITING) for app in apps}
-    ages = {(app,): max(0.0, (now - since).total_seconds()) for app, since in oldest.items()}
+    ages: Values = {(app,): max(0.0, (now - since).total_seconds()) for app, since in oldest.items()}
     return {APP_JOBS: counts, APP_OLDEST: ages}
 
 
