@@ -13,7 +13,6 @@ from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -29,24 +28,16 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.addresses import database_address, redis_address
 from shared.errors import Configuration
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, provider_of
 
 _DAY = 86_400
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+_Database = Annotated[str, AfterValidator(database_address)]
+_Redis = Annotated[str, AfterValidator(redis_address)]
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
-
-
-def _check_address(value: str) -> None:
-    """Refuse an address that would be read otherwise than it was meant, in words that hold nothing of it."""
-    try:
-        parts = urlsplit(value)
-        is_whole = (parts.port or 1) > 0 and ("@" in parts.netloc or "@" not in value)
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise ValueError("cannot be read as an address; in a password, write / as %2F, ? as %3F and # as %23")
 
 
 class SettingsGroup(BaseModel):
@@ -66,12 +57,12 @@ class InstallationSettings(SettingsGroup):
     )
     read_token: SecretStr | None = Field(None, description="Bearer token that reads everything and changes nothing.")
     metrics_token: SecretStr | None = Field(None, description="Bearer token that reads /metrics and nothing else.")
-    database_url: str | None = Field(
+    database_url: _Database | None = Field(
         None,
         validation_alias=AliasChoices("DATABASE_URL", "database_url"),
         description="PostgreSQL or SQLite address; when unset, SQLite in the home.",
     )
-    redis_url: str | None = Field(
+    redis_url: _Redis | None = Field(
         None,
         validation_alias=AliasChoices("REDIS_URL", "redis_url"),
         description="Redis the jobs travel over; when unset, `afterthought up` starts an embedded one in the home.",
@@ -81,32 +72,9 @@ class InstallationSettings(SettingsGroup):
     metrics_dir: _Folder | None = Field(
         None, description="Where forked processes leave their metrics; when unset, `metrics` in the home."
     )
-
     metrics_apps: int = Field(
         20, ge=0, le=500, description="Most apps that are named in the metrics: those that spent most in 24 hours."
     )
-
-    @field_validator("database_url")
-    @classmethod
-    def _known_database(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        scheme, separator, rest = value.partition("://")
-        if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
-            raise ValueError("must start with postgresql:// or sqlite:///")
-        if not scheme.startswith("sqlite"):
-            # A password may hold a slash here, so only what comes after it is looked at.
-            _check_address(f"{scheme}://{rest.rpartition('@')[2]}")
-        return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else value
-
-    @field_validator("redis_url")
-    @classmethod
-    def _known_broker(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("redis://", "rediss://", "redis+socket://", "unix://")):
-            raise ValueError("must start with redis://, rediss:// or redis+socket://")
-        if value is not None and value.startswith(("redis://", "rediss://")):
-            _check_address(value)
-        return value
 
     @property
     def database(self) -> str:
