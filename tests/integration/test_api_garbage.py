@@ -166,7 +166,7 @@ def test_a_cursor_that_no_listing_gave_is_refused(sqlite_api: Api, cursor: str) 
         ("/jobs?state=unknown", 422),
         ("/jobs?kind=unknown", 422),
         ("/jobs?appId=a%20b", 422),
-        ("/docs", 404),
+        ("/docs/none", 404),
     ],
 )
 def test_an_address_that_is_not_right_is_refused(sqlite_api: Api, path: str, status: int) -> None:
