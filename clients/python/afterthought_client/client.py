@@ -3045,7 +3045,7 @@ class Afterthought(SyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             app_id: The app, where it is not that of the client.
         """
@@ -3065,7 +3065,7 @@ class Afterthought(SyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
         """
         call = Call("GET", "/stream", query=query_of(after=after, kinds=kinds))
         return self._follow(call)
@@ -3089,7 +3089,7 @@ class Afterthought(SyncTransport):
             wait: Seconds to wait for an event.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             limit: Most items to return.
             app_id: The app, where it is not that of the client.
@@ -3118,6 +3118,9 @@ class Afterthought(SyncTransport):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -3213,6 +3216,9 @@ class Afterthought(SyncTransport):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]
