@@ -34,7 +34,10 @@ div.fact-text {{ cursor: default; }}
 @keyframes saved-0 {{ 0% {{ border-left-color: #22c55e; box-shadow: -3px 0 8px #22c55e; }} }}
 @keyframes saved-1 {{ 0% {{ border-left-color: #22c55e; box-shadow: -3px 0 8px #22c55e; }} }}
 @media (hover: none) {{ .fact-acts {{ opacity: 1; }} }}
-@media (prefers-reduced-motion: reduce) {{ .fact-acts {{ transition: none; }} .saved-0, .saved-1 {{ animation: none; }} }}
+@media (prefers-reduced-motion: reduce) {{
+  .fact-acts {{ transition: none; }}
+  .saved-0, .saved-1 {{ animation: none; }}
+}}
 """
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from math import ceil
-from typing import cast
+from typing import Any, cast
 
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from afterthought_client import OMIT
 from afterthought_client.models import FactAnswer
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import Frame
@@ -78,10 +77,11 @@ class FactList:
             bar.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
             ui.button("Choose all", on_click=self._choose_all).props("flat dense no-caps color=primary")
-            with ui.button("Move to").props("outline dense no-caps color=primary icon-right=expand_more") as self._move:
-                with ui.menu():
-                    for name, label in CATEGORIES.items():
-                        ui.menu_item(label, lambda name=name: self._move_chosen(name))
+            self._move = ui.button("Move to")
+            self._move.props("outline dense no-caps color=primary icon-right=expand_more").classes("px-2")
+            with self._move, ui.menu():
+                for name, label in CATEGORIES.items():
+                    ui.menu_item(label, lambda name=name: self._move_chosen(name))
             self._delete = ui.button("Delete", on_click=self._delete_chosen)
             self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
         bar.set_visibility(False)
@@ -153,7 +153,7 @@ class FactList:
         if index >= len(beside) or beside[index] is not card.element:
             card.element.move(cards, index)
 
-    async def _filter(self, event: ValueChangeEventArguments[object]) -> None:
+    async def _filter(self, event: ValueChangeEventArguments[Any]) -> None:
         self._category = None if event.value == _ALL else cast(Category, event.value)
         self._wanted = PAGE
         async with self._frame.errors_told():
@@ -170,7 +170,7 @@ class FactList:
 
     async def _write(self, text: str, category: Category | None) -> None:
         written = await self._client.write_fact(
-            text, category=category or OMIT, user_id=self._user_id or OMIT, app_id=self._app_id
+            text, category=category, user_id=self._user_id or None, app_id=self._app_id
         )
         await self._after_change()
         if written.merged:
@@ -182,7 +182,7 @@ class FactList:
 
     async def _save(self, card: FactCard, text: str, category: Category | None) -> None:
         async with self._frame.errors_told():
-            await self._client.edit_fact(card.fact.id, fact=text, category=category or OMIT, app_id=self._app_id)
+            await self._client.edit_fact(card.fact.id, fact=text, category=category, app_id=self._app_id)
             card.close()
             await self._after_change()
             card.pulse()

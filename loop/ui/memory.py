@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from afterthought_client import OMIT
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction, MemoryList
 from loop.ui.frame import Frame
 from loop.ui.live import live
@@ -124,7 +123,10 @@ class MemorySection:
         self._form.clear()
         self._form.set_visibility(True)
         with self._form:
-            build_form(MemoryDraft(""), self._save_new, lambda: self._form.set_visibility(False))
+            build_form(MemoryDraft(""), self._save_new, self._close_form)
+
+    def _close_form(self) -> None:
+        self._form.set_visibility(False)
 
     async def _save_new(self, draft: MemoryDraft) -> None:
         async with self._frame.errors_told():
@@ -132,10 +134,10 @@ class MemorySection:
                 draft.content,
                 importance=draft.importance,
                 tags=draft.tags,
-                user_id=self._user_id or OMIT,
+                user_id=self._user_id or None,
                 app_id=self._app_id,
             )
-            self._form.set_visibility(False)
+            self._close_form()
             self.tell_what_went(written.made_room)
             await self.refresh()
 

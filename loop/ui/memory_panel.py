@@ -1,4 +1,4 @@
-"""The sheet of what is remembered about somebody, beside any page: a pill with how much it is, and the facts themselves."""
+"""The sheet of what is remembered about somebody, over any page: a pill with how much it is, and the facts."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class MemoryPanel:
         button.props("outline rounded no-caps dense aria-haspopup=dialog").classes("px-3")
         button.props["aria-keyshortcuts"] = "Control+Shift+M Meta+Shift+M"
         self._pills.append(button)
+        self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
         ui.timer(0, self.count, once=True)
         return button
 

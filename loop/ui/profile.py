@@ -41,7 +41,7 @@ class ProfileSection:
             else:
                 self._build_fields(found.profile)
 
-    async def _change_consent(self, event: ValueChangeEventArguments[bool]) -> None:
+    async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
         if not event.value and not await self._is_sure():
             async with self._frame.errors_told():
                 await self.refresh()
@@ -72,12 +72,11 @@ class ProfileSection:
         return bool(sure)
 
     def _show_receipt(self, receipt: Receipt) -> None:
-        erased = (
-            ", ".join(f"{count:,} {store}" for store, count in receipt.erased.items() if count) or "nothing was kept"
-        )
+        counts = [f"{count:,} {store}" for store, count in receipt.erased.items() if count]
         left = sum(count or 0 for count in receipt.left.values())
+        erased = ", ".join(counts) or "nothing, as nothing was kept"
         with self._shown:
-            ui.label(f"Erased: {erased}. {'Nothing is left.' if not left else f'{left:,} left.'}").props("role=status")
+            ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props("role=status")
 
     def _build_fields(self, profile: ProfileItem | None) -> None:
         preferences = profile.preferences if profile else Preferences()

@@ -351,7 +351,8 @@ def test_facts_are_told_of_without_their_text(town: Town) -> None:
     town.place()
     events = town.poll(after=0)["events"]
     assert [(event["kind"], event["details"]["change"]) for event in events] == [
-        ("fact.created", "written"), ("fact.changed", "pinned"), ("fact.removed", "deleted"), ("fact.created", "undone"),
+        ("fact.created", "written"), ("fact.changed", "pinned"), ("fact.removed", "deleted"),
+        ("fact.created", "undone"),
     ]  # fmt: skip
     assert {event["subject"] for event in events} == {str(written)} and "tea" not in str(events)
 
