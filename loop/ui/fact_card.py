@@ -162,9 +162,11 @@ class FactCard:
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
             text.on("keydown.ctrl.enter", save, js_handler=_BARE)
             with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=self.close).props("flat no-caps dense color=grey-7")
-                ui.button("Save", on_click=save).props("unelevated no-caps dense color=cyan-9").classes("px-3")
+                ui.button("Cancel", on_click=self.close, color=None).props("flat no-caps dense")
+                ui.button("Save", on_click=save, color=None).props("unelevated no-caps dense color=cyan-9").classes(
+                    "px-3"
+                )
 
 
 def _button(icon: str, name: str, act: Callable[[], Awaitable[None] | None]) -> ui.button:
-    return ui.button(icon=icon, on_click=act).props(f"flat round dense size=sm aria-label='{name}'")
+    return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")

@@ -26,7 +26,14 @@ class FactList:
     """What the sheet of memories holds."""
 
     def __init__(
-        self, frame: Frame, visitor: Visitor, app_id: str, user_id: str | None, changed: Callable[[], Awaitable[None]]
+        self,
+        frame: Frame,
+        visitor: Visitor,
+        app_id: str,
+        user_id: str | None,
+        *,
+        manage: ui.button,
+        changed: Callable[[], Awaitable[None]],
     ) -> None:
         self._frame = frame
         self._client = visitor.client
@@ -40,19 +47,22 @@ class FactList:
         self._managing = False
         self._cards: dict[int, FactCard] = {}
         self._handlers = FactHandlers(self._save, self._pin, self._remove, self._tell_chosen)
+        self._manage = manage
+        manage.on_click(self._turn_managing)
         self._build()
 
     def _build(self) -> None:
-        with ui.row().classes("w-full items-center no-wrap gap-1"):
-            with ui.tabs(on_change=self._filter).props("dense no-caps narrow-indicator align=left").classes("grow"):
-                ui.tab(_ALL, "All")
-                for name, label in CATEGORIES.items():
-                    ui.tab(name, label)
-            self._manage = ui.button("Manage", on_click=self._turn_managing).props("flat dense no-caps color=primary")
+        tabs = ui.tabs().props("dense no-caps narrow-indicator align=justify active-color=cyan-8").classes("w-full")
+        with tabs:
+            ui.tab(_ALL, "All")
+            for name, label in CATEGORIES.items():
+                ui.tab(name, label)
+        tabs.set_value(_ALL)
+        tabs.on_value_change(self._filter)
         with ui.column().classes("w-full grow overflow-y-auto min-h-0 gap-3 no-wrap pr-1") as self._scrolled:
             self._empty = self._build_empty()
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
-            self._more = ui.button("More", on_click=self._show_more).props("flat no-caps dense color=primary")
+            self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
         self._bulk = self._build_bulk_bar()
         self._undo = UndoBar(self._frame)
@@ -73,16 +83,16 @@ class FactList:
         return group, cards
 
     def _build_bulk_bar(self) -> ui.row:
-        with ui.row().classes("w-full items-center gap-2 rounded border p-2") as bar:
+        with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as bar:
             bar.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
-            ui.button("Choose all", on_click=self._choose_all).props("flat dense no-caps color=primary")
-            self._move = ui.button("Move to")
-            self._move.props("outline dense no-caps color=primary icon-right=expand_more").classes("px-2")
+            ui.button("Choose all", on_click=self._choose_all, color=None).props("flat dense no-caps")
+            self._move = ui.button("Move to", color=None)
+            self._move.props("outline dense no-caps  icon-right=expand_more").classes("px-2")
             with self._move, ui.menu():
                 for name, label in CATEGORIES.items():
                     ui.menu_item(label, lambda name=name: self._move_chosen(name))
-            self._delete = ui.button("Delete", on_click=self._delete_chosen)
+            self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
             self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
         bar.set_visibility(False)
         return bar
@@ -91,10 +101,10 @@ class FactList:
         if self._user_id is None:
             ui.label("Choose whose memory it is to write into it.").classes("muted text-sm")
             return
-        with ui.row().classes("w-full items-center no-wrap gap-2 pt-2 border-t"):
+        with ui.row().classes("w-full items-center no-wrap gap-2 pt-2 border-t border-[color:var(--line)]"):
             text = ui.input(placeholder="Remember something…").classes("grow")
             text.props("dense outlined aria-label='Remember something'")
-            category = ui.select({_AUTOMATIC: "Automatic", **CATEGORIES}, value=_AUTOMATIC).classes("w-28")
+            category = ui.select({_AUTOMATIC: "Automatic", **CATEGORIES}, value=_AUTOMATIC).classes("w-36")
             category.props("dense outlined options-dense aria-label=Category")
 
             async def write() -> None:
@@ -104,7 +114,9 @@ class FactList:
                     text.set_value("")
 
             text.on("keydown.enter", write, js_handler="() => emit()")
-            ui.button(icon="add", on_click=write).props("round dense unelevated color=cyan-9 aria-label=Remember")
+            ui.button(icon="add", on_click=write, color=None).props(
+                "round dense unelevated color=cyan-9 aria-label=Remember"
+            )
 
     async def refresh(self) -> None:
         """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
@@ -245,7 +257,9 @@ class FactList:
         if not self._may_write or self._category is not None or not self._total:
             return
         with self._clear_all:
-            ui.button("Clear all memory", on_click=self._ask_to_clear).props("flat dense no-caps").classes("muted")
+            ui.button("Clear all memory", on_click=self._ask_to_clear, color=None).props("flat dense no-caps").classes(
+                "muted"
+            )
 
     def _ask_to_clear(self) -> None:
         self._clear_all.clear()
@@ -253,8 +267,8 @@ class FactList:
         what = "the 1 fact" if self._total == 1 else f"all {self._total:,} facts"
         with self._clear_all:
             ui.label(f"This will remove {what}{whose}").classes("grow")
-            ui.button("Cancel", on_click=self._show_clear_all).props("flat dense no-caps color=grey-7")
-            ui.button("Clear", on_click=self._clear).props("outline dense no-caps color=grey-7 autofocus")
+            ui.button("Cancel", on_click=self._show_clear_all, color=None).props("flat dense no-caps")
+            ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
 
     async def _clear(self) -> None:
         async def undo() -> None:

@@ -33,7 +33,7 @@ def register(frame: Frame) -> None:
         with ui.row().classes("w-full items-center gap-3"):
             user_id = await choose_subject(visitor, app_id)
             ui.space()
-            MemoryPanel(frame, visitor, app_id, user_id).pill()
+            MemoryPanel(frame, visitor, app_id, user_id).pill("fact", "facts")
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-[3fr_2fr] gap-6"):
             with ui.column().classes("w-full min-w-0 gap-6"):
                 memories = MemorySection(frame, visitor, app_id, user_id)
@@ -70,16 +70,18 @@ class MemorySection:
             self._used = ui.label().classes("muted text-sm tabular-nums")
             ui.space()
             if self._may_write and self._user_id is not None:
-                self._write = ui.button("Write a memory", icon="add", on_click=self._open_form)
-                self._write.props("outline no-caps dense color=primary").classes("px-2")
+                self._write = ui.button("Write a memory", icon="add", on_click=self._open_form, color=None)
+                self._write.props("outline no-caps dense").classes("px-2")
         self._bar = ui.linear_progress(0, show_value=False, size="4px").props("color=cyan-8 aria-hidden=true")
-        self._notice = ui.element("div").classes("w-full").props("role=status")
+        # One after the other without a gap, as they are there while they say nothing: else nobody is told of them.
+        with ui.column().classes("w-full gap-0"):
+            self._notice = ui.element("div").classes("w-full").props("role=status")
+            self._undo = UndoBar(self._frame)
         self._form = ui.column().classes("w-full card")
         self._form.set_visibility(False)
-        self._undo = UndoBar(self._frame)
         self._list = ui.column().classes("w-full gap-3").props("role=list aria-label=Memories")
         self._empty = ui.label("No memories yet. One is made when a conversation ends.").classes("muted")
-        self._more = ui.button("More", on_click=self._show_more).props("flat no-caps dense color=primary")
+        self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
 
     async def refresh(self) -> None:
         """Show the memories as they are now."""
@@ -190,7 +192,7 @@ class MemorySection:
                     card = self._cards.get(one.memory_id)
                     what = f"“{card.memory.content}”" if card else "The new one"
                     ui.label(f"{what} {_OUTCOMES[one.outcome]}. {one.reason}").classes("said text-sm")
-            ui.button(icon="close", on_click=self._notice.clear).props("flat round dense aria-label=Close")
+            ui.button(icon="close", on_click=self._notice.clear, color=None).props("flat round dense aria-label=Close")
 
 
 class RemovedSection:
@@ -230,7 +232,7 @@ class RemovedSection:
             for one in removed:
                 self._show(one)
             if found.cursor is not None and self._wanted < 200:
-                ui.button("Look further back", on_click=self._show_more).props("flat no-caps dense color=primary")
+                ui.button("Look further back", on_click=self._show_more, color=None).props("flat no-caps dense")
 
     def _show(self, change: ChangeAnswer) -> None:
         async def restore() -> None:
@@ -243,7 +245,7 @@ class RemovedSection:
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             show_change(change)
             if self._may_write:
-                ui.button("Restore", on_click=restore).props("outline dense no-caps color=primary").classes("px-2")
+                ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
 
     async def _show_more(self) -> None:
         self._wanted = min(self._wanted + _PAGE, 200)

@@ -53,8 +53,8 @@ class MemoryCard:
         self._tells_user = tells_user
         with ui.column().classes("card gap-2").props("role=listitem") as self.element:
             self._view = ui.column().classes("w-full gap-2")
-            self._editor = ui.column().classes("w-full")
-            self._history = ui.column().classes("w-full gap-2")
+            self._editor = ui.column().classes("w-full empty:hidden")
+            self._history = ui.column().classes("w-full gap-2 empty:hidden")
         self.show(memory)
 
     def show(self, memory: MemoryAnswer) -> None:
@@ -77,11 +77,11 @@ class MemoryCard:
     def _tell_attributes(self) -> None:
         memory = self.memory
         if self._tells_user:
-            ui.badge(memory.user_id or "nobody named").props("outline color=primary")
+            ui.label(memory.user_id or "nobody named").classes("text-xs font-medium")
         ui.label(f"Importance {memory.importance}").classes("muted text-xs")
         for tag in memory.tags:
             ui.badge(tag).props("color=grey-8").classes("max-w-full ellipsis")
-        ui.label(f"by {memory.agent}").classes("muted text-xs")
+        ui.label(_by(memory.agent)).classes("muted text-xs")
         if memory.version > 1:
             ui.label(f"version {memory.version}").classes("muted text-xs")
         show_time(memory.updated_at)
@@ -91,7 +91,7 @@ class MemoryCard:
             _button("history", "History", self._toggle_history)
             if self._may_write:
                 pin = _button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
-                pin.props("color=deep-orange-9") if self.memory.pinned else None
+                pin.style(f"color: {COLOURS['pin'] if self.memory.pinned else 'inherit'}")
                 _button("edit", "Edit", self._edit)
                 _button("delete_outline", "Delete", self._remove)
 
@@ -133,8 +133,8 @@ class MemoryCard:
             for change in reversed(changes):
                 show_change(change)
                 if self._may_write and change.kind in _REWRITES and change.before is not None:
-                    restore = ui.button("Bring this back", on_click=self._restoring(change.change_id))
-                    restore.props("outline dense no-caps size=sm color=primary")
+                    restore = ui.button("Bring this back", on_click=self._restoring(change.change_id), color=None)
+                    restore.props("outline dense no-caps size=sm")
 
     def _restoring(self, change_id: int) -> Callable[[], Awaitable[None]]:
         async def restore() -> None:
@@ -144,12 +144,16 @@ class MemoryCard:
         return restore
 
 
+def _by(actor: str) -> str:
+    return actor if actor.startswith("by ") else f"by {actor}"
+
+
 def show_change(change: ChangeAnswer) -> None:
     """Show what happened to a memory: who, why, and its text before and after."""
     with ui.column().classes("w-full gap-1"):
         with ui.row().classes("items-center gap-2"):
             ui.label(_KINDS[change.kind]).classes("text-sm font-medium")
-            ui.label(f"by {change.actor}").classes("muted text-xs")
+            ui.label(_by(change.actor)).classes("muted text-xs")
             show_time(change.at)
         ui.label(change.reason).classes("muted text-sm said")
         if change.before is not None:
@@ -166,16 +170,15 @@ def build_form(
         text = ui.textarea("Memory", value=present.content).props("outlined autogrow autofocus").classes("w-full")
         tags = ui.input_chips("Tags", value=present.tags, new_value_mode="add-unique").classes("w-full")
         tags.props("outlined dense")
-        with ui.row().classes("w-full items-center no-wrap gap-4"):
-            ui.label("Importance").classes("muted text-sm")
-            importance = ui.slider(min=0, max=10, step=1, value=present.importance).props("label aria-label=Importance")
+        importance = ui.number("Importance, 0 to 10", value=present.importance, min=0, max=10, precision=0)
+        importance.props("outlined dense").classes("w-full")
         with ui.row().classes("w-full justify-end gap-2"):
-            ui.button("Cancel", on_click=cancel).props("flat no-caps dense color=grey-7")
+            ui.button("Cancel", on_click=cancel, color=None).props("flat no-caps dense")
 
             async def write() -> None:
-                await save(MemoryDraft(text.value or "", int(importance.value), list(tags.value)))
+                await save(MemoryDraft(text.value or "", int(importance.value or 0), list(tags.value)))
 
-            ui.button("Save", on_click=write).props("unelevated no-caps dense color=cyan-9").classes("px-3")
+            ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
         text.on("keydown.ctrl.enter", write, js_handler="() => emit()")
         text.on("keydown.escape.stop", cancel, js_handler="() => emit()")
 
@@ -184,12 +187,14 @@ def _link(source: Source, app_id: str) -> None:
     message = {"message": source.message_ids[0]} if source.message_ids else {}
     count = len(source.message_ids)
     words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
-    link = ui.link(words, chat_address(app_id, conversation=source.conversation_id, **message)).classes("text-xs")
+    link = ui.link(words, chat_address(app_id, conversation=source.conversation_id, **message)).classes(
+        "text-xs !text-inherit"
+    )
     link.tooltip(f"Conversation {source.conversation_id}")
 
 
 def _button(icon: str, name: str, act: Callable[[], Awaitable[None] | None]) -> ui.button:
-    return ui.button(icon=icon, on_click=act).props(f"flat round dense size=sm aria-label='{name}'")
+    return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")
 
 
 def chat_address(app_id: str, **asked: str) -> str:

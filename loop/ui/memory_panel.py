@@ -11,6 +11,12 @@ from loop.ui.live import live
 from loop.ui.visitors import Visitor
 
 FACT_EVENTS = frozenset({"fact.created", "fact.changed", "fact.removed", "memories.purged"})
+_STYLE = """
+.memory-sheet .q-dialog__inner { padding: 0; }
+.memory-sheet .q-dialog__inner > div {
+  height: 100vh; height: 100dvh; max-height: none; max-width: 100vw; border-radius: 0;
+}
+"""
 _SHORTCUT = """<script>
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "m") {
@@ -29,28 +35,31 @@ class MemoryPanel:
         self._visitor = visitor
         self._app_id = app_id
         self._user_id = user_id
-        self._pills: list[ui.button] = []
-        ui.add_css(STYLE)
+        self._pills: list[tuple[ui.button, str, str]] = []
+        ui.add_css(STYLE + _STYLE)
         ui.add_body_html(_SHORTCUT)
         ui.on("memory_panel", self._toggle)
         with ui.dialog() as self._dialog:
-            self._dialog.props("position=right full-height aria-label='Memory'")
-            with ui.card().classes("h-full w-[28rem] max-w-full no-wrap gap-2 p-3 rounded-none"):
+            self._dialog.props("position=right aria-label=Memory").classes("memory-sheet")
+            with ui.card().classes("w-[28rem] no-wrap gap-2 p-3"):
                 self._build()
         live(frame, visitor, app_id).on(FACT_EVENTS, self._refresh)
 
     def _build(self) -> None:
         with ui.row().classes("w-full items-center no-wrap"):
             ui.label("Memory").classes("text-lg font-semibold grow").props("role=heading aria-level=2")
-            ui.button(icon="close", on_click=self.close).props("flat round dense aria-label='Close memory'")
-        self._facts = FactList(self._frame, self._visitor, self._app_id, self._user_id, self.count)
+            manage = ui.button("Manage", color=None).props("flat dense no-caps").classes("px-2")
+            ui.button(icon="close", on_click=self.close, color=None).props("flat round dense aria-label='Close memory'")
+        self._facts = FactList(
+            self._frame, self._visitor, self._app_id, self._user_id, manage=manage, changed=self.count
+        )
 
-    def pill(self) -> ui.button:
-        """Show how many facts there are, as a button that opens the sheet."""
-        button = ui.button("– memories", icon="psychology", on_click=self.open)
+    def pill(self, one: str = "memory", many: str = "memories") -> ui.button:
+        """Show how many facts there are, under the name given, as a button that opens the sheet."""
+        button = ui.button(f"– {many}", icon="psychology", on_click=self.open, color=None)
         button.props("outline rounded no-caps dense aria-haspopup=dialog").classes("px-3")
         button.props["aria-keyshortcuts"] = "Control+Shift+M Meta+Shift+M"
-        self._pills.append(button)
+        self._pills.append((button, one, many))
         self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
         ui.timer(0, self.count, once=True)
         return button
@@ -69,8 +78,8 @@ class MemoryPanel:
         """Show on the pill how many facts there are now."""
         async with self._frame.errors_told():
             found = await self._visitor.client.list_facts(user_id=self._user_id, limit=1, app_id=self._app_id)
-            for pill in self._pills:
-                pill.set_text("1 memory" if found.total == 1 else f"{found.total:,} memories")
+            for pill, one, many in self._pills:
+                pill.set_text(f"{found.total:,} {one if found.total == 1 else many}")
 
     async def _toggle(self) -> None:
         if self._dialog.value:

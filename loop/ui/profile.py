@@ -64,8 +64,8 @@ class ProfileSection:
                     ui.label(line).classes("text-sm")
             ui.label("Drafts of answers that may quote it are withdrawn. Agreeing again begins with an empty profile.")
             with ui.row().classes("w-full justify-end"):
-                ui.button("Keep", on_click=lambda: dialog.submit(False)).props("flat no-caps color=grey-7 autofocus")
-                erase = ui.button("Take back and erase", on_click=lambda: dialog.submit(True))
+                ui.button("Keep", on_click=lambda: dialog.submit(False), color=None).props("flat no-caps autofocus")
+                erase = ui.button("Take back and erase", on_click=lambda: dialog.submit(True), color=None)
                 erase.props("unelevated no-caps color=red-9")
         sure = await dialog
         dialog.delete()
@@ -113,7 +113,7 @@ class ProfileSection:
                 ui.notify("The profile is saved.")
 
         if self._may_write:
-            ui.button("Save the profile", on_click=save).props("outline no-caps dense color=primary").classes("px-2")
+            ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")
 
 
 def held(profile: ProfileItem | None) -> list[str]:

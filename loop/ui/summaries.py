@@ -9,6 +9,7 @@ from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
 _CONVERSATIONS = 5
+_TITLE_CHARACTERS = 80
 
 
 class SummarySection:
@@ -28,15 +29,16 @@ class SummarySection:
         found = []
         for one in recent.conversations:
             latest = await self._client.list_summaries(one.conversation_id, limit=1, app_id=self._app_id)
-            found += [(one.conversation_id, summary) for summary in latest.summaries]
+            title = str(one.metadata.get("title") or "Conversation")[:_TITLE_CHARACTERS]
+            found += [(one.conversation_id, title, summary) for summary in latest.summaries]
         self._list.clear()
         with self._list:
             if not found:
                 ui.label("No recent conversation has a summary.").classes("muted")
-            for conversation_id, summary in found:
+            for conversation_id, title, summary in found:
                 with ui.column().classes("card gap-1").props("role=listitem"):
                     ui.label(summary.content).classes("said text-sm w-full")
                     with ui.row().classes("items-center gap-3"):
                         address = chat_address(self._app_id, conversation=conversation_id)
-                        ui.link("Conversation", address).classes("text-xs").tooltip(conversation_id)
+                        ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
                         show_time(summary.created_at, "summarised")

@@ -36,10 +36,12 @@ class UndoBar:
         with self._bar, ui.column().classes("w-full gap-1 rounded bg-zinc-800 text-white px-3 py-2"):
             with ui.row().classes("w-full items-center no-wrap"):
                 ui.label(done).classes("grow")
-                ui.button("Undo", on_click=take_back).props("flat dense no-caps color=cyan-3")
+                button = ui.button("Undo", on_click=take_back).props("flat dense no-caps color=cyan-3")
                 shown = ui.label(f"{seconds} s").classes("tabular-nums") if counts else None
             bar = ui.linear_progress(1.0, show_value=False, size="3px").props("color=cyan-3 aria-hidden=true")
             bar.set_visibility(counts)
+            # What was deleted may have been where the keyboard was.
+            ui.run_javascript(f"getHtmlElement({button.id})?.focus()")
             self._left = seconds
 
             def count_down() -> None:

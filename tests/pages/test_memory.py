@@ -1,4 +1,4 @@
-"""The page of memories: where they come from, what happened to them, and every way to change them, as the API then says."""
+"""The page of memories: where they come from, what happened to them, and every way to change them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_memory_is_edited_and_each_version_can_be_brought_back(at: Window, cli
     tags = card.get_by_label("Tags")
     tags.fill("norway")
     tags.press("Enter")
-    card.get_by_label("Importance").locator("[role=slider]").or_(card.get_by_role("slider")).first.press("ArrowRight")
+    card.get_by_label("Importance").fill("6")
     card.get_by_role("button", name="Save").click()
     expect(card).to_contain_text("Lives in Bergen.")
     changed = client.show_memory(written.id)
@@ -170,6 +170,19 @@ def test_who_may_only_read_sees_no_way_to_change(
         for name in ("Edit", "Pin", "Delete", "Write a memory"):
             expect(page.get_by_role("button", name=name)).to_have_count(0)
         expect(page.get_by_role("switch")).to_be_disabled()
+
+
+def test_a_page_left_open_goes_to_the_way_in_when_its_token_is_revoked(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    issued = client.issue_token(label="page")
+    with window(browser, system.url) as opened:
+        opened.log_in(issued.token)
+        page = opened.open(f"/memory/{client.app}")
+        client.write_memory("Lives in Oslo.")
+        expect(_list(opened)).to_contain_text("Lives in Oslo.")
+        client.revoke_token(issued.token_id)
+        expect(page).to_have_url(f"{system.url}/login", timeout=20_000)
 
 
 def test_hostile_text_is_text_and_fits_a_phone(phone: Window, client: Afterthought) -> None:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 def test_the_pill_counts_and_opens_the_sheet_over_the_page(at: Window, client: Afterthought) -> None:
     _write(client, "Lives in Copenhagen", "Is building a boat")
     page = at.open(f"/memory/{client.app}")
-    pill = page.get_by_role("button", name="2 memories")
+    pill = page.get_by_role("button", name="2 facts")
     pill.click()
     expect(_sheet(page)).to_be_visible()
     expect(page.locator(".q-dialog__backdrop")).to_be_visible()
@@ -70,10 +70,11 @@ def test_a_double_click_changes_words_and_category(at: Window, client: Afterthou
     [fact] = _write(client, "Likes boats", category="preference")
     sheet = _open(at, client)
     sheet.get_by_role("button", name="Likes boats").dblclick()
-    sheet.get_by_role("combobox", name="Category").first.click()
+    card = sheet.get_by_role("listitem")
+    card.get_by_role("combobox", name="Category").click()
     at.page.get_by_role("option", name="Project").click()
-    sheet.get_by_label("Fact", exact=True).fill("Is building a boat")
-    sheet.get_by_role("button", name="Save").click()
+    card.get_by_label("Fact", exact=True).fill("Is building a boat")
+    card.get_by_role("button", name="Save").click()
     expect(sheet.get_by_role("list", name="project").get_by_role("listitem")).to_contain_text("Is building a boat")
     expect(sheet.get_by_role("list", name="preference").get_by_role("listitem")).to_have_count(0)
     changed = client.show_fact(fact.id)
@@ -160,9 +161,7 @@ def test_many_are_chosen_moved_deleted_and_taken_back(at: Window, client: Aftert
     sheet.get_by_role("button", name="Likes tea").click()
     expect(bar).to_contain_text("2 chosen")
     bar.get_by_role("button", name="Move to").click()
-    at.page.get_by_role("menuitem", name="Identity").or_(
-        at.page.locator(".q-menu .q-item", has_text="Identity")
-    ).first.click()
+    at.page.locator(".q-menu").get_by_text("Identity").click()
     expect(sheet.get_by_role("list", name="identity").get_by_role("listitem")).to_have_count(2)
     assert [client.show_fact(fact.id).category for fact in facts] == ["identity", "identity", "preference"]
     bar.get_by_role("button", name="Choose all").click()
@@ -190,7 +189,7 @@ def test_something_is_remembered_with_a_category_or_without(at: Window, client: 
     expect(sheet.get_by_role("list", name="project").get_by_role("listitem")).to_contain_text("Blue is for sails")
     facts = {one.fact: one for one in client.list_facts().facts}
     assert facts["Blue is for sails"].category == "project" and facts["My name is Ann"].by_hand
-    expect(at.page.get_by_text("2 memories", exact=True)).to_be_attached()
+    expect(at.page.get_by_text("2 facts", exact=True)).to_be_attached()
 
 
 def test_what_another_client_changes_shows_by_itself(at: Window, client: Afterthought) -> None:
@@ -201,10 +200,19 @@ def test_what_another_client_changes_shows_by_itself(at: Window, client: Afterth
     writing.fill("Lives in Copen")
     client.write_fact("Is building a boat")
     expect(_card(sheet, "Is building a boat")).to_be_visible()
-    expect(at.page.get_by_text("2 memories", exact=True)).to_be_attached()
+    expect(at.page.get_by_text("2 facts", exact=True)).to_be_attached()
     expect(writing).to_have_value("Lives in Copen")
     client.delete_fact(fact.id)
     expect(sheet.get_by_role("listitem")).to_have_count(1)
+
+
+def test_no_more_is_asked_than_is_shown(at: Window, client: Afterthought) -> None:
+    _write(client, *[f"Owns boat number {number}" for number in range(60)])
+    sheet = _open(at, client)
+    expect(sheet.get_by_role("listitem")).to_have_count(50)
+    sheet.get_by_role("button", name="More").click()
+    expect(sheet.get_by_role("listitem")).to_have_count(60)
+    expect(sheet.get_by_role("button", name="More")).to_be_hidden()
 
 
 def test_whose_memory_is_chosen(at: Window, client: Afterthought) -> None:
@@ -217,7 +225,7 @@ def test_whose_memory_is_chosen(at: Window, client: Afterthought) -> None:
     at.page.keyboard.press("Escape")
     at.page.get_by_role("combobox", name="Whose memory").click()
     at.page.get_by_role("option", name="ann").click()
-    at.page.get_by_role("button", name="1 memory").click()
+    at.page.get_by_role("button", name="1 fact").click()
     expect(sheet.get_by_role("listitem")).to_have_count(1)
     expect(_card(sheet, "Likes tea")).to_be_visible()
     _clear(sheet)
@@ -257,7 +265,7 @@ def _write(client: Afterthought, *texts: str, category: str | None = None) -> li
 
 def _open(at: Window, client: Afterthought) -> Locator:
     page = at.open(f"/memory/{client.app}")
-    page.get_by_role("button", name=re.compile(r"^\d+ (memory|memories)$")).click()
+    page.get_by_role("button", name=re.compile(r"^\d+ facts?$")).click()
     sheet = _sheet(page)
     expect(sheet).to_be_visible()
     return sheet
