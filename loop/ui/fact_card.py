@@ -125,7 +125,8 @@ class FactCard:
         """Show the fact again instead of the place to write, and be there."""
         self._editor.clear()
         self._view.set_visibility(True)
-        ui.run_javascript(f"getHtmlElement({self._text.id})?.focus()")
+        # By the page's own name: what was clicked to come here may be gone with the editor.
+        self.element.client.run_javascript(f"getHtmlElement({self._text.id})?.focus()")
 
     def _click(self) -> None:
         if not self._may_write:

@@ -35,10 +35,16 @@ class Live:
 
     async def _listen(self) -> None:
         with self._client:
-            async with self._frame.errors_told():
-                async for event in self._visitor.client.follow_app(app_id=self._app_id):
-                    self._happened.add(event.kind)
-                    self._news.set()
+            try:
+                async with self._frame.errors_told():
+                    async for event in self._visitor.client.follow_app(app_id=self._app_id):
+                        self._happened.add(event.kind)
+                        self._news.set()
+            except RuntimeError:
+                # Raised by a client that was closed, as it is when its visitor logs out in another tab.
+                if self._frame.visitors.current() is self._visitor:
+                    raise
+                ui.navigate.to("/login")
 
     async def _show(self) -> None:
         while True:

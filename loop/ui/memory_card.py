@@ -59,6 +59,9 @@ class MemoryCard:
 
     def show(self, memory: MemoryAnswer) -> None:
         """Show a memory as it is now."""
+        # Nothing is built anew that may be about to be clicked.
+        if memory == self.memory and self._view.default_slot.children:
+            return
         self.memory = memory
         self.element.style(f"border-left: 3px solid {COLOURS['pin'] if memory.pinned else 'var(--line)'}")
         self._view.clear()

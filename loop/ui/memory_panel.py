@@ -61,7 +61,12 @@ class MemoryPanel:
         button.props["aria-keyshortcuts"] = "Control+Shift+M Meta+Shift+M"
         self._pills.append((button, one, many))
         self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
-        ui.timer(0, self.count, once=True)
+
+        async def count() -> None:
+            async with self._frame.errors_told():
+                await self.count()
+
+        ui.timer(0, count, once=True)
         return button
 
     async def open(self) -> None:
@@ -76,10 +81,9 @@ class MemoryPanel:
 
     async def count(self) -> None:
         """Show on the pill how many facts there are now."""
-        async with self._frame.errors_told():
-            found = await self._visitor.client.list_facts(user_id=self._user_id, limit=1, app_id=self._app_id)
-            for pill, one, many in self._pills:
-                pill.set_text(f"{found.total:,} {one if found.total == 1 else many}")
+        found = await self._visitor.client.list_facts(user_id=self._user_id, limit=1, app_id=self._app_id)
+        for pill, one, many in self._pills:
+            pill.set_text(f"{found.total:,} {one if found.total == 1 else many}")
 
     async def _toggle(self) -> None:
         if self._dialog.value:

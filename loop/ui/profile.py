@@ -110,7 +110,8 @@ class ProfileSection:
                     app_id=self._app_id,
                 )
                 await self.refresh()
-                ui.notify("The profile is saved.")
+                with self._shown:
+                    ui.notify("The profile is saved.")
 
         if self._may_write:
             ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")

@@ -29,9 +29,11 @@ class UndoBar:
         self.withdraw()
 
         async def take_back() -> None:
-            self.withdraw()
-            async with self._frame.errors_told():
-                await undo()
+            # As the page, as the button this comes from goes.
+            with self._bar.client:
+                async with self._frame.errors_told():
+                    self.withdraw()
+                    await undo()
 
         with self._bar, ui.column().classes("w-full gap-1 rounded bg-zinc-800 text-white px-3 py-2"):
             with ui.row().classes("w-full items-center no-wrap"):

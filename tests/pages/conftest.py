@@ -37,6 +37,8 @@ def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
         env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_READ_TOKEN": _READ_TOKEN}
         with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
             yield running
+            # What fails after a page was sent is only found there.
+            assert "/loop/ui/" not in running.loop.log, running.loop.log[-4000:]
     finally:
         redis.stop()
 
