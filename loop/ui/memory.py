@@ -17,6 +17,7 @@ from loop.ui.visitors import Visitor
 
 _PAGE = 20
 _HISTORY = 50
+_MOST_CHANGES = 200
 _MEMORY_EVENTS = frozenset({"memory.created", "memory.changed", "memory.removed", "memories.purged"})
 _REMOVALS = ("removed", "absorbed", "gave_way")
 _OUTCOMES = {
@@ -210,6 +211,9 @@ class RemovedSection:
         self._wanted = _PAGE
         with ui.expansion("Removed memories", icon="restore").classes("w-full card p-0") as self._expansion:
             self._list = ui.column().classes("w-full gap-3").props("role=list aria-label='Removed memories'")
+            self._more = ui.button("Look further back", on_click=self._show_more, color=None).props(
+                "flat no-caps dense"
+            )
         self._expansion.on_value_change(self._opened)
 
     async def _opened(self) -> None:
@@ -224,15 +228,14 @@ class RemovedSection:
         latest: dict[int, ChangeAnswer] = {}
         for change in found.changes:
             latest.setdefault(change.memory_id, change)
+        self._more.set_visibility(found.cursor is not None and self._wanted < _MOST_CHANGES)
         removed = [one for one in latest.values() if one.kind in _REMOVALS and one.before is not None]
         self._list.clear()
         with self._list:
             if not removed:
-                ui.label("None of the latest changes removed one.").classes("muted")
+                ui.label("None of the latest changes removed one.").classes("muted").props("role=listitem")
             for one in removed:
                 self._show(one)
-            if found.cursor is not None and self._wanted < 200:
-                ui.button("Look further back", on_click=self._show_more, color=None).props("flat no-caps dense")
 
     def _show(self, change: ChangeAnswer) -> None:
         async def restore() -> None:
@@ -248,5 +251,5 @@ class RemovedSection:
                 ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
 
     async def _show_more(self) -> None:
-        self._wanted = min(self._wanted + _PAGE, 200)
+        self._wanted = min(self._wanted + _PAGE, _MOST_CHANGES)
         await self._opened()

@@ -34,7 +34,7 @@ class SummarySection:
         self._list.clear()
         with self._list:
             if not found:
-                ui.label("No recent conversation has a summary.").classes("muted")
+                ui.label("No recent conversation has a summary.").classes("muted").props("role=listitem")
             for conversation_id, title, summary in found:
                 with ui.column().classes("card gap-1").props("role=listitem"):
                     ui.label(summary.content).classes("said text-sm w-full")
