@@ -73,6 +73,7 @@ class FactList:
         with ui.column().classes("w-full items-center gap-2 py-12 text-center") as empty:
             ui.icon("psychology_alt", size="4rem").classes("muted opacity-60").props("aria-hidden=true")
             ui.label(EMPTY).classes("muted")
+        empty.set_visibility(False)
         return empty
 
     def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:

@@ -72,8 +72,8 @@ class MemoryPanel:
     async def open(self) -> None:
         """Open the sheet over the page."""
         async with self._frame.errors_told():
-            await self._facts.refresh()
             self._dialog.open()
+            await self._facts.refresh()
 
     def close(self) -> None:
         """Close the sheet."""
