@@ -31,7 +31,7 @@ class EventPayload(BaseModel):
     kind: str = Field(description="What happened.", examples=["memory.created"])
     app_id: str
     conversation_id: str | None
-    subject: str | None = Field(description="Id of the message, memory, answer or job it is about.")
+    subject: str | None = Field(description="Id of the message, memory, fact, answer or job it is about.")
     details: dict[str, Any] = Field(description="Numbers and words of closed sets.")
     at: datetime
     content: str | None = Field(

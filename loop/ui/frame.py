@@ -74,10 +74,13 @@ class Frame:
     @asynccontextmanager
     async def errors_told(self) -> AsyncIterator[None]:
         """Show what the service refuses, or that it does not answer, instead of raising it."""
+        # Asked now: what was clicked may be gone from the page when the service has answered.
+        page = ui.context.client
         try:
             yield
         except (AfterthoughtError, ValueError) as error:
-            await self.visitors.tell(error)
+            with page:
+                await self.visitors.tell(error)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class Event(Base):
     kind: Mapped[str] = mapped_column(String(40))
     conversation_id: Mapped[str | None] = mapped_column(String(200))
     subject: Mapped[str | None] = mapped_column(String(200))
-    """Id of the message, memory, answer or job it is about."""
+    """Id of the message, memory, fact, answer or job it is about."""
     details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     """Numbers and words of closed sets."""
     at: Mapped[datetime] = mapped_column(UtcDateTime)

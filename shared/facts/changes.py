@@ -14,7 +14,9 @@ from sqlalchemy.orm import Session
 
 from shared.audit import ERASED, Cause
 from shared.choices import FactState
+from shared.contracts.events import EventKind
 from shared.errors import Conflict, Limit
+from shared.events.recording import record as record_event
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
@@ -254,6 +256,13 @@ def keys_of(session: Session, fact_id: int) -> list[int]:
     return [one.conversation_key for one in queries.sources_of(session, fact_id) if one.conversation_key is not None]
 
 
+_CREATES = (FactChangeKind.LEARNED, FactChangeKind.WRITTEN, FactChangeKind.UNDONE, FactChangeKind.RESTORED)
+_REMOVES = (
+    FactChangeKind.REPLACED, FactChangeKind.DELETED, FactChangeKind.EVICTED, FactChangeKind.EXPIRED,
+    FactChangeKind.ERASED,
+)  # fmt: skip
+
+
 def record(
     session: Session,
     fact: Fact,
@@ -280,7 +289,14 @@ def record(
     )
     session.add(change)
     session.flush()
+    record_event(session, _event_of(kind), fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
     return change
+
+
+def _event_of(kind: FactChangeKind) -> EventKind:
+    if kind in _CREATES:
+        return EventKind.FACT_CREATED
+    return EventKind.FACT_REMOVED if kind in _REMOVES else EventKind.FACT_CHANGED
 
 
 def empty(changes: Iterable[FactChange]) -> int:

@@ -343,6 +343,20 @@ def test_erasing_a_conversation_takes_its_events(town: Town) -> None:
     assert [event["conversationId"] for event in town.poll(after=0)["events"]] == ["c2"]
 
 
+def test_facts_are_told_of_without_their_text(town: Town) -> None:
+    written = town.api.ask("POST", "/apps/chat/facts", 201, json={"fact": "Likes tea"})["id"]
+    town.api.ask("POST", f"/apps/chat/facts/{written}/pin")
+    town.api.ask("DELETE", f"/apps/chat/facts/{written}")
+    town.api.ask("POST", f"/apps/chat/facts/{written}/undo")
+    town.place()
+    events = town.poll(after=0)["events"]
+    assert [(event["kind"], event["details"]["change"]) for event in events] == [
+        ("fact.created", "written"), ("fact.changed", "pinned"), ("fact.removed", "deleted"),
+        ("fact.created", "undone"),
+    ]  # fmt: skip
+    assert {event["subject"] for event in events} == {str(written)} and "tea" not in str(events)
+
+
 def test_a_poll_answers_at_once_when_there_is_something(small_town: Town) -> None:
     small_town.happen(3)
     answer = small_town.poll(after=1, wait=60, limit=1)

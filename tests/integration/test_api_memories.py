@@ -113,7 +113,8 @@ def test_memories_of_one_instant_keep_one_order(api: Api) -> None:
     path = api.install()
     ids = [api.ask("POST", f"{path}/memories", json={"content": f"Memory {i}."})["id"] for i in range(5)]
     api.ask("PATCH", f"{path}/memories/{ids[2]}", json={"content": "Changed."})
-    assert [memory["id"] for memory in api.ask("GET", f"{path}/memories")["memories"]] == ids[::-1]
+    listed = api.ask("GET", f"{path}/memories")
+    assert [memory["id"] for memory in listed["memories"]] == ids[::-1] and listed["cap"] == 10
 
 
 def test_reading_memories_spends_nothing(sqlite_api: Api) -> None:

@@ -12,6 +12,14 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window, chromium, window
 from tests.support.services import System, start_redis, start_system
 
+_READ_TOKEN = "reads-and-changes-nothing"
+
+
+@pytest.fixture
+def read_token(system: System) -> str:
+    """A token of the running service that reads everything and changes nothing."""
+    return _READ_TOKEN
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
@@ -26,9 +34,11 @@ def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     folder = tmp_path_factory.mktemp("pages")
     redis = start_redis(folder / "redis")
     try:
-        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
+        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_READ_TOKEN": _READ_TOKEN}
         with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
             yield running
+            # What fails after a page was sent is only found there.
+            assert "/loop/ui/" not in running.loop.log, running.loop.log[-4000:]
     finally:
         redis.stop()
 

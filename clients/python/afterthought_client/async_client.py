@@ -3094,7 +3094,7 @@ class AsyncAfterthought(AsyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             app_id: The app, where it is not that of the client.
         """
@@ -3114,7 +3114,7 @@ class AsyncAfterthought(AsyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
         """
         call = Call("GET", "/stream", query=query_of(after=after, kinds=kinds))
         return self._follow(call)
@@ -3138,7 +3138,7 @@ class AsyncAfterthought(AsyncTransport):
             wait: Seconds to wait for an event.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             limit: Most items to return.
             app_id: The app, where it is not that of the client.
@@ -3167,6 +3167,9 @@ class AsyncAfterthought(AsyncTransport):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -3263,6 +3266,9 @@ class AsyncAfterthought(AsyncTransport):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]

@@ -3065,7 +3065,7 @@ class Afterthought(SyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             app_id: The app, where it is not that of the client.
         """
@@ -3085,7 +3085,7 @@ class Afterthought(SyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
         """
         call = Call("GET", "/stream", query=query_of(after=after, kinds=kinds))
         return self._follow(call)
@@ -3109,7 +3109,7 @@ class Afterthought(SyncTransport):
             wait: Seconds to wait for an event.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             limit: Most items to return.
             app_id: The app, where it is not that of the client.
@@ -3138,6 +3138,9 @@ class Afterthought(SyncTransport):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -3233,6 +3236,9 @@ class Afterthought(SyncTransport):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]

@@ -81,6 +81,9 @@ class AddWebhook(Model):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -678,6 +681,9 @@ class ChangeWebhook(Model):
                 "memory.changed",
                 "memory.removed",
                 "memories.purged",
+                "fact.created",
+                "fact.changed",
+                "fact.removed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -1177,7 +1183,7 @@ class EventPayload(Model):
     conversation_id: Annotated[str | None, Field(alias="conversationId")]
     subject: str | None
     """
-    Id of the message, memory, answer or job it is about.
+    Id of the message, memory, fact, answer or job it is about.
     """
     details: dict[str, Any]
     """
@@ -3963,6 +3969,10 @@ class MemoryList(Model):
     """
 
     memories: list[MemoryAnswer]
+    cap: int
+    """
+    Most memories a user may have; what names nobody counts as one user's.
+    """
     cursor: str | None = None
 
 

@@ -3633,7 +3633,7 @@ export interface components {
          * @description What happened; a closed set, so it can label a metric.
          * @enum {string}
          */
-        EventKind: "answer.sent" | "answer.pending" | "answer.rejected" | "conversation.ended" | "conversation.snoozed" | "conversation.woken" | "memory.created" | "memory.changed" | "memory.removed" | "memories.purged" | "job.deferred" | "job.finished";
+        EventKind: "answer.sent" | "answer.pending" | "answer.rejected" | "conversation.ended" | "conversation.snoozed" | "conversation.woken" | "memory.created" | "memory.changed" | "memory.removed" | "memories.purged" | "fact.created" | "fact.changed" | "fact.removed" | "job.deferred" | "job.finished";
         /** @description Events by position. */
         EventList: {
             events: components["schemas"]["EventPayload"][];
@@ -3650,7 +3650,7 @@ export interface components {
             kind: string;
             appId: string;
             conversationId: string | null;
-            /** @description Id of the message, memory, answer or job it is about. */
+            /** @description Id of the message, memory, fact, answer or job it is about. */
             subject: string | null;
             /** @description Numbers and words of closed sets. */
             details: {
@@ -4211,6 +4211,8 @@ export interface components {
         /** @description Memories, last updated first. */
         MemoryList: {
             memories: components["schemas"]["MemoryAnswer"][];
+            /** @description Most memories a user may have; what names nobody counts as one user's. */
+            cap: number;
             cursor?: string | null;
         };
         /** @description Messages by position: as they were sent, with messageId, position, createdAt and, where it was sent, tokens. */
@@ -8588,7 +8590,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this position; else from now on. */
                 after?: number | null;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished. */
                 kinds?: string | null;
                 /** @description Only events of this conversation. */
                 conversationId?: string | null;
@@ -8620,7 +8622,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this position; else from now on. */
                 after?: number | null;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished. */
                 kinds?: string | null;
             };
             header?: {
@@ -8650,7 +8652,7 @@ export interface operations {
                 after?: number | null;
                 /** @description Seconds to wait for an event. */
                 wait?: number;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished. */
                 kinds?: string | null;
                 /** @description Only events of this conversation. */
                 conversationId?: string | null;

@@ -105,6 +105,7 @@ class MemoryList(ResponseModel):
     """Memories, last updated first."""
 
     memories: list[MemoryAnswer]
+    cap: int = Field(description="Most memories a user may have; what names nobody counts as one user's.")
     cursor: str | None = None
 
 
@@ -181,7 +182,7 @@ def list_memories(
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_memories(session, app_id, user_id, limit + 1, after), limit)
         following = cursors.encode_moment(_MEMORIES, rows[-1].updated_at, rows[-1].memory_id) if more else None
-        memories = MemoryList(memories=_answers(session, rows), cursor=following)
+        memories = MemoryList(memories=_answers(session, rows), cap=ctx.loop.settings.memory_cap, cursor=following)
     # Written here: FastAPI would check the answer in a second hop to a thread, and this is the most asked-for route.
     return answer(memories)
 

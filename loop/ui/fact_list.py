@@ -1,0 +1,285 @@
+"""The facts of one subject as cards by category: filtered, written, mended, pinned, managed, deleted and cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from math import ceil
+from typing import Any, cast
+
+from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
+
+from afterthought_client.models import FactAnswer
+from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
+from loop.ui.frame import Frame
+from loop.ui.undo_bar import UndoBar
+from loop.ui.visitors import Visitor
+
+PAGE = 50
+_MOST_AT_ONCE = 200
+_ALL, _AUTOMATIC = "all", "automatic"
+EMPTY = "No memories yet. I'll learn as we talk."
+
+
+class FactList:
+    """What the sheet of memories holds."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        visitor: Visitor,
+        app_id: str,
+        user_id: str | None,
+        *,
+        manage: ui.button,
+        changed: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._frame = frame
+        self._client = visitor.client
+        self._may_write = visitor.may_write
+        self._app_id = app_id
+        self._user_id = user_id
+        self._changed = changed
+        self._category: Category | None = None
+        self._wanted = PAGE
+        self._total = 0
+        self._managing = False
+        self._cards: dict[int, FactCard] = {}
+        self._handlers = FactHandlers(self._save, self._pin, self._remove, self._tell_chosen)
+        self._manage = manage
+        manage.on_click(self._turn_managing)
+        self._build()
+
+    def _build(self) -> None:
+        tabs = ui.tabs().props("dense no-caps narrow-indicator align=justify active-color=cyan-8").classes("w-full")
+        with tabs:
+            ui.tab(_ALL, "All")
+            for name, label in CATEGORIES.items():
+                ui.tab(name, label)
+        tabs.set_value(_ALL)
+        tabs.on_value_change(self._filter)
+        with ui.column().classes("w-full grow overflow-y-auto min-h-0 gap-3 no-wrap pr-1") as self._scrolled:
+            self._empty = self._build_empty()
+            self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
+            self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
+            self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
+        self._bulk = self._build_bulk_bar()
+        self._undo = UndoBar(self._frame)
+        if self._may_write:
+            self._build_composer()
+
+    def _build_empty(self) -> ui.column:
+        with ui.column().classes("w-full items-center gap-2 py-12 text-center") as empty:
+            ui.icon("psychology_alt", size="4rem").classes("muted opacity-60").props("aria-hidden=true")
+            ui.label(EMPTY).classes("muted")
+        empty.set_visibility(False)
+        return empty
+
+    def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:
+        with ui.column().classes("w-full gap-2") as group:
+            ui.label(label).classes("muted text-sm font-medium").props("role=heading aria-level=3")
+            with ui.column().classes("w-full gap-2") as cards:
+                cards.props(f"role=list aria-label={name}")
+        return group, cards
+
+    def _build_bulk_bar(self) -> ui.row:
+        with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as bar:
+            bar.props("role=toolbar aria-label='Chosen memories'")
+            self._chosen_count = ui.label().classes("grow").props("role=status")
+            ui.button("Choose all", on_click=self._choose_all, color=None).props("flat dense no-caps")
+            self._move = ui.button("Move to", color=None)
+            self._move.props("outline dense no-caps  icon-right=expand_more").classes("px-2")
+            with self._move, ui.menu():
+                for name, label in CATEGORIES.items():
+                    ui.menu_item(label, lambda name=name: self._move_chosen(name))
+            self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
+            self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
+        bar.set_visibility(False)
+        return bar
+
+    def _build_composer(self) -> None:
+        if self._user_id is None:
+            ui.label("Choose whose memory it is to write into it.").classes("muted text-sm")
+            return
+        with ui.row().classes("w-full items-center no-wrap gap-2 pt-2 border-t border-[color:var(--line)]"):
+            text = ui.input(placeholder="Remember something…").classes("grow")
+            text.props("dense outlined aria-label='Remember something'")
+            category = ui.select({_AUTOMATIC: "Automatic", **CATEGORIES}, value=_AUTOMATIC).classes("w-36")
+            category.props("dense outlined options-dense aria-label=Category")
+
+            async def write() -> None:
+                chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
+                async with self._frame.errors_told():
+                    await self._write(text.value or "", chosen)
+                    text.set_value("")
+
+            text.on("keydown.enter", write, js_handler="() => emit()")
+            ui.button(icon="add", on_click=write, color=None).props(
+                "round dense unelevated color=cyan-9 aria-label=Remember"
+            )
+
+    async def refresh(self) -> None:
+        """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
+        facts = await self._fetch()
+        shown = {fact.id for fact in facts}
+        for gone in set(self._cards) - shown:
+            self._cards.pop(gone).element.delete()
+        places = dict.fromkeys(self._groups, 0)
+        for fact in facts:
+            self._place(fact, places[fact.category])
+            places[fact.category] += 1
+        for name, (group, _) in self._groups.items():
+            group.set_visibility(places[name] > 0)
+        self._empty.set_visibility(not facts)
+        self._more.set_visibility(self._total > len(facts))
+        self._manage.set_visibility(self._may_write and (bool(facts) or self._managing))
+        self._show_clear_all()
+        self._tell_chosen()
+
+    async def _fetch(self) -> list[FactAnswer]:
+        facts: list[FactAnswer] = []
+        cursor = None
+        while True:
+            page = await self._client.list_facts(
+                category=self._category,
+                user_id=self._user_id,
+                limit=min(self._wanted - len(facts), _MOST_AT_ONCE),
+                cursor=cursor,
+                app_id=self._app_id,
+            )
+            facts, cursor, self._total = facts + page.facts, page.cursor, page.total
+            if cursor is None or len(facts) >= self._wanted:
+                return facts
+
+    def _place(self, fact: FactAnswer, index: int) -> None:
+        _, cards = self._groups[fact.category]
+        card = self._cards.get(fact.id)
+        if card is None:
+            with cards:
+                card = FactCard(fact, self._handlers, may_write=self._may_write, tells_user=self._user_id is None)
+            card.manage(self._managing)
+            self._cards[fact.id] = card
+        else:
+            card.show(fact)
+        beside = cards.default_slot.children
+        if index >= len(beside) or beside[index] is not card.element:
+            card.element.move(cards, index)
+
+    async def _filter(self, event: ValueChangeEventArguments[Any]) -> None:
+        self._category = None if event.value == _ALL else cast(Category, event.value)
+        self._wanted = PAGE
+        async with self._frame.errors_told():
+            await self.refresh()
+
+    async def _show_more(self) -> None:
+        self._wanted += PAGE
+        async with self._frame.errors_told():
+            await self.refresh()
+
+    async def _after_change(self) -> None:
+        await self.refresh()
+        await self._changed()
+
+    async def _write(self, text: str, category: Category | None) -> None:
+        written = await self._client.write_fact(
+            text, category=category, user_id=self._user_id or None, app_id=self._app_id
+        )
+        await self._after_change()
+        if written.merged:
+            ui.notify("This is known already; it is more certain now.")
+        if written.evicted:
+            ui.notify(f"{len(written.evicted)} went to make room.")
+        if card := self._cards.get(written.id):
+            card.pulse()
+
+    async def _save(self, card: FactCard, text: str, category: Category | None) -> None:
+        async with self._frame.errors_told():
+            await self._client.edit_fact(card.fact.id, fact=text, category=category, app_id=self._app_id)
+            card.close()
+            await self._after_change()
+            card.pulse()
+
+    async def _pin(self, card: FactCard) -> None:
+        change = self._client.unpin_fact if card.fact.pinned else self._client.pin_fact
+        async with self._frame.errors_told():
+            await change(card.fact.id, app_id=self._app_id)
+            await self._after_change()
+
+    async def _remove(self, card: FactCard) -> None:
+        async with self._frame.errors_told():
+            await self._client.delete_fact(card.fact.id, app_id=self._app_id)
+            await self._after_change()
+            self._offer_undo([card.fact.id])
+
+    def _offer_undo(self, ids: list[int]) -> None:
+        async def undo() -> None:
+            for fact_id in ids:
+                await self._client.undo_deleting_fact(fact_id, app_id=self._app_id)
+            await self._after_change()
+
+        self._undo.offer("Memory deleted" if len(ids) == 1 else f"{len(ids)} memories deleted", undo)
+
+    def _turn_managing(self) -> None:
+        self._managing = not self._managing
+        self._manage.set_text("Done" if self._managing else "Manage")
+        self._bulk.set_visibility(self._managing)
+        for card in self._cards.values():
+            card.manage(self._managing)
+        self._tell_chosen()
+
+    def _chosen(self) -> list[int]:
+        return [card.fact.id for card in self._cards.values() if card.is_chosen]
+
+    def _choose_all(self) -> None:
+        for card in self._cards.values():
+            card.box.set_value(True)
+
+    def _tell_chosen(self) -> None:
+        count = len(self._chosen())
+        self._chosen_count.set_text(f"{count} chosen")
+        self._move.set_enabled(count > 0)
+        self._delete.set_enabled(count > 0)
+
+    async def _delete_chosen(self) -> None:
+        ids = self._chosen()
+        async with self._frame.errors_told():
+            await self._client.change_facts("delete", ids, app_id=self._app_id)
+            await self._after_change()
+            self._offer_undo(ids)
+
+    async def _move_chosen(self, category: Category) -> None:
+        async with self._frame.errors_told():
+            await self._client.change_facts("move", self._chosen(), category=category, app_id=self._app_id)
+            await self._after_change()
+
+    def _show_clear_all(self) -> None:
+        self._clear_all.clear()
+        if not self._may_write or self._category is not None or not self._total:
+            return
+        with self._clear_all:
+            ui.button("Clear all memory", on_click=self._ask_to_clear, color=None).props("flat dense no-caps").classes(
+                "muted"
+            )
+
+    def _ask_to_clear(self) -> None:
+        self._clear_all.clear()
+        whose = " of everybody's" if self._user_id is None else ""
+        what = "the 1 fact" if self._total == 1 else f"all {self._total:,} facts"
+        with self._clear_all:
+            ui.label(f"This will remove {what}{whose}").classes("grow")
+            ui.button("Cancel", on_click=self._show_clear_all, color=None).props("flat dense no-caps")
+            ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
+
+    async def _clear(self) -> None:
+        async def undo() -> None:
+            await self._client.undo_clearing_facts(user_id=self._user_id, app_id=self._app_id)
+            await self._after_change()
+
+        async with self._frame.errors_told():
+            cleared = await self._client.clear_facts(user_id=self._user_id, app_id=self._app_id)
+            if self._managing:
+                self._turn_managing()
+            await self._after_change()
+            seconds = ceil((cleared.undo_until - datetime.now(UTC)).total_seconds())
+            self._undo.offer("Memory cleared", undo, max(seconds, 1), counts=True)

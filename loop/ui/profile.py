@@ -1,0 +1,142 @@
+"""What a user has agreed to have kept about them: the consent, the profile, and what taking consent back erases."""
+
+from __future__ import annotations
+
+from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
+
+from afterthought_client.models import Context, Preferences, ProfileItem, Receipt
+from loop.ui.frame import Frame
+from loop.ui.visitors import Visitor
+
+
+class ProfileSection:
+    """The profile of one user, or of what names nobody."""
+
+    def __init__(self, frame: Frame, visitor: Visitor, app_id: str, user_id: str | None) -> None:
+        self._frame = frame
+        self._client = visitor.client
+        self._may_write = visitor.may_write
+        self._app_id = app_id
+        self._user_id = user_id
+        self._profile: ProfileItem | None = None
+        with ui.column().classes("w-full gap-3"):
+            ui.label("Profile").classes("text-lg font-semibold").props("role=heading aria-level=2")
+            self._shown = ui.column().classes("w-full gap-3 card")
+
+    async def refresh(self) -> None:
+        """Show the profile as it is now."""
+        self._shown.clear()
+        if self._user_id is None:
+            with self._shown:
+                ui.label("A profile is one user's: choose whose memory to see it.").classes("muted")
+            return
+        found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
+        self._profile = found.profile
+        with self._shown:
+            consent = ui.switch("Agrees to having a profile", value=found.consent, on_change=self._change_consent)
+            consent.set_enabled(self._may_write)
+            if not found.consent:
+                ui.label("Without consent nothing is kept here.").classes("muted text-sm")
+            else:
+                self._build_fields(found.profile)
+
+    async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
+        if not event.value and not await self._is_sure():
+            async with self._frame.errors_told():
+                await self.refresh()
+            return
+        async with self._frame.errors_told():
+            answer = await self._client.change_consent(
+                bool(event.value), user_id=self._user_id or "", app_id=self._app_id
+            )
+            await self.refresh()
+            if answer.receipt is not None:
+                self._show_receipt(answer.receipt)
+
+    async def _is_sure(self) -> bool:
+        with ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
+            dialog.props("aria-label='Take consent back'")
+            ui.label("Take consent back?").classes("text-lg font-semibold").props("role=heading aria-level=2")
+            ui.label("This erases at once and for good:")
+            with ui.column().classes("gap-1 pl-4"):
+                for line in held(self._profile):
+                    ui.label(line).classes("text-sm")
+            ui.label("Drafts of answers that may quote it are withdrawn. Agreeing again begins with an empty profile.")
+            with ui.row().classes("w-full justify-end"):
+                ui.button("Keep", on_click=lambda: dialog.submit(False), color=None).props("flat no-caps autofocus")
+                erase = ui.button("Take back and erase", on_click=lambda: dialog.submit(True), color=None)
+                erase.props("unelevated no-caps color=red-9")
+        sure = await dialog
+        dialog.delete()
+        return bool(sure)
+
+    def _show_receipt(self, receipt: Receipt) -> None:
+        counts = [f"{count:,} {store}" for store, count in receipt.erased.items() if count]
+        left = sum(count or 0 for count in receipt.left.values())
+        erased = ", ".join(counts) or "nothing, as nothing was kept"
+        with self._shown:
+            ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props("role=status")
+
+    def _build_fields(self, profile: ProfileItem | None) -> None:
+        preferences = profile.preferences if profile else Preferences()
+        context = (profile.context if profile else None) or Context()
+        style = _field("Coding style", preferences.coding_style)
+        languages = ui.input_chips("Languages", value=list(preferences.preferred_languages)).classes("w-full")
+        frameworks = ui.input_chips("Frameworks", value=list(preferences.framework_experience)).classes("w-full")
+        goals = _field("Goals", context.project_goals)
+        domain = _field("Domain", context.domain)
+        constraints = _field("Constraints", context.constraints)
+        notes = ui.textarea("Notes", value=profile.freeform_notes if profile else "").classes("w-full")
+        for one in (languages, frameworks):
+            one.props("outlined dense")
+        notes.props("outlined autogrow")
+
+        async def save() -> None:
+            async with self._frame.errors_told():
+                await self._client.write_profile(
+                    preferences={
+                        "codingStyle": style.value or None,
+                        "preferredLanguages": languages.value,
+                        "frameworkExperience": frameworks.value,
+                    },
+                    context={
+                        "projectGoals": goals.value or None,
+                        "domain": domain.value or None,
+                        "constraints": constraints.value or None,
+                    },
+                    freeform_notes=notes.value or "",
+                    user_id=self._user_id,
+                    app_id=self._app_id,
+                )
+                await self.refresh()
+                with self._shown:
+                    ui.notify("The profile is saved.")
+
+        if self._may_write:
+            ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")
+
+
+def held(profile: ProfileItem | None) -> list[str]:
+    """Return in words what a profile holds."""
+    if profile is None:
+        return ["nothing: the profile is empty"]
+    context = profile.context or Context()
+    texts = {
+        "the coding style": profile.preferences.coding_style,
+        "the goals": context.project_goals,
+        "the domain": context.domain,
+        "the constraints": context.constraints,
+        f"notes of {len(profile.freeform_notes):,} characters": profile.freeform_notes,
+        _counted(len(profile.preferences.preferred_languages), "language"): profile.preferences.preferred_languages,
+        _counted(len(profile.preferences.framework_experience), "framework"): profile.preferences.framework_experience,
+    }
+    return [name for name, value in texts.items() if value] or ["nothing: the profile is empty"]
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
+def _field(label: str, value: str | None) -> ui.input:
+    return ui.input(label, value=value or "").props("outlined dense").classes("w-full")
