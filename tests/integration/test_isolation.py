@@ -121,6 +121,7 @@ CASES: dict[str, Case] = {
     "POST /jobs/replay": Case(body={"appId": "chat"}),
     "POST /jobs/{jobId}/cancel": Case(),
     "GET /energy": Case(),
+    "GET /energy/history": Case(),
     "GET /health/live": Case(),
     "GET /health/ready": Case(),
     "GET /metrics": Case(),
