@@ -4077,8 +4077,7 @@ class Afterthought(SyncTransport):
     def show_energy_history(self, *, hours: int | None = None) -> models.EnergyHistory:
         """Show the energy of the last hours.
 
-        Show hour by hour (UTC) how low the level went and what was spent, by kind of work and app. Needs the admin
-        token.
+        Show by hours (UTC) how low the level went and what was spent, by kind and app. Needs the admin token.
 
         Costs no energy.
         """

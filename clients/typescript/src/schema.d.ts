@@ -2215,7 +2215,7 @@ export interface paths {
         };
         /**
          * Show the energy of the last hours
-         * @description Show hour by hour (UTC) how low the level went and what was spent, by kind of work and app. Needs the admin token.
+         * @description Show by hours (UTC) how low the level went and what was spent, by kind and app. Needs the admin token.
          *
          *     Costs no energy.
          */

@@ -115,7 +115,7 @@ def show_energy(ctx: Reads) -> EnergyAnswer:
 
 @router.get("/energy/history", tags=["Energy"], summary="Show the energy of the last hours")
 def show_energy_history(ctx: Reads, hours: Annotated[int, Query(ge=1, le=24)] = 24) -> EnergyHistory:
-    """Show hour by hour (UTC) how low the level went and what was spent, by kind of work and app. Needs the admin token.
+    """Show by hours (UTC) how low the level went and what was spent, by kind and app. Needs the admin token.
 
     Costs no energy.
     """
