@@ -1,7 +1,8 @@
 """What is read when Prometheus asks: levels, depths, ages and counts that stand in the database and in Redis.
 
 One short transaction a scrape reads how things stand now, and only rows of what is unfinished; what only accumulates is
-in ``loop.totals``. What Redis alone knows is left out while it is down, and ``afterthought_redis_up`` says so.
+in ``loop.totals``, and what is told of single apps in ``loop.app_totals``. What Redis alone knows is left out while it
+is down, and ``afterthought_redis_up`` says so.
 ``docs/reference/metrics.md`` is generated from this catalogue and from ``shared.telemetry.metrics``.
 """
 
@@ -15,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
+from loop.app_totals import GAUGES_OF_APPS
 from loop.queue_contents import depths
 from loop.release import release
 from loop.totals import GAUGES_OF_TOTALS, JOBS, Gauge, Totals, Values, one
@@ -95,6 +97,7 @@ CATALOGUE = (
     BUILD,
     TOTALS_AGE,
     *GAUGES_OF_TOTALS,
+    *GAUGES_OF_APPS,
 )
 
 

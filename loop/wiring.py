@@ -12,6 +12,7 @@ import redis
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
+from loop.app_totals import count_of_apps
 from loop.background_reader import BackgroundReader
 from loop.leadership import LeaderElection
 from loop.message_search import SearchServices, make_search_services
@@ -169,7 +170,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         store=base.store,
         registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
-        totals=BackgroundReader("totals", lambda: count_totals(base.database)),
+        totals=BackgroundReader("totals", lambda: _totals(base)),
         tracing=base.tracing,
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
@@ -197,6 +198,11 @@ def _base(settings: Settings, clock: Clock) -> _Base:
         store=Store(settings.sessions_path),
         tracing=start_tracing(settings, "afterthought-loop"),
     )
+
+
+def _totals(base: _Base) -> Totals:
+    of_apps = count_of_apps(base.database, base.clock.now(), base.settings.metrics_apps)
+    return count_totals(base.database) | of_apps
 
 
 def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from loop.app_totals import GAUGES_OF_APPS
 from loop.gauges import CATALOGUE
 from loop.totals import GAUGES_OF_TOTALS, Gauge
 from shared.telemetry.metrics import Metrics
@@ -21,9 +22,9 @@ The loop serves them at `/metrics` to whoever shows the admin token. A worker se
 directory and the loop adds them up. Every process has every counter, so sum over processes.
 
 Every series of a counter or histogram stands at zero from the start, except those by route, which begin with the first
-request. Labels are closed sets. A worker that starts again begins at zero, as any restarted process does; a killed
-pool process is replaced without losing what it had counted. Alerts and the figures they share are in
-`ops/prometheus/alerts.yml`, what to do about an alert in `ops/runbook.md`."""
+request. Labels are closed sets, but for `app`, which names few. A worker that starts again begins at zero, as any
+restarted process does; a killed pool process is replaced without losing what it had counted. Alerts and the figures
+they share are in `ops/prometheus/alerts.yml`, what to do about an alert in `ops/runbook.md`."""
 
 
 def metrics_page() -> str:
@@ -40,11 +41,14 @@ def metrics_page() -> str:
         "## Gauges\n\nRead from the database and Redis when the loop is scraped; workers do not have them. While the "
         "database or Redis is down, what only it knows is left out.\n\n"
         + _HEAD
-        + "\n".join(map(_gauge, CATALOGUE[: -len(GAUGES_OF_TOTALS)])),
+        + "\n".join(map(_gauge, CATALOGUE[: -len(GAUGES_OF_TOTALS) - len(GAUGES_OF_APPS)])),
         "## Totals\n\nCounted anew at each scrape as long as that takes a tenth of a second at most. In a large "
         "installation they are counted beside the scrape, once a minute and at most 2 % of the time, and each scrape "
         "shows the last counts; `afterthought_totals_age_seconds` says how old they are. Until the first count after "
         "a start has ended they are left out.\n\n" + _HEAD + "\n".join(map(_gauge, GAUGES_OF_TOTALS)),
+        "## Apps\n\nOf single apps, counted with the totals. `app` is the id of one of those that spent most in 24 "
+        "hours, at most `AFTERTHOUGHT_METRICS_APPS` (20); of any app `GET /apps/{app}/energy`, `/jobs?appId={app}` and "
+        "`/apps/{app}/compactions` tell.\n\n" + _HEAD + "\n".join(map(_gauge, GAUGES_OF_APPS)),
     ]
     return _NOTE + "\n\n".join(parts) + "\n"
 

@@ -11,11 +11,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, SecretStr, field_validator
 
+from shared.addresses import database_address, redis_address
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, provider_of
 
 _DAY = 86_400
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+_Database = Annotated[str, AfterValidator(database_address)]
+_Redis = Annotated[str, AfterValidator(redis_address)]
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
@@ -36,12 +39,12 @@ class InstallationSettings(SettingsGroup):
     )
     read_token: SecretStr | None = Field(None, description="Bearer token that reads everything and changes nothing.")
     metrics_token: SecretStr | None = Field(None, description="Bearer token that reads /metrics and nothing else.")
-    database_url: str | None = Field(
+    database_url: _Database | None = Field(
         None,
         validation_alias=AliasChoices("DATABASE_URL", "database_url"),
         description="PostgreSQL or SQLite address; when unset, SQLite in the home.",
     )
-    redis_url: str | None = Field(
+    redis_url: _Redis | None = Field(
         None,
         validation_alias=AliasChoices("REDIS_URL", "redis_url"),
         description="Redis the jobs travel over; when unset, `afterthought up` starts an embedded one in the home.",
@@ -51,23 +54,9 @@ class InstallationSettings(SettingsGroup):
     metrics_dir: _Folder | None = Field(
         None, description="Where forked processes leave their metrics; when unset, `metrics` in the home."
     )
-
-    @field_validator("database_url")
-    @classmethod
-    def _known_database(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        scheme, separator, rest = value.partition("://")
-        if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
-            raise ValueError("must start with postgresql:// or sqlite:///")
-        return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else value
-
-    @field_validator("redis_url")
-    @classmethod
-    def _known_broker(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("redis://", "rediss://", "redis+socket://", "unix://")):
-            raise ValueError("must start with redis://, rediss:// or redis+socket://")
-        return value
+    metrics_apps: int = Field(
+        20, ge=0, le=500, description="Most apps that are named in the metrics: those that spent most in 24 hours."
+    )
 
     @property
     def database(self) -> str:

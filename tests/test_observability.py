@@ -17,8 +17,9 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from loop.app_totals import GAUGES_OF_APPS
 from loop.gauges import CATALOGUE
-from ops.grafana.dashboard import ROWS
+from ops.grafana.dashboard import APP_ROW, ROWS
 from shared.jobs.models import Deferral
 from shared.settings import Settings, environment_name
 from shared.telemetry.metrics import Metrics
@@ -34,7 +35,12 @@ ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
 RECORDED = {rule["record"] for rule in RULES if "record" in rule}
 RULE_TESTS: list[dict[str, Any]] = yaml.safe_load((PROMETHEUS / "alerts_test.yml").read_text())["tests"]
 BOARD: dict[str, Any] = json.loads((GRAFANA / "dashboards" / "afterthought.json").read_text())
-PANELS: list[dict[str, Any]] = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+BOARD_ROWS: list[dict[str, Any]] = [panel for panel in BOARD["panels"] if panel["type"] == "row"]
+PANELS: list[dict[str, Any]] = [
+    shown
+    for panel in BOARD["panels"]
+    for shown in (panel["panels"] if panel["type"] == "row" else [panel])
+]  # fmt: skip
 QUERIES = [target["expr"] for panel in PANELS for target in panel["targets"]]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 _METRIC = re.compile(r"(?<![\w:/.])afterthought[_:][a-z0-9_:]+")
@@ -169,7 +175,7 @@ def test_every_metric_but_those_of_bookkeeping_is_on_the_dashboard() -> None:
 
 
 def test_the_dashboard_has_the_rows_of_the_runbook_and_every_panel_explains_itself() -> None:
-    assert [panel["title"] for panel in BOARD["panels"] if panel["type"] == "row"] == list(ROWS)
+    assert [row["title"] for row in BOARD_ROWS] == [*ROWS, APP_ROW]
     for panel in PANELS:
         assert panel["title"]
         assert panel["description"].endswith(".")
@@ -181,21 +187,55 @@ def test_the_dashboard_has_the_rows_of_the_runbook_and_every_panel_explains_itse
 
 
 def test_the_dashboard_lets_one_choose_the_data_source_that_is_provisioned() -> None:
-    (variable,) = BOARD["templating"]["list"]
+    variable = BOARD["templating"]["list"][0]
     (source,) = yaml.safe_load((GRAFANA / "provisioning/datasources/prometheus.yml").read_text())["datasources"]
     assert (variable["name"], variable["type"], variable["query"]) == ("datasource", "datasource", "prometheus")
     assert variable["current"]["value"] == source["uid"]
 
 
-def test_no_two_panels_overlap() -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in BOARD["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert at["x"] + at["w"] <= 24
-        assert not cells & taken, panel["title"]
-        taken |= cells
-    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
+def test_the_first_row_is_open_and_the_others_are_folded_with_their_panels_in_them() -> None:
+    first, *folded = BOARD_ROWS
+    assert (first["collapsed"], first["panels"]) == (False, [])
+    at = BOARD["panels"].index(folded[0])
+    assert all(panel["type"] != "row" for panel in BOARD["panels"][1:at]), "what stands below an open row is its own"
+    assert BOARD["panels"][at:] == folded
+    assert all(row["collapsed"] and row["panels"] for row in folded)
+
+
+def test_the_last_row_is_repeated_for_each_app_that_is_chosen() -> None:
+    row, variable = BOARD_ROWS[-1], BOARD["templating"]["list"][1]
+    assert (row["repeat"], variable["name"]) == ("app", "app")
+    assert "$app" in row["title"]
+    assert (variable["type"], variable["multi"], variable["includeAll"]) == ("query", True, True)
+    assert variable["datasource"]["uid"] == "${datasource}"
+    assert variable["definition"] == variable["query"]["query"] == "label_values(afterthought_app_memories, app)"
+    for target in (target for panel in row["panels"] for target in panel["targets"]):
+        assert re.search(r'afterthought_app_\w+\{app="\$app"\}', target["expr"]), "the panel is of one app alone"
+    shown = {name for panel in row["panels"] for target in panel["targets"] for name in _METRIC.findall(target["expr"])}
+    assert shown == {f"afterthought_{gauge.name}" for gauge in GAUGES_OF_APPS}
+
+
+def test_metrics_that_name_apps_are_in_the_row_of_apps_alone() -> None:
+    elsewhere = [panel for row in BOARD_ROWS[:-1] for panel in row["panels"]] + BOARD["panels"]
+    text = json.dumps([panel.get("targets") for panel in elsewhere])
+    assert "afterthought_app_" not in text
+
+
+def test_no_two_panels_overlap_where_a_row_is_open() -> None:
+    for panels in (BOARD["panels"], *(row["panels"] for row in BOARD_ROWS)):
+        taken: set[tuple[int, int]] = set()
+        for panel in panels:
+            at = panel["gridPos"]
+            cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+            assert at["x"] + at["w"] <= 24
+            assert not cells & taken, panel["title"]
+            taken |= cells
+    for row in BOARD_ROWS:
+        assert min((panel["gridPos"]["y"] for panel in row["panels"]), default=row["gridPos"]["y"] + 1) == (
+            row["gridPos"]["y"] + 1
+        ), "Grafana unfolds a row by where its first panel stands below it"
+    numbers = [panel["id"] for panel in [*BOARD_ROWS, *PANELS]]
+    assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize(

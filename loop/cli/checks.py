@@ -283,7 +283,8 @@ def check_database(url: str) -> list[Finding]:
         ]
     except (SQLAlchemyError, AfterthoughtError) as error:
         brief = str(getattr(error, "orig", None) or error).splitlines()[0][:200]
-        where = location.render_as_string(hide_password=True)
+        # A password may stand in a parameter too.
+        where = location.set(query={}).render_as_string(hide_password=True)
         return [fail("database", f"{where}: {brief}", "Start the database or correct DATABASE_URL.")]
     finally:
         database.dispose()

@@ -83,6 +83,8 @@ class Invocation:
         if self.given_url is None:
             return local_url(self.settings)
         parts = urlsplit(self.given_url)
+        if parts.username is not None:
+            raise Configuration("--url must be written without a name and a password: a token goes into --token.")
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise Configuration(f"--url {self.given_url}: must be written as http://HOST:PORT")
         return self.given_url.rstrip("/")

@@ -1,6 +1,7 @@
 """The Grafana dashboard, written by ``python -m ops.reference``.
 
-Rows and panels are listed here with their queries and units; the layout is filled in. Thresholds are those of
+Rows and panels are listed here with their queries and units; the layout is filled in. The first row is open, the others
+are folded, and the last is there once for each app. Thresholds are those of
 ``ops/prometheus/alerts.yml``.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -313,6 +315,23 @@ HTTP = (
           {"afterthought:http_request_seconds:p95_5m": "{{route}}"}, "s", steps=((0.5, _RED),)),
 )  # fmt: skip
 
+_OF_APP = '{app="$app"}'
+APP_ROW = "App $app"
+"""Title of the row that is there once for each app that is chosen."""
+APP = (
+    Panel("Energy of the app", "Spent in the hour before, by kind of work.",
+          {f"max by (kind) (afterthought_app_energy_spent_units{_OF_APP})": "{{kind}}"}, stacked=True),
+    Panel("Unfinished jobs of the app", "By state; deferred ones wait for energy, a budget or the model's server.",
+          {f"max by (state) (afterthought_app_jobs{_OF_APP})": "{{state}}"}, stacked=True),
+    Panel("Oldest waiting job of the app", "Its age, whatever it waits for.",
+          {f"max(afterthought_app_oldest_waiting_job_seconds{_OF_APP})": "oldest"}, "s", steps=((900.0, _ORANGE),)),
+    Panel("Compactions of the app", "Of the 24 hours before, by outcome.",
+          {f"max by (outcome) (afterthought_app_compactions{_OF_APP})": "{{outcome}}"}, stacked=True, width=12),
+    Panel("Memories and facts of the app", "That stand.",
+          {f"max(afterthought_app_memories{_OF_APP})": "memories", f"max(afterthought_app_facts{_OF_APP})": "facts"},
+          width=12),
+)  # fmt: skip
+
 ROWS = {
     "Health": HEALTH,
     "Energy": ENERGY,
@@ -342,7 +361,7 @@ def dashboard() -> str:
         "refresh": "30s",
         "timezone": "utc",
         "time": {"from": "now-6h", "to": "now"},
-        "templating": {"list": [_source_variable()]},
+        "templating": {"list": [_source_variable(), _app_variable()]},
         "annotations": {"list": []},
         "panels": list(_laid_out()),
     }
@@ -354,22 +373,39 @@ def _source_variable() -> dict[str, Any]:
             "current": {"text": "Prometheus", "value": "afterthought-prometheus"}}  # fmt: skip
 
 
+def _app_variable() -> dict[str, Any]:
+    """The apps that the metrics name at the end of the time shown."""
+    query = "label_values(afterthought_app_memories, app)"
+    return {"name": "app", "label": "Apps", "type": "query", "datasource": _SOURCE, "definition": query,
+            "query": {"query": query, "refId": "apps"}, "refresh": 2, "sort": 1, "multi": True, "includeAll": True,
+            "current": {"text": ["All"], "value": ["$__all"]}, "options": [], "regex": "", "hide": 0}  # fmt: skip
+
+
 def _laid_out() -> Iterator[dict[str, Any]]:
+    """Place the rows below each other: the first is open, the others are folded and hold their panels."""
+    numbers, y = count(1), 0
+    for title, panels in {**ROWS, APP_ROW: APP}.items():
+        row = {"id": next(numbers), "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": _COLUMNS, "h": 1}}
+        placed = list(_placed(panels, y + 1, numbers))
+        if y == 0:
+            yield row | {"collapsed": False, "panels": []}
+            yield from placed
+            y = max(one["gridPos"]["y"] + one["gridPos"]["h"] for one in placed)
+        else:
+            repeated = {"repeat": "app"} if title == APP_ROW else {}
+            yield row | {"collapsed": True, "panels": placed} | repeated
+            y += 1
+
+
+def _placed(panels: Sequence[Panel], y: int, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Place panels from left to right, and on a new line where one does not fit."""
-    number, y = 0, 0
-    for title, panels in ROWS.items():
-        number += 1
-        yield {"id": number, "type": "row", "title": title, "collapsed": False, "panels": [],
-               "gridPos": {"x": 0, "y": y, "w": _COLUMNS, "h": 1}}  # fmt: skip
-        x, y, tallest = 0, y + 1, 0
-        for panel in panels:
-            if x + panel.width > _COLUMNS:
-                x, y, tallest = 0, y + tallest, 0
-            number += 1
-            height = _HEIGHTS[panel.kind]
-            yield _panel(panel, number) | {"gridPos": {"x": x, "y": y, "w": panel.width, "h": height}}
-            x, tallest = x + panel.width, max(tallest, height)
-        y += tallest
+    x, tallest = 0, 0
+    for panel in panels:
+        if x + panel.width > _COLUMNS:
+            x, y, tallest = 0, y + tallest, 0
+        height = _HEIGHTS[panel.kind]
+        yield _panel(panel, next(numbers)) | {"gridPos": {"x": x, "y": y, "w": panel.width, "h": height}}
+        x, tallest = x + panel.width, max(tallest, height)
 
 
 def _panel(panel: Panel, number: int) -> dict[str, Any]:

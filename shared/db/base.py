@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import BigInteger, Integer, MetaData, text
@@ -9,6 +11,7 @@ from sqlalchemy.orm import DeclarativeBase
 
 BigKey = BigInteger().with_variant(Integer, "sqlite")
 """A 64-bit key; on SQLite only ``INTEGER`` may autoincrement, and it is 64 bits there."""
+_SHARED = Path(__file__).parents[1]
 
 
 class Base(DeclarativeBase):
@@ -23,6 +26,13 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+
+def models_metadata() -> MetaData:
+    """Return the tables of all models; each package of ``shared`` that has rows has a module ``models``."""
+    for path in sorted(_SHARED.glob("*/models.py")):
+        import_module(f"shared.{path.parent.name}.models")
+    return Base.metadata
 
 
 def partial(condition: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from shared.db.base import Base
+from shared.db.base import models_metadata
 
 _TIMES = ("at", "created_at")
 _WORDS = "message_words"
@@ -49,7 +49,7 @@ def table_sizes(session: Session) -> list[TableSize]:
     """Return the sizes of all tables of models, the largest first. On SQLite it looks at every page."""
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     sizes = _bytes_on_sqlite(session) if on_sqlite else _on_postgres(session)
-    tables = Base.metadata.sorted_tables
+    tables = models_metadata().sorted_tables
     found = [TableSize(one.name, *_of(session, one, sizes), _oldest(session, one)) for one in tables]
     # Each database keeps words its own way, in tables of no model's.
     words = [size or 0 for name, (size, _) in sizes.items() if name.startswith(_WORDS)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -12,12 +11,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
-from shared.db.base import Base
 from shared.db.engine import Database
 from shared.errors import Configuration, Transient
 
 _FOLDER = Path(__file__).parent / "migrations"
-_SHARED = Path(__file__).parents[1]
 _LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL
 _INITIAL = "initial"
 _BEFORE_THE_INITIAL_ONE = {"0001", "0002", "0003", "0004", "0005", "0006"}
@@ -67,13 +64,6 @@ def current_revision(database: Database) -> str | None:
 def newest_revision() -> str:
     """Return the revision this release needs."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
-
-
-def models_metadata() -> sa.MetaData:
-    """Return the tables of all models; each package of ``shared`` that has rows has a module ``models``."""
-    for path in sorted(_SHARED.glob("*/models.py")):
-        import_module(f"shared.{path.parent.name}.models")
-    return Base.metadata
 
 
 def is_of_models(name: str | None, *_: object) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, SQLColumnExpression, case, delete, func, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
-from shared.apps.models import Budgets
+from shared.apps.models import App, Budgets
 from shared.clock import CLOCK_DOUBT
 from shared.db.counting import count
 from shared.db.inserting import insert_if_absent
@@ -268,6 +268,23 @@ def spent_by_kind(session: Session, app_id: str | None = None, since: datetime |
             query = query.where(Spending.at > since)
         spent.update({kind: int(micro) for kind, micro in session.execute(query)})
     return dict(spent)
+
+
+def busiest_apps(session: Session, since: datetime, limit: int) -> Sequence[str]:
+    """Return the installed apps that spent most since a time, at most so many."""
+    spent = select(Spending.app_id, func.sum(Spending.micro).label("micro")).where(Spending.at > since)
+    sums = spent.group_by(Spending.app_id).subquery()
+    query = select(App.app_id).outerjoin(sums, sums.c.app_id == App.app_id).where(App.uninstalled_at.is_(None))
+    return session.scalars(query.order_by(func.coalesce(sums.c.micro, 0).desc(), App.app_id).limit(limit)).all()
+
+
+def spent_by_app(session: Session, app_ids: Collection[str], since: datetime) -> dict[tuple[str, str], int]:
+    """Return what apps spent since a time, by (app, kind of work), in micro-units."""
+    query = select(Spending.app_id, Spending.kind, func.sum(Spending.micro)).where(
+        Spending.app_id.in_(app_ids), Spending.at > since
+    )
+    rows = session.execute(query.group_by(Spending.app_id, Spending.kind))
+    return {(app_id, kind): int(micro) for app_id, kind, micro in rows}
 
 
 def spent_by_conversation(session: Session, conversation_key: int) -> int:

@@ -444,6 +444,15 @@ def count_unfinished(session: Session) -> dict[tuple[str, ...], int]:
     return _counted(session, select(Job.kind, Job.state, func.count()).where(Job.state.in_(OPEN)))
 
 
+def unfinished_by_app(session: Session, app_ids: Collection[str]) -> dict[tuple[str, str], tuple[int, datetime]]:
+    """Return how many jobs of apps are unfinished by (app, state), and when the first of them was written."""
+    query = select(Job.app_id, Job.state, func.count(), func.min(Job.created_at)).where(
+        _is_one_of(OPEN), Job.app_id.in_(app_ids)
+    )
+    rows = session.execute(query.group_by(Job.app_id, Job.state))
+    return {(str(app_id), state): (number, since) for app_id, state, number, since in rows}
+
+
 def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, ...], int]:
     return {(kind, state): count for kind, state, count in session.execute(query.group_by(Job.kind, Job.state))}
 

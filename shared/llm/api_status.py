@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from shared.llm.model_server import ServerStatus, without_credentials
+from shared.addresses import without_credentials
+from shared.llm.model_server import ServerStatus
 from shared.llm.transport import is_loopback
 
 _MOST_NAMED = 5

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 import httpx
 
+from shared.addresses import without_credentials
 from shared.errors import Configuration
 from shared.llm.transport import LimitedTransport, TooMuch, is_loopback
 
@@ -115,9 +115,3 @@ def is_there(address: str, path: str, timeout_seconds: float = 2.0) -> bool:
             return client.get(path).status_code not in GATEWAY_STATUSES
     except (httpx.HTTPError, httpx.InvalidURL, OSError):
         return False
-
-
-def without_credentials(address: str) -> str:
-    """Return an address without the name and password it may hold, fit for a message."""
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else address

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from shared.addresses import without_credentials
 from shared.errors import Configuration
 from shared.installation import how_to_add
 from shared.llm.api_status import Api, api_status
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
-from shared.llm.model_server import ServerStatus, is_there, without_credentials
+from shared.llm.model_server import ServerStatus, is_there
 from shared.llm.ollama_status import ollama_status
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, provider_of
 from shared.setting_groups import ModelSettings

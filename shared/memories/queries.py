@@ -142,6 +142,12 @@ def count_all(session: Session) -> int:
     return count(session, select(func.count()).select_from(Memory))
 
 
+def count_by_app(session: Session, app_ids: Collection[str]) -> dict[str, int]:
+    """Return how many memories stand in each of some apps that has any."""
+    query = select(Memory.app_id, func.count()).where(Memory.app_id.in_(app_ids)).group_by(Memory.app_id)
+    return {app_id: number for app_id, number in session.execute(query)}  # noqa: C416 - as dict() takes it for a mapping
+
+
 def count_remembering(session: Session) -> tuple[int, int]:
     """Return how many apps are installed, and how many of them have at least one memory."""
     has_one = select(Memory.memory_id).where(Memory.app_id == App.app_id).exists()
@@ -202,6 +208,21 @@ def compactions_since(
     if user_id is not None:
         query = query.where(Change.memory_id.in_(made_of(app_id, user_id)))
     return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))
+
+
+def compactions_by_app(
+    session: Session, app_ids: Collection[str], since: datetime
+) -> Counter[tuple[str, CompactionOutcome]]:
+    """Return how room was made in some apps since a time, by (app, outcome)."""
+    # Changes are numbered as they come: without this, all the history of an app would be read.
+    before = select(Change.change_id).where(Change.at < since).order_by(Change.change_id.desc()).limit(1)
+    query = select(Change.app_id, Change.kind, Change.actor, func.count()).where(
+        Change.change_id > func.coalesce(before.scalar_subquery(), 0), Change.app_id.in_(app_ids), _EVICTIONS
+    )
+    made: Counter[tuple[str, CompactionOutcome]] = Counter()
+    for app_id, kind, actor, number in session.execute(query.group_by(Change.app_id, Change.kind, Change.actor)):
+        made[app_id, _outcome(kind, actor)] += number
+    return made
 
 
 def _outcome(kind: str, actor: str) -> CompactionOutcome:

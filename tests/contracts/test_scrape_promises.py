@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event, update
 
+from loop.app_totals import count_of_apps
 from loop.totals import count_totals
 from ops.bench.population import fill
 from shared.apps.models import AnsweredBy, App
@@ -168,6 +169,7 @@ def test_no_count_holds_a_transaction_open_for_another(api: Api) -> None:
     event.listen(api.loop.database.engine, "begin", note)
     with selecting() as said:
         count_totals(api.loop.database)
+        count_of_apps(api.loop.database, api.clock.now(), 20)
     event.remove(api.loop.database.engine, "begin", note)
     assert begun == len(said)
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from loop.api.guard import OPEN_PATHS
+from shared.db.base import models_metadata
 from tests.support.api import ADMIN, Api, open_api
 
 _IDS = {"{appId}": "email", "{conversationId}": "c1", "{memoryId}": "1", "{jobId}": "job_1", "{tokenId}": "tok_1",
@@ -29,6 +31,17 @@ def _routes(api: Api) -> list[tuple[str, str]]:
     """Return every method and path, with the ids of app email filled in."""
     paths = api.client.get("/openapi.json").json()["paths"]
     return [(method.upper(), _fill(path)) for path, item in paths.items() for method in item if path not in OPEN_PATHS]
+
+
+OTHER_PROTOCOLS = [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/v1/chat/completions"),
+                   ("GET", "/v1/models")]  # fmt: skip
+"""What is described elsewhere than in /openapi.json."""
+
+
+def _everything(api: Api) -> list[tuple[str, str]]:
+    """Return what anybody may ask for, well-meaning or not."""
+    strange = [("GET", "/nowhere"), ("PUT", "/apps"), ("POST", "/metrics"), ("DELETE", "/metrics"), ("HEAD", "/apps")]
+    return [*_routes(api), *OTHER_PROTOCOLS, *strange]
 
 
 def _fill(path: str) -> str:
@@ -72,23 +85,32 @@ def test_an_apps_token_opens_nothing_outside_its_app(guarded: Api) -> None:
 def test_the_token_for_metrics_opens_metrics_alone(sqlite_url: str, tmp_path: Path) -> None:
     with open_api(sqlite_url, tmp_path / "home", metrics_token="for-prometheus") as api:
         api.install("email")
-        for method, path in _routes(api):
+        for method, path in _everything(api):
             status = api.send(method, path, token="for-prometheus", json={}).status_code
-            assert status == (200 if path == "/metrics" else 403), (method, path)
+            assert status == (200 if (method, path) == ("GET", "/metrics") else 403), (method, path)
 
 
 def test_the_token_that_reads_sees_everything_and_changes_nothing(sqlite_url: str, tmp_path: Path) -> None:
     with open_api(sqlite_url, tmp_path / "home", read_token="for-looking") as api:
         api.converse(api.install("email"), "c1", "Hello.")
+        before = _contents(api)
         asking = {path for method, path in _routes(api) if method == "POST" and _is_reading(path)}
         assert len(asking) == 7
-        for method, path in _routes(api):
+        for method, path in _everything(api):
             if path.endswith("/stream"):
                 continue  # It is open for as long as one listens.
             answer = api.send(method, path, token="for-looking", **({} if method == "GET" else {"json": {}}))
-            may = method == "GET" or path in asking
+            may = method in {"GET", "HEAD"} or path in asking
             assert (answer.status_code == 403) != may, (method, path, answer.text)
+        assert _contents(api) == before
         assert api.ask("GET", "/apps")["apps"][0]["appId"] == "email"
+
+
+def _contents(api: Api) -> dict[str, list[str]]:
+    """Return every row there is; how searches went apart, which is noted of those of readers too."""
+    with api.loop.database.read() as session:
+        tables = [table for table in models_metadata().sorted_tables if table.name != "retrievals"]
+        return {table.name: sorted(map(repr, session.execute(select(table)))) for table in tables}
 
 
 def _is_reading(path: str) -> bool:

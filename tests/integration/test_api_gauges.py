@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from shared.jobs import dispatch
 from shared.jobs.models import Deferral
 from shared.jobs.tenant_queues import Hold, hold_app
 from shared.llm.calls import Prospect, WorkKind
+from shared.telemetry.metrics import CompactionOutcome
 from tests.support.api import Api, metric_of, open_api
 
 OLDEST = "afterthought_oldest_unanswered_seconds"
@@ -86,6 +88,50 @@ def test_what_is_set_aside_is_shown_until_it_runs_out(api: Api) -> None:
     assert metric_of(api, "afterthought_energy_reserved_units") == 7
     api.clock.advance(61)
     assert metric_of(api, "afterthought_energy_reserved_units") == 0
+
+
+def test_what_an_app_uses_and_has_is_told_of_it_alone(api: Api) -> None:
+    for app_id in ("busy", "idle"):
+        api.install(app_id)
+    api.spend("busy", 7)
+    api.remember("/apps/busy", "Likes tea.", "Plays chess.")
+    ask_for_memory(api, "asking")
+    defer(api, "asking", Deferral.ENERGY)
+    api.clock.advance(30)
+    assert metric_of(api, "afterthought_app_energy_spent_units", app="busy", kind="create_memory") == 7
+    assert [metric_of(api, "afterthought_app_memories", app=app) for app in ("busy", "idle")] == [2, 0]
+    assert metric_of(api, "afterthought_app_jobs", app="asking", state="deferred") == 2
+    ages = [metric_of(api, "afterthought_app_oldest_waiting_job_seconds", app=app) for app in ("asking", "busy")]
+    assert ages == [30, 0]
+    api.clock.advance(3600)
+    assert metric_of(api, "afterthought_app_energy_spent_units", app="busy", kind="create_memory") == 0
+
+
+def test_how_room_was_made_in_an_app_is_told_for_a_day(api: Api) -> None:
+    path = api.install("full")
+    api.remember(path, *[f"Number {number}." for number in range(12)])
+    made = sum(_outcomes(api, "full").values())
+    assert made == api.ask("GET", f"{path}/compactions")["compactions"] > 0
+    api.clock.advance(25 * 3600)
+    assert sum(_outcomes(api, "full").values()) == 0
+
+
+def _outcomes(api: Api, app_id: str) -> dict[str, float]:
+    names = dict.fromkeys(CompactionOutcome, "afterthought_app_compactions")
+    return {outcome: metric_of(api, name, app=app_id, outcome=outcome) for outcome, name in names.items()}
+
+
+@pytest.mark.parametrize("most", [0, 2], ids=["none", "two"])
+def test_the_metrics_name_no_more_apps_than_is_set_and_the_busiest_of_them(
+    sqlite_url: str, tmp_path: Path, most: int
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", metrics_apps=most) as api:
+        for number, app_id in enumerate(("a", "b", "c", "d")):
+            api.install(app_id)
+            api.spend(app_id, number)
+        api.ask("DELETE", "/apps/d")
+        text = api.send("GET", "/metrics").text
+        assert set(re.findall(r'app="([^"]+)"', text)) == ({"b", "c"} if most else set())
 
 
 def test_a_message_that_was_put_off_is_still_owed_an_answer(api: Api) -> None:

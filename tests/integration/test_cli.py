@@ -144,6 +144,15 @@ def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:
     assert told() == ["the latest dead one: malformed intake message"]
 
 
+def test_the_doctor_finds_a_database_well_in_a_process_of_its_own(database_url: str, tmp_path: Path) -> None:
+    env = {**os.environ, "DATABASE_URL": database_url, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "loop.cli", "doctor", "--json"], env=env, cwd=tmp_path, capture_output=True, text=True
+    )
+    health = {one["what"]: one["health"] for one in json.loads(done.stdout)["findings"]}
+    assert (health["database"], health["schema"], health["size"]) == ("ok", "ok", "ok")
+
+
 def test_the_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version").out == f"afterthought {release()}\n"
 

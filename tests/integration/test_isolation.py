@@ -120,6 +120,7 @@ CASES: dict[str, Case] = {
     "POST /jobs/{jobId}/replay": Case(),
     "POST /jobs/replay": Case(body={"appId": "chat"}),
     "POST /jobs/{jobId}/cancel": Case(),
+    "GET /token": Case(),
     "GET /energy": Case(),
     "GET /energy/history": Case(),
     "GET /health/live": Case(),

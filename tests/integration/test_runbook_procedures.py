@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,6 +94,16 @@ def _backup_postgres(server: PostgresServer, url: str, system: System, folder: P
     return restored
 
 
+def _afterthought(system: System, *arguments: str, status: int = 0, **settings: str) -> str:
+    """Run a command with the settings of the system, as an operator does, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "loop.cli", *arguments],
+        env={**system.loop.env, **settings}, cwd=system.home, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
 def _plain(url: str) -> str:
     return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
@@ -138,11 +149,13 @@ def test_an_apps_token_is_changed_without_a_moment_in_which_none_opens(
     with start_system(tmp_path / "system", sqlite_url, own_redis.url, 0) as system, system.client() as client:
         diary = _Diary(system, client)
         diary.ask("POST", "/apps", {"appId": "diary", "name": "Diary"})
-        old = diary.ask("POST", "/apps/diary/tokens", {"label": "old"})
-        new = diary.ask("POST", "/apps/diary/tokens", {"label": "new"})
+        old = json.loads(_afterthought(system, "apps", "token", "diary", "--json"))
+        new = json.loads(_afterthought(system, "apps", "token", "diary", "--json"))
         with system.client(old["token"]) as app, system.client(new["token"]) as successor:
             assert [one.get("/apps/diary/memories").status_code for one in (app, successor)] == [200, 200]
-            diary.ask("DELETE", f"/apps/diary/tokens/{old['tokenId']}")
+            listed = json.loads(_afterthought(system, "apps", "tokens", "diary", "--json"))
+            assert old["tokenId"] in {token["tokenId"] for token in listed}
+            _afterthought(system, "apps", "revoke", "diary", old["tokenId"])
             assert [one.get("/apps/diary/memories").status_code for one in (app, successor)] == [401, 200]
 
 
@@ -165,3 +178,51 @@ def test_the_admin_token_changes_with_a_restart_and_the_apps_tokens_stay(
                 assert admin.get("/apps").status_code == expected
         with system.client(token) as app:
             assert app.get("/apps/diary/memories").status_code == 200
+
+
+def test_tokens_that_were_set_change_with_a_restart(tmp_path: Path, sqlite_url: str, own_redis: EmbeddedRedis) -> None:
+    paths = {"AFTERTHOUGHT_ADMIN_TOKEN": "/apps", "AFTERTHOUGHT_READ_TOKEN": "/apps"}
+    paths["AFTERTHOUGHT_METRICS_TOKEN"] = "/metrics"
+    old = {name: f"old-{name}" for name in paths}
+    with start_system(tmp_path / "system", sqlite_url, own_redis.url, 0, env=old) as system:
+        system.loop.env = {**system.loop.env, **{name: f"new-{name}" for name in paths}}
+        opened = []
+        for _ in range(2):
+            for name, path in paths.items():
+                for age in ("old", "new"):
+                    with system.client(f"{age}-{name}") as client:
+                        opened.append(client.get(path).status_code)
+            system.restart(system.loop)
+    assert opened == [200, 401] * 3 + [401, 200] * 3
+
+
+def test_what_was_asked_for_before_an_upgrade_is_done_after_it(
+    tmp_path: Path, sqlite_url: str, own_redis: EmbeddedRedis
+) -> None:
+    with start_system(tmp_path / "system", sqlite_url, own_redis.url) as system, system.client() as client:
+        diary = _Diary(system, client)
+        diary.ask("POST", "/apps", {"appId": "diary", "name": "Diary"})
+        system.workers[0].stop()
+        base = "/apps/diary/conversations"
+        diary.ask("POST", base, {"conversationId": "monday"})
+        diary.ask("POST", f"{base}/monday/messages", {"role": "user", "content": "I sold my house in Bergen."})
+        diary.ask("POST", f"{base}/monday/end", {})
+        system.loop.stop()
+        assert "schema is current" in _afterthought(system, "migrate")
+        system.loop.start()
+        system.wait_ready()
+        system.workers[0].start()
+        wait_until(lambda: "Bergen" in diary.memories(), 120, "the memory")
+        findings = json.loads(_afterthought(system, "doctor", "--json"))["findings"]
+        assert [one["health"] for one in findings if one["what"] == "schema"] == ["ok"]
+
+
+@pytest.mark.parametrize("command", ["migrate", "up"])
+def test_an_older_release_refuses_a_newer_database(
+    command: str, tmp_path: Path, sqlite_url: str, own_redis: EmbeddedRedis
+) -> None:
+    with sqlite3.connect(sqlite_url.removeprefix("sqlite:///")) as database:
+        database.execute("UPDATE alembic_version SET version_num = 'of_a_later_release'")
+    with start_system(tmp_path / "system", f"sqlite:///{tmp_path}/other.db", own_redis.url, loop=False) as system:
+        said = _afterthought(system, command, status=2, DATABASE_URL=sqlite_url)
+    assert "Is it a newer one's?" in said

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
-from shared.db.schema import models_metadata
+from shared.db.base import models_metadata
 from shared.erasure.stores import HOLDS_NO_WORDS, STORES
 
 HOLDS_TEXT = (sa.String, sa.JSON, sa.LargeBinary)

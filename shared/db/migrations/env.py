@@ -7,8 +7,9 @@ from typing import Any, Literal
 from alembic import context
 from alembic.autogenerate.api import AutogenContext
 
+from shared.db.base import models_metadata
 from shared.db.engine import Database
-from shared.db.schema import is_of_models, models_metadata
+from shared.db.schema import is_of_models
 from shared.db.types import UtcDateTime
 from shared.settings import read_settings
 
