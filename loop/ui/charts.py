@@ -29,9 +29,18 @@ _STYLE = """
 
 
 def show_chart(
-    title: str, steps: Sequence[str], series: Mapping[str, Sequence[float]], *, as_lines: bool = False, unit: str = ""
+    title: str,
+    steps: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    opened: set[str],
+    *,
+    as_lines: bool = False,
+    unit: str = "",
 ) -> None:
-    """Show series of numbers, one number a step, as stacked bars or as lines."""
+    """Show series of numbers, one number a step, as stacked bars or as lines.
+
+    ``opened`` holds the titles of those whose table is looked at, over the times that they are shown anew.
+    """
     ui.add_css(_STYLE)
     told = {name: values for name, values in series.items() if any(values)}
     with ui.column().classes("card gap-1 min-w-0"):
@@ -43,7 +52,9 @@ def show_chart(
         chart.props["aria-label"] = f"{title}: " + "; ".join(
             f"{name} {_in_short(values, as_lines, unit)}" for name, values in told.items()
         )
-        with ui.expansion("As a table").props("dense").classes("w-full text-sm"):
+        table = ui.expansion("As a table", value=title in opened).props("dense").classes("w-full text-sm")
+        table.on_value_change(lambda event: (opened.add if event.value else opened.discard)(title))
+        with table:
             rows = [[step, *(number(values[index], 1) for values in told.values())] for index, step in enumerate(steps)]
             show_table(title, ["When", *told], rows)
 

@@ -12,7 +12,8 @@ from loop.ui.tables import number, show_table
 
 async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase") -> bool:
     """Say what goes, and return whether the visitor typed the word (where there is one) and agreed."""
-    with ui.dialog() as dialog, ui.card().classes("w-full max-w-lg gap-3"):
+    # Of the page, not of the row it is about: that may be shown anew meanwhile.
+    with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("w-full max-w-lg gap-3"):
         ui.label(title).classes("text-lg font-semibold").props("role=heading aria-level=2")
         with ui.element("ul").classes("list-disc pl-5"):
             for one in goes:
@@ -37,7 +38,7 @@ async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: 
 
 def show_receipt(receipt: models.Receipt, note: str | None = None) -> None:
     """Show what was erased and what is left, until it is closed."""
-    with ui.dialog(value=True) as dialog, ui.card().classes("w-full max-w-xl gap-3"):
+    with ui.context.client.content, ui.dialog(value=True) as dialog, ui.card().classes("w-full max-w-xl gap-3"):
         ui.label("Receipt").classes("text-lg font-semibold").props("role=heading aria-level=2")
         whose = f", of {receipt.user_id}" if receipt.user_id else ""
         ui.label(f"{receipt.scope} of {receipt.app_id}{whose}").classes("said")

@@ -68,10 +68,12 @@ class JobTable:
             self.newer = ui.button("Newer", icon="chevron_left", on_click=self._go_back).props("flat no-caps")
             self.older = ui.button("Older", icon="chevron_right", on_click=self._go_on).props("flat no-caps")
 
-    async def refresh(self) -> None:
-        """Show the page anew."""
+    async def refresh(self, *, only_changes: bool = False) -> None:
+        """Show the page anew; or leave it as it is, where nothing on it has changed."""
         wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
         page = await self.visitor.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
+        if only_changes and page.jobs == list(self.shown.values()):
+            return
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
         self.chosen &= set(self.shown)
@@ -89,7 +91,7 @@ class JobTable:
     async def refresh_first(self) -> None:
         """Show what others changed, where the newest are looked at and nothing is being chosen."""
         if len(self.cursors) == 1 and not self.chosen:
-            await self.refresh()
+            await self.refresh(only_changes=True)
 
     def _row(self, one: models.JobAnswer) -> list[Any]:
         reason = one.reason or "–"
@@ -161,12 +163,14 @@ class JobTable:
 
     async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:
         call = self.visitor.client.replay_job if action == "replay" else self.visitor.client.cancel_job
-        for one in jobs:
+        # Not in the row, which is shown anew.
+        with self.table:
+            for one in jobs:
+                async with self.frame.errors_told():
+                    await call(one.job_id)
+            self.chosen.clear()
             async with self.frame.errors_told():
-                await call(one.job_id)
-        self.chosen.clear()
-        async with self.frame.errors_told():
-            await self.refresh()
+                await self.refresh()
 
 
 async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:
@@ -238,6 +242,10 @@ class DeadLetters:
         goes = ["They get fresh attempts, and spend energy as new work does."]
         if not await confirmed(f"Run {_counted(count, 'dead letter')} again?", goes, button="Run again"):
             return
+        with self.found:
+            await self._replay_now()
+
+    async def _replay_now(self) -> None:
         async with self.frame.errors_told():
             replayed, refused, cursor = 0, 0, None
             while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -63,6 +63,8 @@ class Now:
     history: ui.element = field(
         default_factory=lambda: ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-3")
     )
+    opened: set[str] = field(default_factory=set)
+    shown: Sequence[models.HourAnswer] = ()
     work: ui.column = field(default_factory=lambda: ui.column().classes("w-full gap-4"))
 
     async def refresh_energy(self) -> None:
@@ -90,17 +92,20 @@ class Now:
     async def refresh_history(self) -> None:
         """Show the last day hour by hour."""
         found = (await self.visitor.client.show_energy_history()).hours
+        if found == self.shown:
+            return
+        self.shown = found
         steps = [f"{one.hour:%H}:00" for one in found]
         kinds = sorted({kind for one in found for kind in one.by_kind})
         apps = sorted({app_id for one in found for app_id in one.by_app})
         self.history.clear()
         with self.history:
             lowest = {"Lowest level": [one.lowest_level for one in found]}
-            show_chart("Lowest level by hour (UTC)", steps, lowest, as_lines=True)
+            show_chart("Lowest level by hour (UTC)", steps, lowest, self.opened, as_lines=True)
             by_kind = {kind: [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds}
-            show_chart("Spent by kind of work", steps, by_kind, unit=" units")
+            show_chart("Spent by kind of work", steps, by_kind, self.opened, unit=" units")
             by_app = {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps}
-            show_chart("Spent by app", steps, by_app, unit=" units")
+            show_chart("Spent by app", steps, by_app, self.opened, unit=" units")
 
     async def refresh_work(self) -> None:
         """Show the queues, who works, and what is needed for it."""

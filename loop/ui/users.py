@@ -92,6 +92,11 @@ class UserTable:
         ]
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
             return
+        # Not in the row, which is shown anew.
+        with self.found:
+            await self._erase_now(user_id)
+
+    async def _erase_now(self, user_id: str) -> None:
         async with self.frame.errors_told():
             done = await self.visitor.client.erase_user_data(user_id, app_id=self.app_id)
             self.users, self.cursor = [], None
