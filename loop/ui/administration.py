@@ -1,16 +1,212 @@
-"""Administration."""
+"""What an admin decides: which apps there are, and how each behaves. Tokens, users and erasures have modules."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
 from nicegui import ui
 
+from afterthought_client import models
+from loop.ui import approvals, archives, audit, erasures, tokens, users
 from loop.ui.frame import Frame
+from loop.ui.tables import heading, number, show_table, show_views
+from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
+
+_LISTED = 25
+_VIEWS = {
+    "app": "App",
+    "tokens": "Tokens",
+    "answers": "Answers",
+    "users": "Users",
+    "data": "Data",
+    "audit": "Audit",
+}
+_ANSWERED_BY = {"loop": "Afterthought", "app": "The app itself"}
 
 
 def register(frame: Frame) -> None:
-    """Register the page."""
+    """Register the pages."""
 
     @frame.page("/administration", "Administration")
-    async def show(visitor: Visitor) -> None:
-        ui.label("Administration")
+    async def show_all(visitor: Visitor) -> None:
+        if _may_not(visitor):
+            return
+        _build_install(frame, visitor)
+        await AppTable(frame, visitor).build()
+
+    @frame.page("/administration/{app_id}", "Administration")
+    async def show(visitor: Visitor, app_id: str, view: str = "app") -> None:
+        if _may_not(visitor):
+            return
+        view = view if view in _VIEWS else "app"
+        show_views(f"/administration/{quote(app_id, safe='')}", _VIEWS, view)
+        await _BUILD[view](frame, visitor, app_id)
+
+
+def _may_not(visitor: Visitor) -> bool:
+    if visitor.is_admin and visitor.may_write:
+        return False
+    ui.label("Only the admin's token opens this page.").classes("muted")
+    return True
+
+
+def _build_install(frame: Frame, visitor: Visitor) -> None:
+    with ui.column().classes("card gap-3"):
+        heading("Install an app")
+        with ui.row().classes("items-center gap-3 w-full"):
+            app_id = ui.input("Id, as in addresses").props("outlined dense").classes("w-56")
+            name = ui.input("Name").props("outlined dense").classes("w-56")
+            answered_by = ui.select(_ANSWERED_BY, value="app", label="Who answers").props("outlined dense")
+            answered_by.classes("w-44")
+
+            async def install() -> None:
+                async with frame.errors_told():
+                    known = (app_id.value or "").strip()
+                    await visitor.client.install_app(
+                        known, (name.value or "").strip() or known, answered_by=answered_by.value
+                    )
+                    ui.navigate.to(f"/administration/{quote(known, safe='')}")
+
+            name.on("keydown.enter", install)
+            ui.button("Install", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
+
+
+@dataclass
+class AppTable:
+    """The apps, a page at a time."""
+
+    frame: Frame
+    visitor: Visitor
+    cursor: str | None = None
+
+    async def build(self) -> None:
+        """Build the place of the table, and show the first apps."""
+        self.rows: list[list[Any]] = []
+        with ui.column().classes("card gap-2 min-w-0"):
+            heading("Apps")
+            self.found = ui.column().classes("w-full min-w-0")
+            self.more = ui.button("More", on_click=self._show_more).props("flat dense no-caps")
+        await self.show_more()
+
+    async def _show_more(self) -> None:
+        async with self.frame.errors_told():
+            await self.show_more()
+
+    async def show_more(self) -> None:
+        """Add the next apps."""
+        page = await self.visitor.client.list_apps(limit=_LISTED, cursor=self.cursor)
+        self.cursor = page.cursor
+        self.more.set_visibility(page.cursor is not None)
+        self.rows += [_row(one) for one in page.apps]
+        self.found.clear()
+        with self.found:
+            if not self.rows:
+                ui.label("No app is installed yet.").classes("muted")
+                return
+            head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
+            show_table("Apps by id", head, self.rows)
+
+
+def _row(one: models.AppAnswer) -> list[Any]:
+    address = f"/administration/{quote(one.app_id, safe='')}"
+    return [
+        lambda: ui.link(one.name, address),
+        one.app_id,
+        "installed" if one.installed else "uninstalled",
+        _ANSWERED_BY[one.answered_by],
+        number(one.weight),
+        number(one.hourly_budget, 1),
+        number(one.daily_budget, 1),
+        lambda: show_time(one.created_at),
+    ]
+
+
+async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show how an app behaves, to be changed."""
+    details = await visitor.client.show_app(app_id=app_id)
+    energy = await visitor.client.show_app_energy(app_id=app_id)
+    with ui.column().classes("card gap-3"):
+        heading("How it behaves")
+        if not details.installed:
+            ui.label("It is uninstalled; what it remembers is kept.").classes("muted")
+            _offer_reinstall(frame, visitor, details)
+            return
+        _build_form(frame, visitor, details)
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading("What it holds and spends")
+        rows = [
+            ["Memories", number(details.memories)],
+            [
+                "Conversations",
+                f"{number(details.open_conversations)} open, {number(details.ended_conversations)} ended",
+            ],
+            ["Spent in the last hour", _spent(energy.last1h, energy.hourly_budget, energy.hourly_status)],
+            ["Spent in the last day", _spent(energy.last24h, energy.daily_budget, energy.daily_status)],
+            ["Spent in all", f"{number(energy.total, 1)} units"],
+            *([kind, f"{number(units, 1)} units"] for kind, units in energy.by_kind.items()),
+        ]
+        show_table("What the app holds and spends", ["What", "Figure"], rows)
+
+
+def _spent(units: float, budget: float | None, status: str | None) -> str:
+    return f"{number(units, 1)} units" + (f" of {number(budget, 1)}, {status}" if budget is not None else "")
+
+
+def _offer_reinstall(frame: Frame, visitor: Visitor, details: models.AppDetails) -> None:
+    async def install() -> None:
+        async with frame.errors_told():
+            await visitor.client.install_app(details.app_id, details.name)
+            ui.navigate.reload()
+
+    ui.button("Install it again", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
+
+
+def _build_form(frame: Frame, visitor: Visitor, details: models.AppDetails) -> None:
+    with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
+        fields: dict[str, Any] = {
+            "name": ui.input("Name", value=details.name),
+            "weight": ui.number("Weight beside other apps, 1 to 100", value=details.weight, precision=0, step=1),
+            "hourly_budget": ui.number("Units in any hour, empty: no budget", value=details.hourly_budget),
+            "daily_budget": ui.number("Units in any day, empty: no budget", value=details.daily_budget),
+            "answered_by": ui.select(_ANSWERED_BY, value=details.answered_by, label="Who answers"),
+        }
+        for one in fields.values():
+            one.props("outlined dense").classes("w-full")
+    switches = {
+        "approve_answers": ui.switch("A person approves each answer first", value=details.approve_answers),
+        "shared_memory": ui.switch("What names no user is recalled for every user", value=details.shared_memory),
+    }
+    fields |= switches
+    held = {name: getattr(details, name) for name in fields}
+
+    async def save() -> None:
+        wanted = {name: one.value for name, one in fields.items() if one.value != held[name]}
+        if "weight" in wanted and wanted["weight"] is not None:
+            wanted["weight"] = int(wanted["weight"])
+        async with frame.errors_told():
+            changed = await visitor.client.change_app(app_id=details.app_id, **wanted)
+            held.update({name: getattr(changed, name) for name in fields})
+            ui.notify("Saved.", type="positive")
+
+    ui.button("Save", on_click=save).props("unelevated no-caps color=cyan-9")
+
+
+async def show_data(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show what can be taken out, put in, and erased."""
+    archives.build(frame, visitor, app_id)
+    await erasures.build(frame, visitor, app_id)
+
+
+Build = Callable[[Frame, Visitor, str], Awaitable[None]]
+_BUILD: dict[str, Build] = {
+    "app": show_app,
+    "tokens": tokens.show_tokens,
+    "answers": approvals.show_answers,
+    "users": users.show_users,
+    "data": show_data,
+    "audit": audit.show_audit,
+}

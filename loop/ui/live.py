@@ -1,4 +1,4 @@
-"""Shows what others change: one stream of an app's events for each page, and what of it is to be shown anew."""
+"""Shows what others change: one stream of events for each page, and what of it is to be shown anew."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ _SETTLE_SECONDS = 0.15
 
 
 class Live:
-    """One page's stream of an app's events. It ends with the page, and when its visitor has logged out."""
+    """One page's stream of events: an app's, or (without one) those of all with the energy.
 
-    def __init__(self, frame: Frame, visitor: Visitor, app_id: str) -> None:
+    It ends with the page, and when its visitor has logged out.
+    """
+
+    def __init__(self, frame: Frame, visitor: Visitor, app_id: str | None) -> None:
         self._frame = frame
         self._visitor = visitor
         self._app_id = app_id
@@ -37,7 +40,8 @@ class Live:
         with self._client:
             try:
                 async with self._frame.errors_told():
-                    async for event in self._visitor.client.follow_app(app_id=self._app_id):
+                    client, app_id = self._visitor.client, self._app_id
+                    async for event in client.follow_all() if app_id is None else client.follow_app(app_id=app_id):
                         self._happened.add(event.kind)
                         self._news.set()
             except RuntimeError:
@@ -63,7 +67,7 @@ class Live:
                             await refresh()
 
 
-def live(frame: Frame, visitor: Visitor, app_id: str) -> Live:
+def live(frame: Frame, visitor: Visitor, app_id: str | None) -> Live:
     """Return the stream of the page that is being built; there is one of each app."""
     held = ui.context.client.storage
     key = f"live of {app_id}"

@@ -1,16 +1,195 @@
-"""Operations."""
+"""What operators watch: the energy, the queues, who works, and what the service depends on. Other views are modules."""
 
 from __future__ import annotations
 
-from nicegui import ui
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 
+from nicegui import ui
+from prometheus_client.parser import text_string_to_metric_families
+
+from afterthought_client import ApiError, models
+from loop.ui import jobs, retrieval, tuning
+from loop.ui.charts import show_chart
 from loop.ui.frame import Frame
+from loop.ui.live import live
+from loop.ui.tables import heading, number, show_table, show_views
 from loop.ui.visitors import Visitor
+
+_VIEWS = {
+    "now": "Now",
+    "jobs": "Jobs",
+    "dead": "Dead letters",
+    "memory": "Compactions and retrieval",
+    "settings": "Settings and storage",
+}
+_UNREADY = 503
+_JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
+_STATUS = {"high": "positive", "medium": "primary", "low": "warning", "urgent": "negative"}
 
 
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/operations", "Operations")
-    async def show(visitor: Visitor) -> None:
-        ui.label("Operations")
+    async def show(visitor: Visitor, view: str = "now") -> None:
+        if not visitor.is_admin:
+            ui.label("Only the admin's token and a reader's open this page.").classes("muted")
+            return
+        view = view if view in _VIEWS else "now"
+        show_views("/operations", _VIEWS, view)
+        await _BUILD[view](frame, visitor)
+
+
+async def show_now(frame: Frame, visitor: Visitor) -> None:
+    """Show how things stand, and go on showing it."""
+    now = Now(visitor)
+    for refresh in (now.refresh_energy, now.refresh_work, now.refresh_history):
+        async with frame.errors_told():
+            await refresh()
+    follow = live(frame, visitor, None)
+    follow.on({"energy"}, now.refresh_energy)
+    follow.on(_JOB_EVENTS, now.refresh_work)
+    follow.on({"job.finished"}, now.refresh_history)
+
+
+@dataclass
+class Now:
+    """The energy, the work that waits, and what it needs."""
+
+    visitor: Visitor
+    energy: ui.column = field(default_factory=lambda: _section("Energy"))
+    history: ui.element = field(
+        default_factory=lambda: ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-3")
+    )
+    opened: set[str] = field(default_factory=set)
+    shown: Sequence[models.HourAnswer] = ()
+    work: ui.column = field(default_factory=lambda: ui.column().classes("w-full gap-4"))
+
+    async def refresh_energy(self) -> None:
+        """Show the level, and what it holds back."""
+        found = await self.visitor.client.show_energy()
+        self.energy.clear()
+        with self.energy:
+            with ui.row().classes("items-baseline gap-3"):
+                ui.label(number(found.level, 1)).classes("text-3xl font-semibold").props("data-testid=level")
+                ui.badge(found.status).props(f"color={_STATUS[found.status]}")
+                ui.label(f"refills {found.replenish_per_second:g} a second").classes("muted text-sm")
+            bar = ui.linear_progress(max(0.0, found.percentage / 100), show_value=False, size="8px")
+            bar.props["aria-label"] = f"Energy: {found.percentage:.0f} %"
+            opens = found.seconds_until_open
+            told = "never" if opens is None else "now" if opens == 0 else f"in {timedelta(seconds=round(opens))}"
+            share = None if found.memory_share is None else 100 * found.memory_share
+            rows = [
+                ["Memory work starts above", f"{found.gate_percent:g} %, {told}"],
+                ["Set aside for calls under way", number(found.reserved, 1)],
+                ["Deferred jobs", number(found.deferred_jobs)],
+                ["Share of memory work in 24 hours", number(share, 1, " %")],
+            ]
+            show_table("What the energy holds back", ["What", "Figure"], rows)
+
+    async def refresh_history(self) -> None:
+        """Show the last day hour by hour."""
+        found = (await self.visitor.client.show_energy_history()).hours
+        if found == self.shown:
+            return
+        self.shown = found
+        steps = [f"{one.hour:%H}:00" for one in found]
+        kinds = sorted({kind for one in found for kind in one.by_kind})
+        apps = sorted({app_id for one in found for app_id in one.by_app})
+        self.history.clear()
+        with self.history:
+            lowest = {"Lowest level": [one.lowest_level for one in found]}
+            show_chart("Lowest level by hour (UTC)", steps, lowest, self.opened, as_lines=True)
+            by_kind = {kind: [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds}
+            show_chart("Spent by kind of work", steps, by_kind, self.opened, unit=" units")
+            by_app = {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps}
+            show_chart("Spent by app", steps, by_app, self.opened, unit=" units")
+
+    async def refresh_work(self) -> None:
+        """Show the queues, who works, and what is needed for it."""
+        ready = await _readiness(self.visitor)
+        figures = Figures(await self.visitor.client.show_metrics())
+        self.work.clear()
+        with self.work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
+            _show_waiting(figures)
+            _show_needs(ready)
+
+
+class Figures:
+    """What Prometheus would read, by name and labels."""
+
+    def __init__(self, text: str) -> None:
+        self._found = {
+            (sample.name.removeprefix("afterthought_"), tuple(sample.labels.values())): float(sample.value)
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    def of(self, name: str, *labels: str) -> float | None:
+        """Return one figure; None where it is not known."""
+        return self._found.get((name, labels))
+
+    def labels(self, name: str) -> list[str]:
+        """Return the first labels under which a figure is known."""
+        return sorted({labels[0] for found, labels in self._found if found == name and labels})
+
+
+def _show_waiting(figures: Figures) -> None:
+    with _section("Work that waits"):
+        rows = []
+        for kind in figures.labels("oldest_waiting_job_seconds"):
+            counts = {state: figures.of("jobs", kind, state) for state in ("queued", "running", "retrying", "deferred")}
+            waiting = sum(figures.of("jobs", kind, state) or 0 for state in ("pending", "queued"))
+            age = figures.of("oldest_waiting_job_seconds", kind) or 0
+            rows.append(
+                [kind, number(waiting), number(counts["running"]), number(counts["retrying"]),
+                 number(counts["deferred"]), _duration(age)]
+            )  # fmt: skip
+        head = ["Kind", "Waiting", "Running", "Retrying", "Deferred", "Oldest waits"]
+        show_table("Jobs that are not finished, by kind", head, rows)
+        depths = [[queue, number(figures.of("queue_depth", queue))] for queue in figures.labels("queue_depth")]
+        show_table("Messages that no worker has taken, by queue", ["Queue", "Messages"], depths)
+        ui.label(f"Workers heard of lately: {number(figures.of('workers'))}").classes("text-sm")
+
+
+def _duration(seconds: float) -> str:
+    return "–" if seconds == 0 else str(timedelta(seconds=round(seconds)))
+
+
+def _show_needs(ready: models.Ready) -> None:
+    with _section("What the service needs"):
+        state = "Ready" if ready.ready else "Not ready"
+        ui.label(f"{state}, release {ready.version}. Memories are written by: {ready.agent}").classes("text-sm")
+        rows = [
+            [name, "well" if one.ok else "missing" if one.needed else "not there", one.detail]
+            for name, one in ready.dependencies.items()
+        ]
+        show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
+
+
+async def _readiness(visitor: Visitor) -> models.Ready:
+    """Return what is ready, also when something is not: that is no failure of this page's."""
+    try:
+        return await visitor.client.show_readiness()
+    except ApiError as error:
+        if error.status != _UNREADY:
+            raise
+        return models.Ready.model_validate(error.details)
+
+
+def _section(title: str) -> ui.column:
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading(title)
+        return ui.column().classes("w-full gap-2")
+
+
+Build = Callable[[Frame, Visitor], Awaitable[None]]
+_BUILD: dict[str, Build] = {
+    "now": show_now,
+    "jobs": jobs.show_jobs,
+    "dead": jobs.show_dead_letters,
+    "memory": retrieval.show_memory_work,
+    "settings": tuning.show_settings,
+}

@@ -32,6 +32,27 @@ def test_the_energy_is_shown_as_it_stands(api: Api) -> None:
     assert (drawn["level"], drawn["status"], drawn["secondsUntilOpen"], drawn["memoryShare"]) == (15, "low", 5, 1)
 
 
+@pytest.mark.parametrize("hours", [1, 24])
+def test_the_energy_of_the_last_hours_is_shown_by_kind_and_app(api: Api, hours: int) -> None:
+    api.install()
+    api.install("email")
+    api.spend("chat", 70)
+    api.clock.advance(30)
+    api.spend("email", 60)
+    api.clock.advance(3600)
+    api.spend("chat", 5)
+    shown = api.ask("GET", "/energy/history", params={"hours": hours})["hours"]
+    assert [one["hour"] for one in shown[-2:]] == ["2026-03-01T12:00:00Z", "2026-03-01T13:00:00Z"][-hours:]
+    assert len(shown) == hours
+    assert (shown[-1]["calls"], shown[-1]["spent"], shown[-1]["byApp"]) == (1, 5, {"chat": 5})
+    assert shown[-1]["lowestLevel"] == 95
+    if hours > 1:
+        assert (shown[-2]["calls"], shown[-2]["byKind"]) == (2, {"create_memory": 130})
+        assert (shown[-2]["byApp"], shown[-2]["lowestLevel"]) == ({"chat": 70, "email": 60}, -30)
+        assert (shown[0]["calls"], shown[0]["spent"], shown[0]["lowestLevel"]) == (0, 0, 100)
+    api.refused(403, "GET", "/energy/history", token=api.token("chat"))
+
+
 def test_an_apps_spending_is_shown_by_window_and_kind(api: Api) -> None:
     path = api.install()
     for units, later in ((10.5, 30 * 60), (5.2, 70), (3.1, 0)):

@@ -122,6 +122,7 @@ CASES: dict[str, Case] = {
     "POST /jobs/{jobId}/cancel": Case(),
     "GET /token": Case(),
     "GET /energy": Case(),
+    "GET /energy/history": Case(),
     "GET /health/live": Case(),
     "GET /health/ready": Case(),
     "GET /metrics": Case(),

@@ -4080,6 +4080,17 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return read(response, models.EnergyAnswer)
 
+    def show_energy_history(self, *, hours: int | None = None) -> models.EnergyHistory:
+        """Show the energy of the last hours.
+
+        Show by hours (UTC) how low the level went and what was spent, by kind and app. Needs the admin token.
+
+        Costs no energy.
+        """
+        call = Call("GET", "/energy/history", query=query_of(hours=hours))
+        response = self._send(call)
+        return read(response, models.EnergyHistory)
+
     def show_storage(self) -> models.Storage:
         """Show what the tables take.
 

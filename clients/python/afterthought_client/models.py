@@ -1313,6 +1313,28 @@ class GapAnswer(Model):
     """
 
 
+class HourAnswer(Model):
+    """
+    What an hour cost. Amounts in units.
+    """
+
+    hour: AwareDatetime
+    """
+    When it began, UTC.
+    """
+    lowest_level: Annotated[float, Field(alias="lowestLevel")]
+    """
+    Reckoned from the calls of each minute; never higher than it was.
+    """
+    calls: int
+    spent: float
+    by_kind: Annotated[dict[str, float], Field(alias="byKind")]
+    by_app: Annotated[dict[str, float], Field(alias="byApp")]
+    """
+    Of the ten apps that spent most in all these hours.
+    """
+
+
 class ImportedAnswer(Model):
     """
     What an import added.
@@ -3627,6 +3649,14 @@ class EndedConversation(Model):
 
     conversation_id: Annotated[str, Field(alias="conversationId")]
     jobs: list[JobAnswer]
+
+
+class EnergyHistory(Model):
+    """
+    The last hours, the present one last; those without a call too.
+    """
+
+    hours: list[HourAnswer]
 
 
 class Erased(Model):

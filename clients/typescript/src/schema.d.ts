@@ -2206,6 +2206,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/energy/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the energy of the last hours
+         * @description Show by hours (UTC) how low the level went and what was spent, by kind and app. Needs the admin token.
+         *
+         *     Costs no energy.
+         */
+        get: operations["showEnergyHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/storage": {
         parameters: {
             query?: never;
@@ -3605,6 +3627,10 @@ export interface components {
             /** @description Until memory work may start; null: never. */
             secondsUntilOpen: number | null;
         };
+        /** @description The last hours, the present one last; those without a call too. */
+        EnergyHistory: {
+            hours: components["schemas"]["HourAnswer"][];
+        };
         /** @description What a purge or an erasure did. */
         Erased: {
             /** @default true */
@@ -3857,6 +3883,25 @@ export interface components {
          * @enum {string}
          */
         HitKind: "message" | "prose" | "code";
+        /** @description What an hour cost. Amounts in units. */
+        HourAnswer: {
+            /**
+             * Format: date-time
+             * @description When it began, UTC.
+             */
+            hour: string;
+            /** @description Reckoned from the calls of each minute; never higher than it was. */
+            lowestLevel: number;
+            calls: number;
+            spent: number;
+            byKind: {
+                [key: string]: number;
+            };
+            /** @description Of the ten apps that spent most in all these hours. */
+            byApp: {
+                [key: string]: number;
+            };
+        };
         /** @description What an import added. */
         ImportedAnswer: {
             /** @default true */
@@ -9551,6 +9596,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EnergyAnswer"];
+                };
+            };
+        };
+    };
+    showEnergyHistory: {
+        parameters: {
+            query?: {
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnergyHistory"];
                 };
             };
         };

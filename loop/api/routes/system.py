@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
@@ -16,7 +18,8 @@ from loop.api.writes import answer
 from loop.gauges import StateGauges
 from shared.apps.tokens import Rights
 from shared.db.queries import table_sizes
-from shared.energy.budget import BudgetStatus, Status
+from shared.energy.budget import BudgetStatus, Status, to_units
+from shared.energy.history import HourOfEnergy, hours_of_energy
 from shared.telemetry.exposition import gathered, scrape
 
 
@@ -32,6 +35,23 @@ class EnergyAnswer(ResponseModel):
     deferred_jobs: int
     memory_share: float | None = Field(description="Share of memory work in 24 hours, 0..1; null when nothing was.")
     seconds_until_open: float | None = Field(description="Until memory work may start; null: never.")
+
+
+class HourAnswer(ResponseModel):
+    """What an hour cost. Amounts in units."""
+
+    hour: datetime = Field(description="When it began, UTC.")
+    lowest_level: float = Field(description="Reckoned from the calls of each minute; never higher than it was.")
+    calls: int
+    spent: float
+    by_kind: dict[str, float]
+    by_app: dict[str, float] = Field(description="Of the ten apps that spent most in all these hours.")
+
+
+class EnergyHistory(ResponseModel):
+    """The last hours, the present one last; those without a call too."""
+
+    hours: list[HourAnswer]
 
 
 class AppEnergy(ResponseModel):
@@ -75,6 +95,7 @@ class TokenRights(ResponseModel):
 
 
 router = APIRouter()
+_APPS_SHOWN = 10
 
 
 @router.get("/token", tags=["Apps"], summary="Show what your token opens")
@@ -90,6 +111,31 @@ def show_energy(ctx: Reads) -> EnergyAnswer:
     share = regulator.memory_share()
     with ctx.read() as session:
         return EnergyAnswer(**asdict(regulator.reading(session)), memory_share=share)
+
+
+@router.get("/energy/history", tags=["Energy"], summary="Show the energy of the last hours")
+def show_energy_history(ctx: Reads, hours: Annotated[int, Query(ge=1, le=24)] = 24) -> EnergyHistory:
+    """Show by hours (UTC) how low the level went and what was spent, by kind and app. Needs the admin token.
+
+    Costs no energy.
+    """
+    ctx.require_admin("see what all apps spend")
+    refill = ctx.loop.settings.energy_refill_per_second
+    with ctx.read() as session:
+        found = hours_of_energy(session, hours, refill, ctx.now())
+    most = sum((one.by_app for one in found), Counter()).most_common(_APPS_SHOWN)
+    return EnergyHistory(hours=[_hour(one, {app_id for app_id, _ in most}) for one in found])
+
+
+def _hour(one: HourOfEnergy, apps: set[str]) -> HourAnswer:
+    return HourAnswer(
+        hour=one.hour,
+        lowest_level=to_units(one.lowest),
+        calls=one.calls,
+        spent=to_units(one.by_kind.total()),
+        by_kind={kind: to_units(micro) for kind, micro in one.by_kind.items()},
+        by_app={app_id: to_units(micro) for app_id, micro in one.by_app.items() if app_id in apps},
+    )
 
 
 @router.get("/storage", tags=["Health"], summary="Show what the tables take")

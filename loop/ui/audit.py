@@ -1,0 +1,120 @@
+"""Who changed what in an app: its memories, facts, profiles and settings of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nicegui import ui
+
+from loop.ui.frame import Frame
+from loop.ui.tables import heading, number, show_table
+from loop.ui.times import show_time
+from loop.ui.visitors import Visitor
+
+_LISTED = 25
+_SHOWN_CHARACTERS = 300
+_OF = {"memories": "Memories", "facts": "Facts", "profiles": "Profiles", "settings": "Settings of sessions"}
+_HEAD = {
+    "memories": ["When", "What", "Memory", "Who", "Why", "Before", "After"],
+    "facts": ["When", "What", "Of", "Who", "Why", "Before", "After"],
+    "profiles": ["When", "What", "Of", "Who", "Times"],
+    "settings": ["When", "What", "Who", "Why", "Before", "After"],
+}
+Rows = tuple[list[list[Any]], str | None]
+
+
+async def show_audit(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show the newest changes of memories; others can be chosen."""
+    await Audit(frame, visitor, app_id).build()
+
+
+@dataclass
+class Audit:
+    """Changes of one kind of thing, newest first."""
+
+    frame: Frame
+    visitor: Visitor
+    app_id: str
+    cursor: str | None = None
+    rows: list[list[Any]] = field(default_factory=list)
+
+    async def build(self) -> None:
+        """Build the choice and the place of the changes, and show the first."""
+        heading("Who changed what")
+        self.of = ui.toggle(_OF, value="memories", on_change=self._show).props("no-caps outline").classes("flex-wrap")
+        self.found = ui.column().classes("card w-full min-w-0")
+        self.more = ui.button("More", on_click=self._more).props("flat dense no-caps")
+        await self.show_more()
+
+    async def _show(self) -> None:
+        self.cursor, self.rows = None, []
+        await self._more()
+
+    async def _more(self) -> None:
+        async with self.frame.errors_told():
+            await self.show_more()
+
+    async def show_more(self) -> None:
+        """Add the next changes."""
+        read: dict[str, Callable[[], Awaitable[Rows]]] = {
+            "memories": self._memories, "facts": self._facts, "profiles": self._profiles, "settings": self._settings,
+        }  # fmt: skip
+        rows, self.cursor = await read[self.of.value]()
+        self.rows += rows
+        self.more.set_visibility(self.cursor is not None)
+        self.found.clear()
+        with self.found:
+            if not self.rows:
+                ui.label("Nothing was changed.").classes("muted")
+                return
+            show_table(f"Changes of {_OF[self.of.value].lower()}, newest first", _HEAD[self.of.value], self.rows)
+
+    async def _memories(self) -> Rows:
+        page = await self.visitor.client.list_memory_changes(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
+        rows = [
+            [_at(one.at), one.kind, str(one.memory_id), one.actor, one.reason, _in_short(one.before),
+             _in_short(one.after)]
+            for one in page.changes
+        ]  # fmt: skip
+        return rows, page.cursor
+
+    async def _facts(self) -> Rows:
+        page = await self.visitor.client.list_fact_changes(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
+        rows = [
+            [_at(one.at), one.kind, one.user_id or "nobody named", one.actor, one.reason, _in_short(one.before),
+             _in_short(one.after)]
+            for one in page.changes
+        ]  # fmt: skip
+        return rows, page.cursor
+
+    async def _profiles(self) -> Rows:
+        page = await self.visitor.client.list_profile_changes(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
+        rows = [
+            [_at(one.last_at), one.kind, one.user_id or "nobody named", one.actor, number(one.count)]
+            for one in page.audit
+        ]
+        return rows, page.cursor
+
+    async def _settings(self) -> Rows:
+        page = await self.visitor.client.list_session_settings_changes(
+            limit=_LISTED, cursor=self.cursor, app_id=self.app_id
+        )
+        rows = [
+            [_at(one.at), one.kind, one.actor, one.reason, _in_short(one.before), _in_short(one.after)]
+            for one in page.changes
+        ]
+        return rows, page.cursor
+
+
+def _at(at: Any) -> Callable[[], object]:
+    return lambda: show_time(at)
+
+
+def _in_short(value: Any) -> str:
+    """Return a text, or fields and their values, not longer than a cell can be read."""
+    if not value:
+        return "–"
+    text = value if isinstance(value, str) else ", ".join(f"{name}: {one}" for name, one in value.items())
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

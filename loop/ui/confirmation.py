@@ -1,0 +1,65 @@
+"""Asks before something goes for good: what exactly goes, a word to type, and afterwards the receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nicegui import ui
+
+from afterthought_client import models
+from loop.ui.tables import number, show_table
+
+
+async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase") -> bool:
+    """Say what goes, and return whether the visitor typed the word (where there is one) and agreed."""
+    # Of the page, not of the row it is about: that may be shown anew meanwhile.
+    with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("w-full max-w-lg gap-3"):
+        ui.label(title).classes("text-lg font-semibold").props("role=heading aria-level=2")
+        with ui.element("ul").classes("list-disc pl-5"):
+            for one in goes:
+                with ui.element("li"):
+                    ui.label(one).classes("said").props("dir=auto")
+        typed = None
+        if word:
+            ui.label(f"Type {word} to confirm.").classes("said")
+            typed = ui.input("Confirmation").props("outlined dense autofocus autocomplete=off").classes("w-full")
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps")
+            agree = ui.button(button, on_click=lambda: dialog.submit(typed is None or typed.value == word))
+            agree.props("unelevated no-caps color=red-8")
+        if typed is not None:
+            agree.disable()
+            typed.on_value_change(lambda event: agree.set_enabled(event.value == word))
+    dialog.props["aria-label"] = title
+    agreed = await dialog
+    dialog.delete()
+    return bool(agreed)
+
+
+def show_receipt(receipt: models.Receipt, note: str | None = None) -> None:
+    """Show what was erased and what is left, until it is closed."""
+    with ui.context.client.content, ui.dialog(value=True) as dialog, ui.card().classes("w-full max-w-xl gap-3"):
+        ui.label("Receipt").classes("text-lg font-semibold").props("role=heading aria-level=2")
+        whose = f", of {receipt.user_id}" if receipt.user_id else ""
+        ui.label(f"{receipt.scope} of {receipt.app_id}{whose}").classes("said")
+        ui.label(f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {receipt.actor}, number {receipt.receipt_id}").classes(
+            "muted text-sm said"
+        )
+        stores = {**receipt.erased, **receipt.left}
+        rows = [
+            [store, number(receipt.erased.get(store)), number(receipt.left[store]) if store in receipt.left else "–"]
+            for store in stores
+        ]
+        show_table("What was erased and what is left, by store", ["Store", "Erased", "Left"], rows)
+        if note:
+            ui.label(note).classes("said")
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Download JSON", icon="download", on_click=lambda: download(receipt)).props("outline no-caps")
+            ui.button("Close", on_click=dialog.close).props("flat no-caps autofocus")
+    dialog.props["aria-label"] = "Receipt"
+
+
+def download(receipt: models.Receipt) -> None:
+    """Hand a receipt to the browser as a file."""
+    text = receipt.model_dump_json(by_alias=True, indent=2)
+    ui.download.content(text, f"receipt-{receipt.receipt_id}.json", "application/json")

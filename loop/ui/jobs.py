@@ -1,0 +1,265 @@
+"""Jobs for operators: by state, kind and app, run again or cancelled, one or several; and the dead letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from nicegui import ui
+
+from afterthought_client import models
+from afterthought_client.calls import OMIT
+from loop.ui.confirmation import confirmed
+from loop.ui.frame import Frame
+from loop.ui.live import live
+from loop.ui.tables import heading, number, show_table
+from loop.ui.times import show_time
+from loop.ui.visitors import Visitor
+
+_LISTED = 25
+_STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
+_KINDS = get_args(models.JobAnswer.model_fields["kind"].annotation)
+_ENDED, _REPLAYABLE = {"done", "nothing", "dead", "cancelled"}, {"dead", "cancelled"}
+_JOB_EVENTS = ("job.deferred", "job.finished")
+_ALL = "all"
+
+
+async def show_jobs(frame: Frame, visitor: Visitor) -> None:
+    """Show the newest jobs, and go on showing them."""
+    jobs = JobTable(frame, visitor, await _apps(visitor))
+    jobs.build()
+    await jobs.refresh()
+    live(frame, visitor, None).on(_JOB_EVENTS, jobs.refresh_first)
+
+
+async def _apps(visitor: Visitor) -> list[str]:
+    return [one.app_id for one in (await visitor.client.list_apps(limit=200)).apps]
+
+
+@dataclass
+class JobTable:
+    """A page of jobs, and which of them are chosen."""
+
+    frame: Frame
+    visitor: Visitor
+    apps: list[str]
+    filters: dict[str, str] = field(default_factory=dict)
+    cursors: list[str | None] = field(default_factory=lambda: [None])
+    """Where each page up to this one begins."""
+    shown: dict[str, models.JobAnswer] = field(default_factory=dict)
+    chosen: set[str] = field(default_factory=set)
+
+    def build(self) -> None:
+        """Build the filters, the table's place and what can be done with what is chosen."""
+        with ui.row().classes("items-center gap-3 w-full"):
+            for name, options in (("state", _STATES), ("kind", _KINDS), ("app_id", self.apps)):
+                label = {"state": "State", "kind": "Kind", "app_id": "App"}[name]
+                chooser = ui.select([_ALL, *options], value=_ALL, label=label).props("outlined dense").classes("w-44")
+                chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
+        with ui.row().classes("items-center gap-2 w-full") as actions:
+            self.count = ui.label("None chosen").classes("muted text-sm").props("aria-live=polite")
+            self.replay = ui.button("Run again", icon="replay", on_click=self._replay_chosen)
+            self.cancel = ui.button("Cancel", icon="cancel", on_click=self._cancel_chosen)
+            for button in (self.replay, self.cancel):
+                button.props("outline no-caps dense").classes("px-3")
+        actions.set_visibility(self.visitor.may_write)
+        self.table = ui.column().classes("card w-full min-w-0")
+        with ui.row().classes("gap-2"):
+            self.newer = ui.button("Newer", icon="chevron_left", on_click=self._go_back).props("flat no-caps")
+            self.older = ui.button("Older", icon="chevron_right", on_click=self._go_on).props("flat no-caps")
+
+    async def refresh(self, *, only_changes: bool = False) -> None:
+        """Show the page anew; or leave it as it is, where nothing on it has changed."""
+        wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
+        page = await self.visitor.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
+        if only_changes and page.jobs == list(self.shown.values()):
+            return
+        self.after = page.cursor
+        self.shown = {one.job_id: one for one in page.jobs}
+        self.chosen &= set(self.shown)
+        self.newer.set_enabled(len(self.cursors) > 1)
+        self.older.set_enabled(page.cursor is not None)
+        self.table.clear()
+        with self.table:
+            if not page.jobs:
+                ui.label("No jobs like this.").classes("muted")
+            else:
+                head = ["", "Kind", "App", "State", "Why", "Attempts", "Asked for", ""]
+                show_table("Jobs, newest first", head, [self._row(one) for one in page.jobs])
+        self._count()
+
+    async def refresh_first(self) -> None:
+        """Show what others changed, where the newest are looked at and nothing is being chosen."""
+        if len(self.cursors) == 1 and not self.chosen:
+            await self.refresh(only_changes=True)
+
+    def _row(self, one: models.JobAnswer) -> list[Any]:
+        reason = one.reason or "–"
+        if one.expected_at is not None:
+            reason += f" (expected at {one.expected_at:%H:%M:%S} UTC)"
+        return [
+            lambda: self._choice(one),
+            one.kind,
+            one.app_id or "–",
+            lambda: ui.badge(one.state).props(f"outline color={'negative' if one.state == 'dead' else 'primary'}"),
+            reason,
+            f"{one.attempts} of {one.max_attempts}",
+            lambda: show_time(one.created_at),
+            lambda: self._actions(one),
+        ]
+
+    def _choice(self, one: models.JobAnswer) -> None:
+        box = ui.checkbox(value=one.job_id in self.chosen, on_change=lambda event: self._choose(one, event.value))
+        box.props(f"dense aria-label='Choose {one.kind} {one.job_id}'").set_visibility(self.visitor.may_write)
+
+    def _actions(self, one: models.JobAnswer) -> None:
+        if not self.visitor.may_write:
+            return
+        if one.state in _REPLAYABLE:
+            button = ui.button(icon="replay", on_click=lambda: self._each("replay", [one]))
+            button.props(f"flat round dense aria-label='Run {one.kind} {one.job_id} again'")
+        elif one.state not in _ENDED:
+            button = ui.button(icon="cancel", on_click=lambda: self._confirm_cancel([one]))
+            button.props(f"flat round dense aria-label='Cancel {one.kind} {one.job_id}'")
+
+    def _choose(self, one: models.JobAnswer, chosen: bool) -> None:
+        (self.chosen.add if chosen else self.chosen.discard)(one.job_id)
+        self._count()
+
+    def _count(self) -> None:
+        states = [self.shown[job_id].state for job_id in self.chosen]
+        self.count.set_text(f"{len(states)} chosen" if states else "None chosen")
+        self.replay.set_enabled(any(one in _REPLAYABLE for one in states))
+        self.cancel.set_enabled(any(one not in _ENDED for one in states))
+
+    async def _filter(self, name: str, value: str) -> None:
+        self.filters[name], self.cursors = value, [None]
+        self.chosen.clear()
+        async with self.frame.errors_told():
+            await self.refresh()
+
+    async def _go_on(self) -> None:
+        self.cursors.append(self.after)
+        async with self.frame.errors_told():
+            await self.refresh()
+
+    async def _go_back(self) -> None:
+        self.cursors.pop()
+        async with self.frame.errors_told():
+            await self.refresh()
+
+    async def _replay_chosen(self) -> None:
+        chosen = [self.shown[one] for one in self.chosen]
+        await self._each("replay", [one for one in chosen if one.state in _REPLAYABLE])
+
+    async def _cancel_chosen(self) -> None:
+        chosen = [self.shown[one] for one in self.chosen]
+        await self._confirm_cancel([one for one in chosen if one.state not in _ENDED])
+
+    async def _confirm_cancel(self, jobs: list[models.JobAnswer]) -> None:
+        goes = [f"{one.kind} of {one.app_id or 'no app'}, {one.state}" for one in jobs]
+        if await confirmed(f"Cancel {_counted(len(jobs), 'job')}?", goes, button="Cancel the work"):
+            await self._each("cancel", jobs)
+
+    async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:
+        call = self.visitor.client.replay_job if action == "replay" else self.visitor.client.cancel_job
+        # Not in the row, which is shown anew.
+        with self.table:
+            for one in jobs:
+                async with self.frame.errors_told():
+                    await call(one.job_id)
+            self.chosen.clear()
+            async with self.frame.errors_told():
+                await self.refresh()
+
+
+async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:
+    """Show the dead letters that match, and run them again after they were counted."""
+    dead = DeadLetters(frame, visitor)
+    dead.build(await _apps(visitor))
+    await dead.count()
+    live(frame, visitor, None).on({"job.finished"}, dead.count)
+
+
+@dataclass
+class DeadLetters:
+    """Which dead letters are meant, and how many there are."""
+
+    frame: Frame
+    visitor: Visitor
+
+    def build(self, apps: list[str]) -> None:
+        """Build the filters and the place of what is found."""
+        with ui.row().classes("items-center gap-3 w-full"):
+            self.kind = ui.select([_ALL, *_KINDS], value=_ALL, label="Kind").props("outlined dense").classes("w-44")
+            self.app = ui.select([_ALL, *apps], value=_ALL, label="App").props("outlined dense").classes("w-44")
+            self.reason = ui.input("Part of the reason").props("outlined dense debounce=300").classes("w-56")
+        for one in (self.kind, self.app, self.reason):
+            one.on_value_change(self._count_told)
+        self.found = ui.column().classes("card w-full gap-2 min-w-0")
+
+    def _wanted(self) -> dict[str, Any]:
+        return {
+            "kind": OMIT if self.kind.value == _ALL else self.kind.value,
+            "app_id": None if self.app.value == _ALL else self.app.value,
+            "reason": (self.reason.value or "").strip() or OMIT,
+        }
+
+    async def _count_told(self) -> None:
+        async with self.frame.errors_told():
+            await self.count()
+
+    async def count(self) -> None:
+        """Count without changing anything; a reader's token may not even ask that, and sees those that are listed."""
+        matching: dict[str, int] | None = None
+        if self.visitor.may_write:
+            matching = (await self.visitor.client.replay_jobs(dry_run=True, **self._wanted())).matching
+        kind, app_id = (None if one.value == _ALL else one.value for one in (self.kind, self.app))
+        page = await self.visitor.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
+        reason = (self.reason.value or "").strip().casefold()
+        latest = [one for one in page.jobs if reason in (one.reason or "").casefold()]
+        self.found.clear()
+        with self.found:
+            if matching is not None:
+                self._offer(matching)
+            heading("The latest")
+            if not latest:
+                ui.label("None.").classes("muted")
+            else:
+                rows = [[one.kind, one.app_id or "–", one.reason or "–", _when(one)] for one in latest]
+                show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], rows)
+
+    def _offer(self, matching: dict[str, int]) -> None:
+        count = sum(matching.values())
+        heading(f"{_counted(count, 'dead letter')} match")
+        if count:
+            rows = [[kind, number(many)] for kind, many in matching.items()]
+            show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], rows)
+        again = ui.button("Run them again", icon="replay", on_click=lambda: self._replay(count))
+        again.props("unelevated no-caps color=cyan-9").set_enabled(count > 0)
+
+    async def _replay(self, count: int) -> None:
+        goes = ["They get fresh attempts, and spend energy as new work does."]
+        if not await confirmed(f"Run {_counted(count, 'dead letter')} again?", goes, button="Run again"):
+            return
+        with self.found:
+            await self._replay_now()
+
+    async def _replay_now(self) -> None:
+        async with self.frame.errors_told():
+            replayed, refused, cursor = 0, 0, None
+            while True:
+                round_ = await self.visitor.client.replay_jobs(cursor=cursor or OMIT, **self._wanted())
+                replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
+                if cursor is None:
+                    break
+            ui.notify(f"{replayed:,} run again, {refused:,} cannot be.", type="positive")
+            await self.count()
+
+
+def _when(one: models.JobAnswer) -> Any:
+    return lambda: show_time(one.finished_at or one.created_at)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,66 @@
+"""Tables, lists of views and headings, as people and screen readers know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from nicegui import ui
+
+Cell = str | Callable[[], object]
+"""Text, or what builds the cell."""
+_STYLE = """
+.figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
+.figures caption { position: absolute; left: -999rem; }
+.figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: anywhere; min-width: 4rem; }
+.figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
+.figures tbody tr:last-child td { border-bottom: 0; }
+.views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
+.views a { padding: .5rem .75rem; text-decoration: none; color: var(--muted); border-bottom: 2px solid transparent; }
+.views a[aria-current] { color: inherit; border-color: var(--q-primary); }
+"""
+
+
+def show_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> ui.element:
+    """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
+    ui.add_css(_STYLE)
+    with ui.element("div").classes("w-full overflow-x-auto").props("tabindex=0 role=region") as whole:
+        whole.props["aria-label"] = caption
+        with ui.element("table").classes("figures"):
+            with ui.element("caption"):
+                ui.label(caption)
+            with ui.element("thead"), ui.element("tr"):
+                for name in head:
+                    with ui.element("th").props("scope=col"):
+                        ui.label(name)
+            with ui.element("tbody"):
+                for row in rows:
+                    _row(row)
+    return whole
+
+
+def _row(row: Sequence[Cell]) -> None:
+    with ui.element("tr"):
+        for cell in row:
+            with ui.element("td"):
+                ui.label(cell).props("dir=auto") if isinstance(cell, str) else cell()
+
+
+def show_views(path: str, views: Mapping[str, str], current: str) -> None:
+    """Show links to the views of a page."""
+    ui.add_css(_STYLE)
+    with ui.element("nav").classes("views").props("aria-label=Views"):
+        for view, name in views.items():
+            link = ui.link(name, f"{path}?view={view}")
+            if view == current:
+                link.props("aria-current=page")
+
+
+def heading(text: str) -> ui.label:
+    """Show the heading of a section."""
+    return ui.label(text).classes("text-base font-semibold").props("role=heading aria-level=2")
+
+
+def number(value: float | None, places: int = 0, unit: str = "") -> str:
+    """Return a number with separators; what is not known is a dash."""
+    return "–" if value is None else f"{value:,.{places}f}{unit}"

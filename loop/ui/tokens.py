@@ -1,0 +1,114 @@
+"""An app's tokens: issued, shown once, listed, revoked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui import ui
+
+from afterthought_client import models
+from loop.ui.confirmation import confirmed
+from loop.ui.frame import Frame
+from loop.ui.tables import heading, show_table
+from loop.ui.times import show_time
+from loop.ui.visitors import Visitor
+
+_LISTED = 25
+
+
+async def show_tokens(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show them."""
+    await TokenTable(frame, visitor, app_id).build()
+
+
+@dataclass
+class TokenTable:
+    """The tokens of an app, as many as were asked for."""
+
+    frame: Frame
+    visitor: Visitor
+    app_id: str
+    shown: int = _LISTED
+
+    async def build(self) -> None:
+        """Build the form and the table."""
+        with ui.column().classes("card gap-3"):
+            heading("Issue a token")
+            with ui.row().classes("items-center gap-3 w-full"):
+                self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
+                self.label.on("keydown.enter", self._issue)
+                ui.button("Issue", icon="key", on_click=self._issue).props("unelevated no-caps color=cyan-9")
+        with ui.column().classes("card gap-2 min-w-0"):
+            heading("Tokens")
+            self.found = ui.column().classes("w-full gap-2 min-w-0")
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Show the tokens anew."""
+        tokens: list[models.TokenAnswer] = []
+        cursor = None
+        while len(tokens) < self.shown:
+            page = await self.visitor.client.list_tokens(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+            tokens, cursor = tokens + page.tokens, page.cursor
+            if cursor is None:
+                break
+        self.found.clear()
+        with self.found:
+            if not tokens:
+                ui.label("The app has no token.").classes("muted")
+                return
+            show_table("Tokens, the oldest first", ["For", "Number", "Issued", ""], [self._row(one) for one in tokens])
+            if cursor is not None:
+                ui.button("More", on_click=self._more).props("flat dense no-caps")
+
+    def _row(self, one: models.TokenAnswer) -> list[Any]:
+        def end() -> None:
+            if one.revoked_at is not None:
+                show_time(one.revoked_at, "revoked")
+                return
+            button = ui.button("Revoke", icon="block", on_click=lambda: self._revoke(one))
+            button.props("outline no-caps dense").classes("px-2")
+            button.props["aria-label"] = f"Revoke {one.label or one.token_id}"
+
+        return [one.label or "–", one.token_id, lambda: show_time(one.created_at), end]
+
+    async def _more(self) -> None:
+        self.shown += _LISTED
+        async with self.frame.errors_told():
+            await self.refresh()
+
+    async def _issue(self) -> None:
+        async with self.frame.errors_told():
+            issued = await self.visitor.client.issue_token(label=self.label.value or "", app_id=self.app_id)
+            self.label.value = ""
+            await self.refresh()
+            _show_once(issued.token or "")
+
+    async def _revoke(self, one: models.TokenAnswer) -> None:
+        goes = ["Whoever uses it is refused from now on.", "It cannot be brought back."]
+        if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
+            async with self.frame.errors_told():
+                await self.visitor.client.revoke_token(one.token_id, app_id=self.app_id)
+                await self.refresh()
+
+
+def _show_once(token: str) -> None:
+    dialog = ui.dialog(value=True).props("persistent aria-label='New token'")
+    with dialog, ui.card().classes("w-full max-w-lg gap-3"):
+        ui.label("New token").classes("text-lg font-semibold").props("role=heading aria-level=2")
+        ui.label("It is shown this once, and kept nowhere. Copy it now.")
+        field = ui.input("Token", value=token).props("outlined readonly").classes("w-full font-mono")
+
+        async def copy() -> None:
+            ui.clipboard.write(token)
+            ui.notify("Copied.", type="positive")
+
+        def close() -> None:
+            field.value = ""
+            dialog.close()
+            dialog.clear()
+
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Copy", icon="content_copy", on_click=copy).props("outline no-caps autofocus")
+            ui.button("Done", on_click=close).props("unelevated no-caps color=cyan-9")

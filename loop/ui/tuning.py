@@ -1,0 +1,117 @@
+"""The settings that can change while the service runs, and what the tables take."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from nicegui import ui
+
+from afterthought_client import models
+from loop.ui.frame import Frame
+from loop.ui.tables import heading, number, show_table
+from loop.ui.visitors import Visitor
+
+_SWITCHES = {"hybrid": "Search words beside vectors", "chunking": "Hand long messages out in passages"}
+_NUMBERS = {
+    "token_budget": "Tokens of retrieved messages, 100 to 5,000",
+    "summary_frequency": "Messages of the assistant for a summary, 0 is never",
+    "metrics_days": "Days that figures of retrievals are kept",
+}
+_WEIGHTS = {"alpha": "Weight of vectors", "beta": "Weight of words", "gamma": "Weight of identifiers"}
+
+
+async def show_settings(frame: Frame, visitor: Visitor) -> None:
+    """Show both."""
+    tuning = await visitor.client.show_tuning()
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading("Retrieval settings of all apps")
+        ui.label("They hold at once, for apps that have none of their own.").classes("muted text-sm")
+        _build_form(frame, visitor, ui.column().classes("w-full gap-3"), tuning)
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading("Storage")
+        place = ui.column().classes("w-full gap-2")
+
+        async def look() -> None:
+            async with frame.errors_told():
+                _show_storage(place, await visitor.client.show_storage())
+
+        with place:
+            # Not by itself: on SQLite it goes through the whole database.
+            ui.button("Look at the tables", icon="storage", on_click=look).props("outline no-caps")
+
+
+def _build_form(frame: Frame, visitor: Visitor, place: ui.column, tuning: models.TuningAnswer) -> None:
+    place.clear()
+    fields: dict[str, Any] = {}
+    with place:
+        for name, label in _SWITCHES.items():
+            with ui.row().classes("items-center gap-2"):
+                fields[name] = ui.switch(label, value=getattr(tuning, name).value)
+                _source(getattr(tuning, name).source)
+        with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
+            for name, label in {**_NUMBERS, **_WEIGHTS}.items():
+                with ui.column().classes("gap-0"):
+                    places = 2 if name in _WEIGHTS else 0
+                    step = 0.05 if name in _WEIGHTS else 1
+                    value = getattr(tuning, name).value
+                    fields[name] = ui.number(label, value=value, precision=places, step=step)
+                    fields[name].props("outlined dense").classes("w-full")
+                    _source(getattr(tuning, name).source)
+            with ui.column().classes("gap-0"):
+                fields["formula"] = ui.select(["signals", "weighted"], value=tuning.formula.value, label="Ranked by")
+                fields["formula"].props("outlined dense").classes("w-full")
+                _source(tuning.formula.source)
+
+        async def change(wanted: dict[str, Any]) -> None:
+            async with frame.errors_told():
+                changed = await visitor.client.tune_all(**wanted)
+                told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
+                ui.notify(" ".join(told), type="positive")
+                _build_form(frame, visitor, place, changed)
+
+        async def save() -> None:
+            await change(_changed(tuning, fields))
+
+        async def take_back() -> None:
+            await change(dict.fromkeys(fields))
+
+        with ui.row():
+            ui.button("Save", on_click=save).props("unelevated no-caps color=cyan-9")
+            ui.button("Take all changes back", on_click=take_back).props("flat no-caps")
+    if not visitor.may_write:
+        for one in [one for one in place.descendants() if hasattr(one, "disable")]:
+            one.disable()
+
+
+def _source(source: str) -> None:
+    told = {"setting": "from the settings", "everywhere": "changed for all apps"}.get(source, source)
+    ui.label(told).classes("muted text-xs")
+
+
+def _changed(tuning: models.TuningAnswer, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what differs from what is in force; whole numbers as such."""
+    wanted: dict[str, Any] = {}
+    for name, field in fields.items():
+        value = int(field.value) if name in _NUMBERS and field.value is not None else field.value
+        if value != getattr(tuning, name).value:
+            wanted[name] = value
+    return wanted
+
+
+def _show_storage(place: ui.column, found: models.Storage) -> None:
+    place.clear()
+    with place:
+        ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
+        rows = [
+            [one.table, number(one.rows), _size(one.size_bytes),
+             "–" if one.oldest is None else one.oldest.astimezone(UTC).strftime("%Y-%m-%d %H:%M")]
+            for one in found.tables
+        ]  # fmt: skip
+        show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
+
+
+def _size(count: int | None) -> str:
+    if count is None:
+        return "–"
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"

@@ -1,0 +1,214 @@
+"""What operators do on their page: watch, run again, cancel, and change settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from afterthought_client import Afterthought
+from shared.contracts.jobs import JobKind
+from shared.db.engine import Database
+from shared.jobs.models import JobState
+from shared.jobs.queries import get_job
+from tests.support.browser import Window, window
+from tests.support.services import System
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"> \u202eאבג\u202c 👩‍🚀 "
+
+
+@pytest.fixture
+def database(system: System) -> Iterator[Database]:
+    """The database, for what no outside can bring about."""
+    opened = Database(system.database_url, pool_size=1)
+    yield opened
+    opened.dispose()
+
+
+def _wait_for_state(client: Afterthought, job_id: str, *states: str) -> None:
+    wait_until(lambda: client.show_job(job_id).state in states, 60, f"a job that is {' or '.join(states)}")
+
+
+def _held_job(client: Afterthought, name: str = "monday") -> str:
+    """Return a job that waits for a budget."""
+    client.change_app(hourly_budget=0.0001)
+    client.start_conversation(conversation_id=name, user_id="ada")
+    client.add_messages(name, [{"role": "user", "content": "I moved to Lisbon in May."}])
+    [job] = [one for one in client.end_conversation(name).jobs if one.kind == "create_memory"]
+    _wait_for_state(client, job.job_id, "deferred")
+    return str(job.job_id)
+
+
+def _choose(page: Page, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_what_is_now_is_shown_and_follows_the_work(at: Window, client: Afterthought) -> None:
+    page = at.open("/operations")
+    expect(page.get_by_test_id("level")).to_be_visible()
+    needs = page.get_by_role("region", name="Each dependency and what to do about it")
+    expect(needs).to_contain_text("Redis answers.")
+    expect(needs).to_contain_text("Listening: worker-1")
+    expect(page.get_by_text("Workers heard of lately: 1")).to_be_visible()
+    client.start_conversation(conversation_id="monday", user_id="ada")
+    client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon in May."}])
+    client.end_conversation("monday")
+    chart = page.get_by_role("img", name="Spent by app")
+    expect(chart).to_have_attribute("aria-label", re.compile(re.escape(client.app or "-")), timeout=30_000)
+    page.get_by_role("button", name="As a table").nth(1).click()
+    expect(page.get_by_role("region", name="Spent by kind of work")).to_contain_text("create_memory")
+
+
+def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> None:
+    job = _held_job(client)
+    page = at.open("/operations?view=jobs")
+    _choose(page, "App", client.app or "")
+    _choose(page, "Kind", "create_memory")
+    table = page.get_by_role("region", name="Jobs, newest first")
+    expect(table).to_contain_text("budget:")
+    page.get_by_role("button", name=f"Cancel create_memory {job}").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"create_memory of {client.app}, deferred")
+    dialog.get_by_role("button", name="Cancel", exact=True).click()
+    assert client.show_job(job).state == "deferred"
+    page.get_by_role("button", name=f"Cancel create_memory {job}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the work").click()
+    expect(table).to_contain_text("cancelled by admin")
+    assert client.show_job(job).state == "cancelled"
+    client.change_app(hourly_budget=None)
+    page.get_by_role("button", name=f"Run create_memory {job} again").click()
+    _wait_for_state(client, job, "done")
+    expect(table).to_contain_text("done")
+
+
+def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) -> None:
+    jobs = [_held_job(client, name) for name in ("monday", "tuesday")]
+    page = at.open("/operations?view=jobs")
+    _choose(page, "App", client.app or "")
+    for job in jobs:
+        page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
+    expect(page.get_by_text("2 chosen")).to_be_visible()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Cancel 2 jobs?")
+    dialog.get_by_role("button", name="Cancel the work").click()
+    expect(page.get_by_text("None chosen")).to_be_visible()
+    assert {client.show_job(job).state for job in jobs} == {"cancelled"}
+    for job in jobs:
+        page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
+    expect(page.get_by_text("2 chosen")).to_be_visible()
+    client.change_app(hourly_budget=None)
+    page.get_by_role("button", name="Run again", exact=True).click()
+    for job in jobs:
+        _wait_for_state(client, job, "done", "nothing")
+
+
+def test_jobs_are_shown_a_page_at_a_time(at: Window, client: Afterthought) -> None:
+    for number in range(14):
+        client.start_conversation(conversation_id=f"c{number}", user_id="ada")
+        client.add_messages(f"c{number}", [{"role": "user", "content": f"Number {number} is my number."}])
+        client.end_conversation(f"c{number}")
+    ended = {"done", "nothing"}
+    wait_until(lambda: all(one.state in ended for one in client.iter_jobs()), 60, "the work to be done")
+    count = len(list(client.iter_jobs()))
+    assert count > 25
+    page = at.open("/operations?view=jobs")
+    _choose(page, "App", client.app or "")
+    rows = page.get_by_role("region", name="Jobs, newest first").locator("tbody tr")
+    expect(rows).to_have_count(25)
+    page.get_by_role("button", name="Older").click()
+    expect(rows).to_have_count(min(25, count - 25))
+    page.get_by_role("button", name="Newer").click()
+    expect(rows).to_have_count(25)
+
+
+def test_dead_letters_are_counted_and_run_again_and_their_reasons_are_text(
+    at: Window, client: Afterthought, database: Database
+) -> None:
+    job, other = _held_job(client), _held_job(client, "tuesday")
+    for one, reason in ((job, HOSTILE + "x" * 2000), (other, "another reason")):
+        client.cancel_job(one)
+        with database.write() as session:
+            row = get_job(session, one)
+            row.state, row.reason, row.finished_at = JobState.DEAD, reason, datetime.now(UTC)
+    client.change_app(hourly_budget=None)
+    page = at.open("/operations?view=dead")
+    _choose(page, "App", client.app or "")
+    expect(page.get_by_text("2 dead letters match")).to_be_visible()
+    expect(page.get_by_role("region", name="The latest dead letters")).to_contain_text("onerror=")
+    page.get_by_label("Part of the reason").fill("ONERROR")
+    expect(page.get_by_text("1 dead letter match")).to_be_visible()
+    assert client.show_job(job).state == "dead", "counting changes nothing"
+    page.get_by_role("button", name="Run them again").click()
+    page.get_by_role("dialog").get_by_role("button", name="Run again").click()
+    expect(page.get_by_text("1 run again, 0 cannot be.")).to_be_visible()
+    _wait_for_state(client, job, "done")
+    assert client.show_job(other).state == "dead"
+    assert page.title() == "Operations - Afterthought"
+
+
+def test_compactions_and_retrievals_are_shown(at: Window, client: Afterthought) -> None:
+    for number in range(12):
+        client.write_memory(f"Keeps plant number {number} in the garden of house {number}.", user_id="ada")
+    client.start_conversation(conversation_id="monday", user_id="ada")
+    client.add_messages("monday", [{"role": "user", "content": "I keep a quillwort."}])
+    client.compose_context(message="What do I keep?", user_id="ada")
+    made = sum(sum(day.outcomes.values()) for day in client.list_compactions(days=14).days)
+    assert made
+    page = at.open("/operations?view=memory")
+    table = page.get_by_role("region", name="Compactions by app and outcome")
+    while page.get_by_role("button", name="More apps").is_visible():
+        before = table.locator("tbody tr").count()
+        page.get_by_role("button", name="More apps").click()
+        expect(table.locator("tbody tr")).not_to_have_count(before)
+    name = client.show_app().name
+    row = [int(cell) for cell in table.get_by_role("row").filter(has_text=name).locator("td").all_inner_texts()[1:]]
+    assert sum(row) == made
+    figures = page.get_by_role("region", name="Figures of retrieval")
+    expect(figures).to_contain_text("Retrievals")
+    _choose(page, "App of the retrievals", name)
+    expect(figures.get_by_role("row", name="Retrievals 1")).to_be_visible()
+
+
+def test_settings_are_changed_and_taken_back(at: Window, client: Afterthought) -> None:
+    before = client.show_tuning().token_budget.value
+    page = at.open("/operations?view=settings")
+    page.get_by_label("Tokens of retrieved messages").fill("2222")
+    page.get_by_label("Tokens of retrieved messages").press("Tab")
+    page.get_by_role("switch", name="Hand long messages out in passages").click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("changed for all apps")).to_have_count(2)
+    changed = client.show_tuning()
+    assert (changed.token_budget.value, changed.token_budget.source, changed.hybrid.source) == (
+        2222, "everywhere", "setting",
+    )  # fmt: skip
+    page.get_by_role("button", name="Take all changes back").click()
+    expect(page.get_by_text("changed for all apps")).to_have_count(0)
+    assert client.show_tuning().token_budget.value == before
+    page.get_by_role("button", name="Look at the tables").click()
+    expect(page.get_by_role("region", name="Tables, the largest first")).to_contain_text("energy_ledger")
+
+
+def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
+    phone: Window, browser: Browser, system: System, client: Afterthought
+) -> None:
+    for view in ("now", "jobs", "dead", "memory", "settings"):
+        page = phone.open(f"/operations?view={view}")
+        expect(page.get_by_role("navigation", name="Views")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
+    with window(browser, system.url) as own:
+        own.log_in(client.issue_token().token or "")
+        page = own.open("/operations")
+        expect(page.get_by_text("Only the admin's token and a reader's open this page.")).to_be_visible()
+
+
+def test_every_kind_of_job_can_be_chosen(at: Window) -> None:
+    page = at.open("/operations?view=dead")
+    page.get_by_role("combobox", name="Kind", exact=True).click()
+    offered = page.get_by_role("option").all_inner_texts()
+    assert set(JobKind) <= set(offered)
