@@ -1,0 +1,67 @@
+"""Shows what others change: one stream of an app's events for each page, and what of it is to be shown anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+
+from nicegui import background_tasks, ui
+
+from loop.ui.frame import Frame
+from loop.ui.visitors import Visitor
+
+Refresh = Callable[[], Awaitable[None]]
+_SETTLE_SECONDS = 0.15
+"""Several changes at once are shown once."""
+
+
+class Live:
+    """One page's stream of an app's events. It ends with the page, and when its visitor has logged out."""
+
+    def __init__(self, frame: Frame, visitor: Visitor, app_id: str) -> None:
+        self._frame = frame
+        self._visitor = visitor
+        self._app_id = app_id
+        self._client = ui.context.client
+        self._listeners: list[tuple[frozenset[str], Refresh]] = []
+        self._happened: set[str] = set()
+        self._news = asyncio.Event()
+        tasks = [background_tasks.create(one, name="events of a page") for one in (self._listen(), self._show())]
+        self._client.on_delete(lambda: [task.cancel() for task in tasks])
+
+    def on(self, kinds: Collection[str], refresh: Refresh) -> None:
+        """Have something shown anew after events of these kinds."""
+        self._listeners.append((frozenset(kinds), refresh))
+
+    async def _listen(self) -> None:
+        with self._client:
+            async with self._frame.errors_told():
+                async for event in self._visitor.client.follow_app(app_id=self._app_id):
+                    self._happened.add(event.kind)
+                    self._news.set()
+
+    async def _show(self) -> None:
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(_SETTLE_SECONDS)
+            self._news.clear()
+            happened, self._happened = self._happened, set()
+            with self._client:
+                if self._frame.visitors.current() is not self._visitor:
+                    ui.navigate.to("/login")
+                    return
+                for kinds, refresh in self._listeners:
+                    # Of a gap nobody knows what was in it.
+                    if happened & kinds or "gap" in happened:
+                        async with self._frame.errors_told():
+                            await refresh()
+
+
+def live(frame: Frame, visitor: Visitor, app_id: str) -> Live:
+    """Return the stream of the page that is being built; there is one of each app."""
+    held = ui.context.client.storage
+    key = f"live of {app_id}"
+    if key not in held:
+        held[key] = Live(frame, visitor, app_id)
+    found: Live = held[key]
+    return found
