@@ -53,13 +53,13 @@ class KeepitEditor:
         """Show the marker in its message, its weight, and what becomes of it."""
         marker = self._marker
         with dialog("Keepit marker") as self._dialog:
-            if marker.before:
-                long_text(marker.before)
+            if marker.before.strip():
+                long_text(marker.before.strip())
             with ui.column().classes("marked gap-1 w-full"):
                 self._told = ui.label().classes("text-xs font-medium")
                 long_text(marker.content)
-            if marker.after:
-                long_text(marker.after)
+            if marker.after.strip():
+                long_text(marker.after.strip())
             ui.label("Weight").classes("font-medium")
             self._slider = ui.slider(min=0, max=1, step=0.01, value=marker.weight, on_change=self._show)
             self._slider.props("aria-label=Weight label color=cyan-9").classes("px-3")
@@ -77,7 +77,7 @@ class KeepitEditor:
         button.props("outline dense no-caps size=sm").classes("px-2")
 
     def _table(self) -> None:
-        with ui.element("table").classes("decay w-full text-sm"):
+        with ui.element("table").classes("decay w-full text-xs sm:text-sm"):
             with ui.element("thead"), ui.element("tr"):
                 for name in ("Distance", *(f"{ratio}:1" for ratio, _ in _RATIOS)):
                     with ui.element("th").props("scope=col"):

@@ -59,7 +59,9 @@ class OriginalReader:
                     ui.badge("failed", color="red-9")
                 if self._kept is not None:
                     is_kept = message.uuid in self._kept
-                    ui.badge("in the version" if is_kept else "left out", color="green-9" if is_kept else "grey-8")
+                    # Of a call and its result a version says at most that it was made.
+                    held = "named in the version" if message.tool else "in the version"
+                    ui.badge(held if is_kept else "left out", color="green-9" if is_kept else "grey-8")
             if self._kept is not None and message.uuid not in self._kept:
                 card.classes("dropped")
             self._show_parts(message)

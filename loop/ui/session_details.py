@@ -17,6 +17,7 @@ from loop.ui.session_view import (
     dialog,
     heading,
     made_how,
+    many,
     minute,
     rows,
     short,
@@ -80,7 +81,11 @@ class SessionDetails:
             ("Last used", minute(session.used_at) if session.used_at else "never"),
             ("Branch", str(session.metadata.get("gitBranch") or UNKNOWN)),
             ("Topics", ", ".join(session.metadata.get("primaryTopics") or ()) or UNKNOWN),
-            ("Storage", f"{held.versions} versions {size(held.version_bytes)}, {held.compositions} compositions"),
+            (
+                "Storage",
+                f"{many(held.versions, 'version')} {size(held.version_bytes)}, "
+                f"{many(held.compositions, 'composition')}",
+            ),
         ]
         rows(told)
 
@@ -211,7 +216,7 @@ class SessionDetails:
 
         with dialog("Remove from memory?") as shown:
             ui.label(
-                f"{session.session_id} leaves memory with its {session.versions} versions. Its file stays."
+                f"{session.session_id} leaves memory with its {many(session.versions, 'version')}. Its file stays."
             ).classes("said")
             with ui.row().classes("w-full justify-end gap-2"):
                 ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")

@@ -110,6 +110,11 @@ def short(tokens: int) -> str:
     return f"{tokens / 1000:,.0f}k" if tokens >= 10_000 else f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
 
 
+def many(count: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def day(at: datetime | None) -> str:
     """Return a date."""
     return UNKNOWN if at is None else f"{at.astimezone(UTC):%d %b %Y}".lstrip("0")

@@ -14,7 +14,7 @@ from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import Transcript
-from loop.ui.session_view import SessionView, day, heading, short, size
+from loop.ui.session_view import SessionView, day, heading, many, short, size
 from loop.ui.visitors import Visitor
 
 Action = Callable[[], object]
@@ -31,6 +31,8 @@ STYLE = """
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; width: 100%; }
 .side-by-side { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; width: 100%; }
 .reader { max-width: 60rem; margin: 0 auto; }
+.body--dark input { color-scheme: dark; }
+.cursor-move { cursor: move; }
 table.decay th, table.decay td { text-align: left; padding: .2rem .4rem; border-bottom: 1px solid var(--line); }
 @media (max-width: 900px) {
   .browser, .side-by-side { grid-template-columns: minmax(0, 1fr); }
@@ -137,8 +139,9 @@ class SessionBrowser:
                 found = await self._view.client.show_project(self._project_id, app_id=self._view.app_id)
                 held = found.storage
                 self._storage.set_text(
-                    f"Originals {size(held.original_bytes)} · {held.versions} versions {size(held.version_bytes)} · "
-                    f"{held.compositions} compositions {size(held.composition_bytes)}"
+                    f"Originals {size(held.original_bytes)} · "
+                    f"{many(held.versions, 'version')} {size(held.version_bytes)} · "
+                    f"{many(held.compositions, 'composition')} {size(held.composition_bytes)}"
                 )
                 self._folder = found.source_folder
             await self._list_more()
@@ -191,7 +194,7 @@ class SessionBrowser:
         if one.markers:
             told.append(f"{one.markers} marked")
         if isinstance(one, models.SessionItem) and one.versions:
-            told.append(f"{one.versions} versions")
+            told.append(many(one.versions, "version"))
 
         async def opened() -> None:
             if isinstance(one, models.SessionItem):

@@ -185,7 +185,7 @@ def test_a_weight_is_put_over_the_written_one_and_the_original_stays(at: Window,
     expect(dialog).to_contain_text("Shall I hash only what changed?")
     row = dialog.get_by_role("row").filter(has=page.get_by_role("rowheader", name="10", exact=True))
     expect(row.get_by_role("cell")).to_have_text(["survives", "survives", "barely survives", "summarised"])
-    dialog.get_by_role("slider", name="Weight").press("ArrowRight")
+    dialog.get_by_role("slider", name="Weight").locator("[tabindex='0']").press("ArrowRight")
     expect(dialog).to_contain_text("keepit 0.81")
     dialog.get_by_role("button", name="Minor").click()
     expect(row.get_by_role("cell")).to_have_text(["survives", "summarised", "summarised", "summarised"])
@@ -207,7 +207,7 @@ def test_a_project_is_exported_and_imported_under_another_id(at: Window, client:
         page.get_by_role("button", name="Export").click()
     file = tmp_path / "project.zip"
     started.value.save_as(file)
-    client.remove_project(PROJECT)
+    client.remove_project(PROJECT, force=True)
     page.get_by_role("button", name="Import").click()
     dialog = _dialog(page, "Import a project")
     dialog.get_by_label("Project's id").fill("-home-dev-moved")
