@@ -97,7 +97,8 @@ class CompositionPart:
         """Show what it would be."""
         way = _WAYS[item.way].format(item.version_id)
         stale = " It covers less than the session holds by now." if item.stale else ""
-        self._told.set_text(f"{way}, {item.allocation:,} tokens: {item.reason}.{stale}")
+        why = f": {item.reason}" if item.reason else ""
+        self._told.set_text(f"{way}, {item.allocation:,} tokens{why}.{stale}")
         if not self._tokens.enabled:
             self._tokens.set_value(item.allocation)
 

@@ -33,7 +33,7 @@ STYLE = """
 .reader { max-width: 60rem; margin: 0 auto; }
 .body--dark input { color-scheme: dark; }
 .cursor-move { cursor: move; }
-table.decay th, table.decay td { text-align: left; padding: .2rem .4rem; border-bottom: 1px solid var(--line); }
+table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border-bottom: 1px solid var(--line); }
 @media (max-width: 900px) {
   .browser, .side-by-side { grid-template-columns: minmax(0, 1fr); }
   .browser:not(.reading) > .detail { display: none; }
@@ -70,6 +70,7 @@ class SessionBrowser:
         self._foreseen: list[models.SessionForeseen] = []
         self._cursor: str | None = None
         self._scan_cursor: str | None = None
+        self._folder: str | None = None
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
@@ -127,7 +128,6 @@ class SessionBrowser:
         self._detail.clear()
         self._close()
         await self._reload()
-        await self._look()
 
     async def _reload(self) -> None:
         """Show the first sessions of the project anew."""
@@ -145,6 +145,9 @@ class SessionBrowser:
                 )
                 self._folder = found.source_folder
             await self._list_more()
+        # Reads whole files, and what is in memory can be shown meanwhile.
+        with self._whole:
+            ui.timer(0, self._look, once=True)
 
     async def _list_more(self) -> None:
         if self._project_id is not None:
@@ -162,9 +165,12 @@ class SessionBrowser:
         if self._project_id is None or self._folder is None or not (visitor.is_admin and visitor.may_write):
             return
         async with self._view.errors_told():
+            project_id = self._project_id
             found = await self._view.client.scan_project(
-                self._project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor, app_id=self._view.app_id
+                project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor, app_id=self._view.app_id
             )
+            if project_id != self._project_id:
+                return
             self._scan_cursor = found.cursor
             self._foreseen += found.foreseen or ()
             self._draw()
@@ -257,7 +263,6 @@ class SessionBrowser:
         self._detail.clear()
         self._close()
         await self._reload()
-        await self._look()
 
     async def _taken(self, project_id: str, session_id: str) -> None:
         self._project_id = None

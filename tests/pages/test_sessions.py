@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from afterthought_client import Afterthought
-from tests.support.browser import Window
+from tests.support.browser import Window, window
 from tests.support.recorded import FOLDER, MARKED, PROJECT, compress, marked_transcript, odd_transcript, register
+from tests.support.services import System
 from tests.support.transcripts import lines, user
 from tests.support.waiting import wait_until
 
@@ -212,6 +213,7 @@ def test_a_project_is_exported_and_imported_under_another_id(at: Window, client:
     dialog = _dialog(page, "Import a project")
     dialog.get_by_label("Project's id").fill("-home-dev-moved")
     dialog.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_text("Imported ferry-desk: 1 session")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("^abc123"))).to_be_visible()
     [found] = client.iter_projects()
     assert (found.project_id, found.sessions) == ("-home-dev-moved", 1)
@@ -239,6 +241,22 @@ def test_a_session_is_removed_after_a_question(at: Window, client: Afterthought)
     _dialog(page, "Remove from memory?").get_by_role("button", name="Remove").click()
     expect(page.get_by_text("No sessions yet.")).to_be_visible()
     assert list(client.iter_sessions()) == []
+
+
+def test_an_apps_token_opens_its_sessions_and_names_no_folder_of_the_machine(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    register(client)
+    with window(browser, system.url) as opened:
+        opened.log_in(client.issue_token(label="page").token)
+        page = _browser(opened, client, "abc123")
+        expect(page.get_by_role("region", name="Session details")).to_contain_text("Keepit markers: 3")
+        page.get_by_role("button", name="Open a project").click()
+        expect(_dialog(page, "Open a project").get_by_label("Folder that was worked in")).to_be_visible()
+        expect(page.get_by_label("Folder of its transcripts")).to_be_hidden()
+        for path in ("sessions", "composer"):
+            page = opened.open(f"/{path}/another-app")
+            expect(page.get_by_text("This token opens only")).to_be_visible()
 
 
 def test_what_was_said_is_shown_as_text_whatever_it_is(phone: Window, client: Afterthought) -> None:
