@@ -16,6 +16,16 @@ Taken = Callable[[str, str], Awaitable[None]]
 """Called with the project and the session that were taken in; the latter is empty where it is a project."""
 _MOST_BYTES = 100_000_000
 _PROBLEMS = 10
+# The library's own button has no name that a screen reader could say.
+_CHOOSER = """
+<div class="row items-center q-pa-sm q-gutter-sm">
+  <q-btn v-if="props.canAddFiles" type="a" label="Choose a file" icon="attach_file" flat no-caps
+         @click="props.pickFiles">
+    <q-uploader-add-trigger></q-uploader-add-trigger>
+  </q-btn>
+  <span>or drop it here</span>
+</div>
+"""
 
 
 @dataclass(frozen=True)
@@ -112,13 +122,15 @@ def import_project(view: SessionView, taken: Taken) -> None:
 
 
 def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArguments], Awaitable[None]]) -> None:
-    ui.upload(
+    upload = ui.upload(
         label=label,
         auto_upload=True,
         max_file_size=_MOST_BYTES,
         on_upload=given,
         on_rejected=lambda: ui.notify("This file is too large, or of another kind.", type="negative"),
-    ).props(f"accept={accepted} flat bordered").classes("w-full")
+    )
+    upload.props(f"accept={accepted} flat bordered").classes("w-full")
+    upload.add_slot("header", _CHOOSER)
 
 
 def open_project(view: SessionView, taken: Taken) -> None:

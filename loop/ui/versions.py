@@ -118,7 +118,7 @@ class Comparison:
         self._more.set_visibility(found.cursor is not None)
         with self._list:
             if not found.differences and not self._list.default_slot.children:
-                ui.label("None.").classes("muted")
+                ui.label("None.").classes("muted").props("role=listitem")
             for one in found.differences:
                 with ui.column().classes("card gap-1").props("role=listitem"):
                     ui.label(f"only in {one.is_in}, or elsewhere there · {one.speaker}").classes("muted text-xs")

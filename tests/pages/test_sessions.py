@@ -63,7 +63,9 @@ def test_a_project_is_opened_and_a_transcript_uploaded(at: Window, client: After
     file = tmp_path / "sent.jsonl"
     file.write_bytes(marked_transcript())
     page.get_by_role("button", name="Upload").click()
-    _dialog(page, "Upload a transcript").locator("input[type=file]").set_input_files(file)
+    with page.expect_file_chooser() as chooser:
+        _dialog(page, "Upload a transcript").get_by_role("button", name="Choose a file").press("Enter")
+    chooser.value.set_files(file)
     dialog = _dialog(page, "Add session to memory")
     assert list(client.iter_sessions()) == []
     dialog.get_by_role("button", name="Add to memory").click()
