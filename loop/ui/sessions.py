@@ -153,7 +153,7 @@ class SessionBrowser:
         if self._project_id is not None:
             async with self._view.errors_told():
                 page = await self._view.client.list_project_sessions(
-                    self._project_id, limit=_SESSIONS, cursor=self._cursor, app_id=self._view.app_id
+                    self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor, app_id=self._view.app_id
                 )
                 self._cursor = page.cursor
                 self._sessions |= {one.session_id: one for one in page.sessions}
@@ -294,8 +294,8 @@ def _link(name: str, told: str, opened: Action, *, icon: str) -> None:
 
 
 def _said_last(one: _Session) -> datetime:
-    return one.last_timestamp or datetime.min.replace(tzinfo=UTC)
+    return one.last_timestamp or (one.registered_at if isinstance(one, models.SessionItem) else datetime.now(UTC))
 
 
 def _month(one: _Session) -> str:
-    return "Unknown" if one.last_timestamp is None else f"{one.last_timestamp.astimezone(UTC):%B %Y}"
+    return f"{_said_last(one).astimezone(UTC):%B %Y}"

@@ -52,6 +52,26 @@ def test_sessions_of_a_folder_are_listed_by_month_and_added_to_memory(
     expect(page.get_by_role("note", name="Storage")).to_contain_text("Originals")
 
 
+def test_a_long_list_shows_its_newest_sessions_first_and_asks_for_no_more(at: Window, client: Afterthought) -> None:
+    client.open_project(FOLDER)
+    for number in range(52):
+        # Registered from the newest to the oldest.
+        said = user(
+            f"Work {number}.", "u1", timestamp=f"2026-0{1 if number > 25 else 2}-{28 - number % 26:02d}T10:00:00Z"
+        )
+        client.register_session(PROJECT, f"work-{number:02d}", content=lines(said))
+    page = _browser(at, client)
+    sessions = page.get_by_role("region", name="Sessions").get_by_role("button")
+    expect(sessions).to_have_count(50)
+    expect(sessions.first).to_contain_text("work-00")
+    expect(sessions.last).to_contain_text("work-49")
+    page.get_by_role("button", name="More sessions").click()
+    expect(sessions).to_have_count(52)
+    expect(page.get_by_role("region", name="Sessions").get_by_role("heading")).to_have_text(
+        ["February 2026", "January 2026"]
+    )
+
+
 def test_a_project_is_opened_and_a_transcript_uploaded(at: Window, client: Afterthought, tmp_path: Path) -> None:
     page = _browser(at, client)
     expect(page.get_by_text("No projects yet.")).to_be_visible()
