@@ -1,16 +1,242 @@
-"""Composer."""
+"""The Composition Builder: sessions in their order, each as a version and with its tokens, within a budget."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from nicegui import ui
 
+from afterthought_client import models
+from loop.ui.composition_history import CompositionHistory
+from loop.ui.composition_part import CompositionPart
 from loop.ui.frame import Frame
+from loop.ui.live import live
+from loop.ui.session_view import SessionView, heading, many, short
+from loop.ui.sessions import STYLE
 from loop.ui.visitors import Visitor
+
+Strategy = Literal["equal", "proportional", "recent-first", "custom"]
+Order = Literal["as-given", "oldest-first"]
+_STRATEGIES: dict[Strategy, str] = {
+    "equal": "Equal", "proportional": "By length", "recent-first": "Recent first", "custom": "By hand",
+}  # fmt: skip
+_ORDERS: dict[Order, str] = {"as-given": "As arranged", "oldest-first": "Oldest first"}
+_LISTED = 100
+_BUDGET, _WINDOW = 16_000, 200_000
 
 
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/composer/{app_id}", "Composer")
-    async def show(visitor: Visitor, app_id: str) -> None:
-        ui.label("Composer")
+    async def show(visitor: Visitor, app_id: str, project: str = "", session: str = "") -> None:
+        ui.add_css(STYLE)
+        composer = Composer(SessionView(frame, visitor, app_id))
+        await composer.build(project)
+        for one in filter(None, session.split(",")):
+            await composer.add(one)
+
+
+class Composer:
+    """What is to be composed, and what was."""
+
+    def __init__(self, view: SessionView) -> None:
+        self._view = view
+        self._project_id: str | None = None
+        self._parts: list[CompositionPart] = []
+        self._dragged: CompositionPart | None = None
+        self._history = CompositionHistory(view, self.take_over)
+
+    async def build(self, project_id: str) -> None:
+        """Build the page, for a project or the newest one."""
+        self._fields()
+        self._budget_bar()
+        heading("Parts")
+        self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
+        with ui.row().classes("w-full items-center gap-2"):
+            self._session = ui.select({}, label="Session to add", with_input=True)
+            self._session.props("outlined dense options-dense").classes("grow min-w-[14rem]")
+            ui.button("Add session", icon="add", on_click=self._add_chosen).props("outline no-caps")
+        with ui.row().classes("w-full items-center gap-2"):
+            ui.label("Output:")
+            self._markdown = ui.checkbox("Markdown", value=True)
+            self._jsonl = ui.checkbox("JSONL", value=True)
+            ui.space()
+            ui.button("Preview", icon="visibility", on_click=self.preview).props("outline no-caps")
+            if self._view.may_write:
+                ui.button("Compose", icon="layers", on_click=self.compose).props("unelevated no-caps color=cyan-9")
+        self._history.build()
+        await self._load_projects(project_id)
+        self._tell()
+        live(self._view.frame, self._view.visitor, self._view.app_id).on({"job.finished"}, self._history.refresh)
+
+    def _fields(self) -> None:
+        with ui.element("div").classes("fields"):
+            self._choice = ui.select({}, label="Project", on_change=self._choose)
+            self._name = ui.input("Name", placeholder="feature-x")
+            self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self._tell)
+            self._window = ui.number("Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._tell)
+            self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self._tell)
+            self._order = ui.select(_ORDERS, value="as-given", label="Order")
+            fields = (self._choice, self._name, self._budget, self._window, self._strategy, self._order)
+            for field in fields:
+                field.props("outlined dense options-dense debounce=200")
+
+    def _budget_bar(self) -> None:
+        with ui.column().classes("card gap-1"):
+            self._bar = ui.linear_progress(0, show_value=False, size="12px").props(
+                "rounded aria-label='Budget against the window'"
+            )
+            self._told = ui.label().props("role=status aria-label=Budget")
+
+    async def _load_projects(self, project_id: str) -> None:
+        listed = await self._view.client.list_projects(limit=_LISTED, app_id=self._view.app_id)
+        names = {one.project_id: one.display_name for one in listed.projects}
+        if project_id and project_id not in names:
+            names[project_id] = project_id
+        self._choice.set_options(names, value=project_id or next(iter(names), None))
+        await self._choose()
+
+    async def _choose(self) -> None:
+        if self._choice.value == self._project_id or self._choice.value is None:
+            return
+        self._project_id = str(self._choice.value)
+        self._parts.clear()
+        self._list.clear()
+        async with self._view.errors_told():
+            page = await self._view.client.list_project_sessions(
+                self._project_id, limit=_LISTED, app_id=self._view.app_id
+            )
+            self._session.set_options(
+                {one.session_id: f"{one.session_id} ({short(one.original_tokens)})" for one in page.sessions}
+            )
+        await self._history.show(self._project_id)
+        self._tell()
+
+    async def _add_chosen(self) -> None:
+        if self._session.value:
+            await self.add(self._session.value)
+            self._session.set_value(None)
+
+    async def add(self, session_id: str, chosen: models.ComponentRequest | None = None) -> None:
+        """Add a session behind the others."""
+        async with self._view.errors_told():
+            session = await self._view.client.show_session(session_id, app_id=self._view.app_id)
+            versions = await self._view.client.list_versions(session_id, limit=_LISTED, app_id=self._view.app_id)
+            part = CompositionPart(session, versions.versions)
+            with self._list:
+                part.build(self._tell, self._move, self._remove, self._drag, self._drop)
+            if chosen is not None:
+                part.choose(chosen)
+            self._parts.append(part)
+            self._arrange()
+
+    async def take_over(self, former: models.CompositionAnswer) -> None:
+        """Put what a composition was asked for back into the fields."""
+        asked = former.request
+        self._name.set_value(former.name)
+        self._budget.set_value(former.token_budget)
+        self._strategy.set_value(asked.get("strategy", "equal"))
+        self._order.set_value(asked.get("order", "as-given"))
+        self._markdown.set_value(asked.get("outputFormat", "both") != "jsonl")
+        self._jsonl.set_value(asked.get("outputFormat", "both") != "markdown")
+        self._parts.clear()
+        self._list.clear()
+        for one in asked["components"]:
+            chosen = models.ComponentRequest.model_validate(one)
+            await self.add(chosen.session_id, chosen)
+
+    def _move(self, part: CompositionPart, by: int) -> None:
+        self._place(part, self._parts.index(part) + by)
+        # Moving an element takes the focus away; at an end its button cannot have it any more.
+        button = part.up if by < 0 else part.down
+        if not button.enabled:
+            button = part.down if by < 0 else part.up
+        ui.run_javascript(f"setTimeout(() => getHtmlElement({button.id}).focus(), 50)")
+
+    def _place(self, part: CompositionPart, index: int) -> None:
+        self._parts.remove(part)
+        self._parts.insert(index, part)
+        part.card.move(target_index=index)
+        self._arrange()
+
+    def _drag(self, part: CompositionPart) -> None:
+        self._dragged = part
+
+    def _drop(self, onto: CompositionPart) -> None:
+        dragged, self._dragged = self._dragged, None
+        if dragged is not None and dragged is not onto:
+            self._place(dragged, self._parts.index(onto))
+
+    def _remove(self, part: CompositionPart) -> None:
+        self._parts.remove(part)
+        part.card.delete()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        for number, part in enumerate(self._parts, 1):
+            part.stand(number, len(self._parts))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Show the budget against the window, and what is given out by hand against the budget."""
+        budget, window = int(self._budget.value or 0), int(self._window.value or 0)
+        by_hand = self._strategy.value == "custom"
+        for part in self._parts:
+            part.allow_allocation(by_hand)
+        self._bar.set_value(min(budget / window, 1.0) if window else 0)
+        told = f"{budget:,} of {window:,} tokens: {budget / window:.0%} of the context window." if window else ""
+        if by_hand:
+            given = sum(part.tokens for part in self._parts)
+            told += f" Total: {given:,} / {budget:,} tokens."
+            if given > budget:
+                told += " That is more than the budget."
+        self._told.set_text(told)
+
+    def _asked(self) -> list[models.ComponentRequest]:
+        if not self._parts or self._project_id is None:
+            raise ValueError("Add a session first.")
+        return [part.request(with_tokens=self._strategy.value == "custom") for part in self._parts]
+
+    async def preview(self) -> None:
+        """Show what each part would be."""
+        async with self._view.errors_told():
+            asked = self._asked()
+            found = await self._view.client.preview_composition(
+                self._project_id or "", asked, int(self._budget.value or 0),
+                strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
+                name=self._name.value or None, app_id=self._view.app_id,
+            )  # fmt: skip
+            of_session = {one.session_id: one for one in found.components}
+            for part in self._parts:
+                part.foresee(of_session[part.session.session_id])
+            made = (
+                f"{many(found.compressions, 'new version')} would be made."
+                if found.compressions
+                else "All versions are there."
+            )
+            self._tell()
+            self._told.set_text(
+                f"{self._told.text} Preview: {found.allocated:,} of {found.token_budget:,} tokens. {made}"
+            )
+
+    async def compose(self) -> None:
+        """Ask for it."""
+        async with self._view.errors_told():
+            asked = self._asked()
+            if not self._name.value:
+                raise ValueError("Give the composition a name.")
+            made = await self._view.client.make_composition(
+                self._project_id or "", asked, int(self._budget.value or 0), self._name.value,
+                strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
+                app_id=self._view.app_id,
+            )  # fmt: skip
+            ui.notify(f"{made.composition.name} is being composed.", type="positive")
+            await self._history.refresh()
+
+    def _format(self) -> Literal["markdown", "jsonl", "both"]:
+        if self._markdown.value and self._jsonl.value:
+            return "both"
+        if not self._markdown.value and not self._jsonl.value:
+            raise ValueError("Choose Markdown, JSONL or both.")
+        return "markdown" if self._markdown.value else "jsonl"

@@ -1,16 +1,301 @@
-"""Sessions."""
+"""The Memory Browser: an app's projects, their recorded sessions by month, registered or not, and one that is open."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import groupby
+
 from nicegui import ui
 
+from afterthought_client import models
+from loop.ui import session_intake
 from loop.ui.frame import Frame
+from loop.ui.live import live
+from loop.ui.session_details import SessionDetails
+from loop.ui.session_intake import Transcript
+from loop.ui.session_view import SessionView, day, heading, many, short, size
 from loop.ui.visitors import Visitor
+
+Action = Callable[[], object]
+_Session = models.SessionItem | models.SessionForeseen
+STYLE = """
+.browser { display: grid; grid-template-columns: minmax(16rem, 22rem) minmax(0, 1fr); gap: 1.5rem; width: 100%; }
+.browser .back { display: none; }
+.browser ul { list-style: none; margin: 0; padding: 0; width: 100%; }
+.figures { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: 0; }
+.figures dd { margin: 0; }
+.marked { border: 1px solid #c2410c; border-left-width: 4px; border-radius: .5rem; padding: .5rem .75rem; }
+.dropped { border-style: dashed; }
+.refusal { border-left: 3px solid #b91c1c; padding-left: .5rem; }
+.fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; width: 100%; }
+.side-by-side { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; width: 100%; }
+.reader { max-width: 60rem; margin: 0 auto; }
+.body--dark input { color-scheme: dark; }
+.cursor-move { cursor: move; }
+table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border-bottom: 1px solid var(--line); }
+@media (max-width: 900px) {
+  .browser, .side-by-side { grid-template-columns: minmax(0, 1fr); }
+  .browser:not(.reading) > .detail { display: none; }
+  .browser.reading > .list { display: none; }
+  .browser .back { display: inline-flex; }
+}
+"""
+_PROJECTS = 100
+_SESSIONS = 50
+_SCANNED = 20
+_FOUND = 10
 
 
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/sessions/{app_id}", "Sessions")
-    async def show(visitor: Visitor, app_id: str) -> None:
-        ui.label("Sessions")
+    async def show(visitor: Visitor, app_id: str, project: str = "", session: str = "") -> None:
+        ui.add_css(STYLE)
+        browser = SessionBrowser(SessionView(frame, visitor, app_id))
+        await browser.build(project)
+        if session:
+            await browser.open(session)
+
+
+class SessionBrowser:
+    """The projects of an app, the sessions of one of them, and one of those."""
+
+    def __init__(self, view: SessionView) -> None:
+        self._view = view
+        self._project_id: str | None = None
+        self._session_id: str | None = None
+        self._sessions: dict[str, models.SessionItem] = {}
+        self._foreseen: list[models.SessionForeseen] = []
+        self._cursor: str | None = None
+        self._scan_cursor: str | None = None
+        self._folder: str | None = None
+
+    async def build(self, project_id: str) -> None:
+        """Build the page, with a project or the newest one."""
+        self._head()
+        with ui.element().classes("browser") as self._whole:
+            with ui.column().classes("list gap-2"):
+                self._search_box()
+                self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
+                self._more = ui.button("More sessions", on_click=self._list_more).props("flat dense no-caps")
+                self._scan = ui.button("More files of the folder", on_click=self._look).props("flat dense no-caps")
+            with ui.column().classes("detail gap-3"):
+                back = ui.button("All sessions", icon="arrow_back", on_click=self._close).props("flat dense no-caps")
+                back.classes("back")
+                self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
+        await self._load_projects(project_id)
+        live(self._view.frame, self._view.visitor, self._view.app_id).on({"job.finished"}, self._refresh)
+
+    def _head(self) -> None:
+        with ui.row().classes("w-full items-center gap-2"):
+            self._choice = ui.select({}, label="Project", on_change=self._choose)
+            self._choice.props("outlined dense options-dense").classes("min-w-[14rem] max-w-full")
+            actions = ui.row().classes("gap-1")
+            ui.space()
+            self._storage = ui.label().classes("muted text-sm").props("role=note aria-label=Storage")
+        with actions:
+            if self._view.may_write:
+                _action(
+                    "Open a project", "create_new_folder", lambda: session_intake.open_project(self._view, self._taken)
+                )
+                self._upload = _action("Upload", "upload_file", self._upload_here)
+                _action("Import", "unarchive", lambda: session_intake.import_project(self._view, self._taken))
+            self._export = _action("Export", "archive", self._export_here)
+
+    def _search_box(self) -> None:
+        box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
+        box.on("keydown.enter", lambda: self._search(box.value or ""))
+        box.on("clear", self._draw)
+
+    async def _load_projects(self, project_id: str = "") -> None:
+        listed = await self._view.client.list_projects(limit=_PROJECTS, app_id=self._view.app_id)
+        names = {one.project_id: one.display_name for one in listed.projects}
+        if project_id and project_id not in names:
+            names[project_id] = (
+                await self._view.client.show_project(project_id, app_id=self._view.app_id)
+            ).display_name
+        self._choice.set_options(names, value=project_id or next(iter(names), None))
+        self._draw()
+        if self._choice.value != self._project_id:
+            await self._choose()
+
+    async def _choose(self) -> None:
+        if self._choice.value == self._project_id:
+            return
+        self._project_id, self._session_id = self._choice.value, None
+        self._detail.clear()
+        self._close()
+        await self._reload()
+
+    async def _reload(self) -> None:
+        """Show the first sessions of the project anew."""
+        self._sessions.clear()
+        self._foreseen.clear()
+        self._cursor = self._scan_cursor = None
+        async with self._view.errors_told():
+            if self._project_id is not None:
+                found = await self._view.client.show_project(self._project_id, app_id=self._view.app_id)
+                held = found.storage
+                self._storage.set_text(
+                    f"Originals {size(held.original_bytes)} · "
+                    f"{many(held.versions, 'version')} {size(held.version_bytes)} · "
+                    f"{many(held.compositions, 'composition')} {size(held.composition_bytes)}"
+                )
+                self._folder = found.source_folder
+            await self._list_more()
+        # Reads whole files, and what is in memory can be shown meanwhile.
+        with self._whole:
+            ui.timer(0, self._look, once=True)
+
+    async def _list_more(self) -> None:
+        if self._project_id is not None:
+            async with self._view.errors_told():
+                page = await self._view.client.list_project_sessions(
+                    self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor, app_id=self._view.app_id
+                )
+                self._cursor = page.cursor
+                self._sessions |= {one.session_id: one for one in page.sessions}
+        self._draw()
+
+    async def _look(self) -> None:
+        """Find files of the project's folder that are not registered; only an admin may have it looked through."""
+        visitor = self._view.visitor
+        if self._project_id is None or self._folder is None or not (visitor.is_admin and visitor.may_write):
+            return
+        async with self._view.errors_told():
+            project_id = self._project_id
+            found = await self._view.client.scan_project(
+                project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor, app_id=self._view.app_id
+            )
+            if project_id != self._project_id:
+                return
+            self._scan_cursor = found.cursor
+            self._foreseen += found.foreseen or ()
+            self._draw()
+
+    def _draw(self) -> None:
+        self._more.set_visibility(self._cursor is not None)
+        self._scan.set_visibility(self._scan_cursor is not None)
+        self._export.set_enabled(self._project_id is not None)
+        if self._view.may_write:
+            self._upload.set_enabled(self._project_id is not None)
+        self._list.clear()
+        with self._list:
+            if self._project_id is None:
+                ui.label("No projects yet. Open one, then upload a transcript.").classes("muted")
+            elif not self._sessions and not self._foreseen:
+                ui.label("No sessions yet.").classes("muted")
+            every: list[_Session] = [*self._sessions.values(), *self._foreseen]
+            for month, of_month in groupby(sorted(every, key=_said_last, reverse=True), _month):
+                heading(month).classes("mt-2")
+                with ui.element("ul"):
+                    for one in of_month:
+                        self._entry(one)
+
+    def _entry(self, one: _Session) -> None:
+        is_known = isinstance(one, models.SessionItem)
+        told = [day(one.last_timestamp), "in memory" if is_known else "not in memory"]
+        if one.markers:
+            told.append(f"{one.markers} marked")
+        if isinstance(one, models.SessionItem) and one.versions:
+            told.append(many(one.versions, "version"))
+
+        async def opened() -> None:
+            if isinstance(one, models.SessionItem):
+                await self.open(one.session_id)
+            else:
+                await self._look_at(one)
+
+        _link(one.session_id, f"{short(one.original_tokens)} · {' · '.join(told)}", opened,
+              icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
+
+    async def _look_at(self, one: models.SessionForeseen) -> None:
+        transcript = Transcript(one.project_id, one.session_id, path=one.original_file)
+        await session_intake.look_at(self._view, transcript, self._taken)
+
+    async def _search(self, text: str) -> None:
+        if not text.strip():
+            self._draw()
+            return
+        async with self._view.errors_told():
+            found = await self._view.client.search_sessions(text=text, limit=_FOUND, app_id=self._view.app_id)
+            self._list.clear()
+            self._more.set_visibility(False)
+            self._scan.set_visibility(False)
+            with self._list:
+                heading(f"Found for “{text[:60]}”")
+                if not found.results:
+                    ui.label("Nothing.").classes("muted")
+                with ui.element("ul"):
+                    for one in found.results:
+                        self._found(one)
+
+    def _found(self, one: models.FoundSession) -> None:
+        async def opened() -> None:
+            await self.open(one.session_id)
+            if one.snippet and one.snippet.message_uuid and one.version_id is None:
+                await self._details.read(one.snippet.message_uuid)
+
+        where = f"{one.version_id}, " if one.version_id else ""
+        _link(one.session_id, f"{where}{one.snippet.text[:200] if one.snippet else day(one.last_timestamp)}", opened,
+              icon="search")  # fmt: skip
+
+    async def open(self, session_id: str) -> None:
+        """Show a session's details."""
+        async with self._view.errors_told():
+            self._details = SessionDetails(self._view, session_id, self._detail, self._changed)
+            await self._details.show()
+            self._session_id = session_id
+            self._whole.classes("reading")
+
+    def _close(self) -> None:
+        self._whole.classes(remove="reading")
+
+    async def _refresh(self) -> None:
+        if self._session_id is not None:
+            await self._details.show()
+
+    async def _changed(self) -> None:
+        """A session was removed or synced."""
+        self._session_id = None
+        self._detail.clear()
+        self._close()
+        await self._reload()
+
+    async def _taken(self, project_id: str, session_id: str) -> None:
+        self._project_id = None
+        await self._load_projects(project_id)
+        if session_id:
+            await self.open(session_id)
+
+    def _upload_here(self) -> None:
+        if self._project_id is not None:
+            session_intake.upload_transcript(self._view, self._project_id, self._taken)
+
+    async def _export_here(self) -> None:
+        if self._project_id is not None:
+            await session_intake.export_project(self._view, self._project_id)
+
+
+def _action(name: str, icon: str, act: Action) -> ui.button:
+    return ui.button(name, icon=icon, on_click=act).props("flat dense no-caps").classes("px-2")
+
+
+def _link(name: str, told: str, opened: Action, *, icon: str) -> None:
+    with ui.element("li"):
+        button = ui.button(on_click=opened).props("flat no-caps align=left color='' text-color=''")
+        with button.classes("w-full font-normal"), ui.row().classes("no-wrap gap-2 w-full items-start"):
+            ui.icon(icon, size="xs").props("aria-hidden=true").classes("mt-1")
+            with ui.column().classes("gap-0 min-w-0 items-start"):
+                ui.label(name).classes("text-left").style("overflow-wrap: anywhere")
+                ui.label(told).classes("muted text-xs text-left").style("overflow-wrap: anywhere").props("dir=auto")
+
+
+def _said_last(one: _Session) -> datetime:
+    return one.last_timestamp or (one.registered_at if isinstance(one, models.SessionItem) else datetime.now(UTC))
+
+
+def _month(one: _Session) -> str:
+    return f"{_said_last(one).astimezone(UTC):%B %Y}"

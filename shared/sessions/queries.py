@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import App
@@ -118,6 +118,17 @@ def list_sessions(
     query = select(RecordedSession).where(RecordedSession.app_id == app_id, *_conditions(wanted))
     query = query if before is None else query.where(RecordedSession.key < before)
     return session.scalars(query.order_by(RecordedSession.key.desc()).limit(limit)).all()
+
+
+def list_sessions_by_time(
+    session: Session, project_key: int, limit: int, before: tuple[datetime, int] | None = None
+) -> Sequence[RecordedSession]:
+    """Return a project's sessions, those that went on last first; one without times counts as of its registration."""
+    at = func.coalesce(RecordedSession.last_timestamp, RecordedSession.registered_at)
+    query = select(RecordedSession).where(RecordedSession.project_key == project_key)
+    if before is not None:
+        query = query.where(tuple_(at, RecordedSession.key) < tuple_(*before))
+    return session.scalars(query.order_by(at.desc(), RecordedSession.key.desc()).limit(limit)).all()
 
 
 def sessions_of(session: Session, project_key: int) -> Sequence[RecordedSession]:

@@ -371,6 +371,28 @@ def test_what_would_be_registered_is_shown_with_its_counts_and_leaves_nothing(ap
     assert api.refused(409, "POST", f"{SESSIONS}/s1", **by_path)["code"] == "already_registered"
 
 
+def test_a_projects_sessions_are_listed_by_when_they_went_on_page_by_page(api: Api) -> None:
+    api.install()
+    # In the order of registration; one has no times, and counts as of today.
+    months = {"june": "2026-06", "march": "2026-03", "never": None, "may": "2026-05", "also-may": "2026-05"}
+    for name, month in months.items():
+        at = {} if month is None else {"timestamp": f"{month}-02T10:00:00Z"}
+        upload(api, name, lines(user(f"Work of {name}.", "1", cwd="/home/me/app", **at)))
+    listed: list[str] = []
+    cursor = None
+    while True:
+        asked = CHAT | {"order": "time", "limit": "2"} | ({"cursor": cursor} if cursor else {})
+        page = api.ask("GET", SESSIONS, params=asked)
+        listed += [one["sessionId"] for one in page["sessions"]]
+        if (cursor := page["cursor"]) is None:
+            break
+    assert sorted(listed) == sorted(months)
+    assert [one for one in listed if one != "never"] == ["june", "also-may", "may", "march"]
+    by_registration = api.ask("GET", SESSIONS, params=CHAT)["sessions"]
+    assert [one["sessionId"] for one in by_registration] == list(reversed(months))
+    api.ask("GET", SESSIONS, 422, params=CHAT | {"order": "time", "cursor": "c2Vzc2lvbnN8Mw"})
+
+
 def test_the_files_of_a_folder_that_are_not_registered_are_listed_with_their_counts(
     sqlite_api: Api, tmp_path: Path
 ) -> None:

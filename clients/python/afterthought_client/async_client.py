@@ -2690,13 +2690,20 @@ class AsyncAfterthought(AsyncTransport):
                 return
 
     async def list_project_sessions(
-        self, project_id: str, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        project_id: str,
+        *,
+        order: Literal["registered", "time"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> models.SessionList:
         """List a project's sessions.
 
-        List the sessions of a project, those registered last first.
+        List the sessions of a project, those registered last first, or those that went on last.
 
         Args:
+            order: Those that were registered, or went on, last come first.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -2704,23 +2711,32 @@ class AsyncAfterthought(AsyncTransport):
         call = Call(
             "GET",
             path_of("/api/memory/projects/{project_id}/sessions", project_id=project_id),
-            query=query_of(limit=limit, cursor=cursor, appId=app_id or self.app),
+            query=query_of(order=order, limit=limit, cursor=cursor, appId=app_id or self.app),
         )
         response = await self._send(call)
         return read(response, models.SessionList)
 
     async def iter_project_sessions(
-        self, project_id: str, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        project_id: str,
+        *,
+        order: Literal["registered", "time"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> AsyncIterator[models.SessionItem]:
         """Iterate over what ``list_project_sessions`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            order: Those that were registered, or went on, last come first.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = await self.list_project_sessions(project_id=project_id, limit=limit, cursor=cursor, app_id=app_id)
+            page = await self.list_project_sessions(
+                project_id=project_id, order=order, limit=limit, cursor=cursor, app_id=app_id
+            )
             for one in page.sessions:
                 yield one
             cursor = page.cursor

@@ -2664,13 +2664,20 @@ class Afterthought(SyncTransport):
                 return
 
     def list_project_sessions(
-        self, project_id: str, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        project_id: str,
+        *,
+        order: Literal["registered", "time"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> models.SessionList:
         """List a project's sessions.
 
-        List the sessions of a project, those registered last first.
+        List the sessions of a project, those registered last first, or those that went on last.
 
         Args:
+            order: Those that were registered, or went on, last come first.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -2678,23 +2685,32 @@ class Afterthought(SyncTransport):
         call = Call(
             "GET",
             path_of("/api/memory/projects/{project_id}/sessions", project_id=project_id),
-            query=query_of(limit=limit, cursor=cursor, appId=app_id or self.app),
+            query=query_of(order=order, limit=limit, cursor=cursor, appId=app_id or self.app),
         )
         response = self._send(call)
         return read(response, models.SessionList)
 
     def iter_project_sessions(
-        self, project_id: str, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        project_id: str,
+        *,
+        order: Literal["registered", "time"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> Iterator[models.SessionItem]:
         """Iterate over what ``list_project_sessions`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            order: Those that were registered, or went on, last come first.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = self.list_project_sessions(project_id=project_id, limit=limit, cursor=cursor, app_id=app_id)
+            page = self.list_project_sessions(
+                project_id=project_id, order=order, limit=limit, cursor=cursor, app_id=app_id
+            )
             yield from page.sessions
             cursor = page.cursor
             if cursor is None:

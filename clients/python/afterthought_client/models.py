@@ -2335,7 +2335,7 @@ class SessionJobList(Model):
 
 class SessionList(Model):
     """
-    Sessions, those registered last first.
+    Sessions, in the order that was asked for.
     """
 
     sessions: list[SessionItem]

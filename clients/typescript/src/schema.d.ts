@@ -1451,7 +1451,7 @@ export interface paths {
         };
         /**
          * List a project's sessions
-         * @description List the sessions of a project, those registered last first.
+         * @description List the sessions of a project, those registered last first, or those that went on last.
          */
         get: operations["listProjectSessions"];
         put?: never;
@@ -5021,7 +5021,7 @@ export interface components {
             jobs: components["schemas"]["SessionJobAnswer"][];
             cursor: string | null;
         };
-        /** @description Sessions, those registered last first. */
+        /** @description Sessions, in the order that was asked for. */
         SessionList: {
             sessions: components["schemas"]["SessionItem"][];
             cursor: string | null;
@@ -8284,6 +8284,8 @@ export interface operations {
     listProjectSessions: {
         parameters: {
             query?: {
+                /** @description Those that were registered, or went on, last come first. */
+                order?: "registered" | "time";
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */

@@ -18,6 +18,7 @@ from shared.sessions.queries import SessionFilter
 from shared.sessions.registry.intake import Intake
 
 _SESSIONS = "sessions"
+_BY_TIME = "sessions by time"
 
 
 class MarkerProblemItem(ResponseModel):
@@ -100,7 +101,7 @@ class SessionItem(_SessionFigures):
 
 
 class SessionList(ResponseModel):
-    """Sessions, those registered last first."""
+    """Sessions, in the order that was asked for."""
 
     sessions: list[SessionItem]
     cursor: str | None
@@ -113,6 +114,15 @@ def session_page(
     before = cursors.decode_number(_SESSIONS, cursor)
     rows, more = cursors.page(queries.list_sessions(session, app_id, wanted, limit + 1, before), limit)
     following = cursors.encode(_SESSIONS, rows[-1].key) if more else None
+    return SessionList(sessions=session_items(session, rows), cursor=following)
+
+
+def session_page_by_time(session: Session, project_key: int, limit: int, cursor: str | None) -> SessionList:
+    """Return a page of a project's sessions, those that went on last first."""
+    before = cursors.decode_moment(_BY_TIME, cursor)
+    rows, more = cursors.page(queries.list_sessions_by_time(session, project_key, limit + 1, before), limit)
+    last = rows[-1] if more else None
+    following = last and cursors.encode_moment(_BY_TIME, last.last_timestamp or last.registered_at, last.key)
     return SessionList(sessions=session_items(session, rows), cursor=following)
 
 

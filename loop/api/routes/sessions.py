@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
@@ -33,6 +33,7 @@ from loop.api.routes.session_items import (
     StorageFigures,
     session_items,
     session_page,
+    session_page_by_time,
 )
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
@@ -120,11 +121,20 @@ _SYNCED_FROM: dict[str, Any] = {"requestBody": {"required": False, "content": {S
 
 @router.get("/projects/{projectId}/sessions", summary="List a project's sessions")
 def list_project_sessions(
-    ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads,
+    app_id: SessionsAppId,
+    project_id: ProjectInPath,
+    order: Annotated[
+        Literal["registered", "time"], Query(description="Those that were registered, or went on, last come first.")
+    ] = "registered",
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
 ) -> SessionList:
-    """List the sessions of a project, those registered last first."""
+    """List the sessions of a project, those registered last first, or those that went on last."""
     with ctx.read() as session:
-        queries.get_project(session, app_id, project_id)
+        project = queries.get_project(session, app_id, project_id)
+        if order == "time":
+            return session_page_by_time(session, project.key, limit, cursor)
         return session_page(session, app_id, SessionFilter(project_id), limit, cursor)
 
 

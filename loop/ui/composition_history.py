@@ -1,0 +1,157 @@
+"""The compositions of a project: read, handed out, composed again and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from nicegui import ui
+
+from afterthought_client import models
+from loop.ui.session_view import SessionView, dialog, heading, long_text, many, minute
+
+TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
+_SHOWN = 10
+_READ_CHARACTERS = 20_000
+_COLOURS = {"working": "cyan-9", "ready": "green-9", "failed": "red-9"}
+
+
+class CompositionHistory:
+    """The list, newest first; ``take_over`` puts what was asked for back into the builder."""
+
+    def __init__(self, view: SessionView, take_over: TakeOver) -> None:
+        self._view = view
+        self._take_over = take_over
+        self._project_id: str | None = None
+        self._shown = _SHOWN
+
+    def build(self) -> None:
+        """Build the place of the list."""
+        heading("History")
+        self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=History")
+        self._more = ui.button("More compositions", on_click=self._show_more).props("flat dense no-caps")
+        self._more.set_visibility(False)
+
+    async def show(self, project_id: str | None) -> None:
+        """Show a project's."""
+        self._project_id, self._shown = project_id, _SHOWN
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Show them as they are now, as many as were shown."""
+        if self._project_id is None:
+            return
+        async with self._view.errors_told():
+            found: list[models.CompositionAnswer] = []
+            cursor: str | None = None
+            while len(found) < self._shown:
+                page = await self._view.client.list_compositions(
+                    self._project_id, limit=_SHOWN, cursor=cursor, app_id=self._view.app_id
+                )
+                found += page.compositions
+                cursor = page.cursor
+                if cursor is None:
+                    break
+            self._list.clear()
+            self._more.set_visibility(cursor is not None)
+            with self._list:
+                if not found:
+                    ui.label("Nothing was composed yet.").classes("muted").props("role=listitem")
+                for one in found:
+                    self._entry(one)
+
+    async def _show_more(self) -> None:
+        self._shown += _SHOWN
+        await self.refresh()
+
+    def _entry(self, one: models.CompositionAnswer) -> None:
+        with ui.column().classes("card gap-1").props("role=listitem"):
+            with ui.row().classes("items-center gap-2 w-full"):
+                ui.label(one.name).classes("font-medium").style("overflow-wrap: anywhere")
+                ui.badge(one.state, color=_COLOURS[one.state])
+            tokens = f"{one.total_tokens:,} of {one.token_budget:,} tokens" if one.state == "ready" else "…"
+            ui.label(f"{tokens} · {many(one.total_messages, 'message')} · {minute(one.created_at)} UTC").classes(
+                "muted text-sm"
+            )
+            parts = ", ".join(f"{part.session_id} {part.version_id}" for part in one.components)
+            ui.label(parts).classes("muted text-sm said")
+            used = ", ".join(one.used_in_sessions) or "none"
+            ui.label(f"Handed out {many(one.uses, 'time')} · used in sessions: {used}").classes("muted text-sm said")
+            if one.failure:
+                ui.label(one.failure).classes("said refusal text-sm")
+            with ui.row().classes("gap-1"):
+                self._documents(one)
+                if self._view.may_write:
+                    self._changes(one)
+
+    def _documents(self, one: models.CompositionAnswer) -> None:
+        formats = one.request.get("outputFormat", "both")
+        if one.state != "ready":
+            return
+        if formats in ("markdown", "both"):
+            _button("Read", "article", lambda: self._read(one), one.name)
+            _button("Markdown", "download", lambda: self._download(one, "markdown"), one.name)
+        if formats in ("jsonl", "both"):
+            _button("JSONL", "download", lambda: self._download(one, "jsonl"), one.name)
+
+    def _changes(self, one: models.CompositionAnswer) -> None:
+        _button("Take over", "edit", lambda: self._take_over(one), one.name)
+        if one.state == "ready":
+            _button("Used in…", "how_to_reg", lambda: self._ask_who_used(one), one.name)
+        if one.state != "working":
+            _button("Compose again", "replay", lambda: self._again(one), one.name)
+        _button("Remove", "delete", lambda: self._ask_to_remove(one), one.name)
+
+    async def _read(self, one: models.CompositionAnswer) -> None:
+        async with self._view.errors_told():
+            text = await self._view.client.show_composition_text(
+                one.composition_id, "markdown", app_id=self._view.app_id
+            )
+            with dialog(one.name, is_wide=True), ui.column().classes("reader card").props("role=document"):
+                long_text(text, _READ_CHARACTERS)
+
+    async def _download(self, one: models.CompositionAnswer, form: Literal["markdown", "jsonl"]) -> None:
+        async with self._view.errors_told():
+            text = await self._view.client.show_composition_text(one.composition_id, form, app_id=self._view.app_id)
+            ui.download.content(text, f"{one.name}.{'md' if form == 'markdown' else 'jsonl'}")
+            await self.refresh()
+
+    async def _again(self, one: models.CompositionAnswer) -> None:
+        async with self._view.errors_told():
+            await self._view.client.compose_again(one.composition_id, app_id=self._view.app_id)
+            ui.notify(f"{one.name} is composed again.", type="positive")
+            await self.refresh()
+
+    def _ask_who_used(self, one: models.CompositionAnswer) -> None:
+        async def note() -> None:
+            async with self._view.errors_told():
+                await self._view.client.use_composition(
+                    one.composition_id, session.value or "", app_id=self._view.app_id
+                )
+                await self.refresh()
+                shown.close()
+
+        with dialog(f"Who began with {one.name}?") as shown:
+            session = ui.input("Session's id").props("outlined dense autofocus").classes("w-full")
+            session.on("keydown.enter", note)
+            with ui.row().classes("w-full justify-end gap-2"):
+                ui.button("Cancel", on_click=shown.close).props("flat no-caps")
+                ui.button("Note it", on_click=note).props("unelevated no-caps color=cyan-9")
+
+    def _ask_to_remove(self, one: models.CompositionAnswer) -> None:
+        async def remove() -> None:
+            async with self._view.errors_told():
+                await self._view.client.remove_composition(one.composition_id, app_id=self._view.app_id)
+                await self.refresh()
+                shown.close()
+
+        with dialog(f"Remove {one.name}?") as shown:
+            ui.label("Its documents go; its sessions and their versions stay.")
+            with ui.row().classes("w-full justify-end gap-2"):
+                ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")
+                ui.button("Remove", on_click=remove).props("unelevated no-caps color=red-9")
+
+
+def _button(name: str, icon: str, act: Callable[[], object], of: str) -> None:
+    button = ui.button(name, icon=icon, on_click=act).props("flat dense no-caps size=sm")
+    button.props["aria-label"] = f"{name} {of}"

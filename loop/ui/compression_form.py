@@ -1,0 +1,176 @@
+"""How a version is to be made: the settings, what would come of them, and which marked parts would survive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from nicegui import ui
+
+from afterthought_client import models
+from loop.ui.session_view import SessionView, dialog, heading, made_how
+
+_MODES = {"uniform": "Uniform", "tiered": "Tiered"}
+_LEVELS = {"": "By the ratio", "minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
+_TIERS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
+_KEEPITS = {"decay": "Apply decay", "preserve-all": "Keep all", "ignore": "Only pinned"}
+_SETTLE_SECONDS = 0.3
+_MARKERS = 200
+_SAMPLE = 50
+
+
+class CompressionForm:
+    """The settings of a version, in fields; ``changed`` is called when one of them changes."""
+
+    def __init__(self, changed: Callable[[], object] = lambda: None, *, ratio: int = 10) -> None:
+        with ui.element("div").classes("fields"):
+            self._mode = ui.select(_MODES, value="uniform", label="Mode", on_change=self._switch)
+            self._ratio = ui.number("Ratio (to 1)", value=ratio, min=2, max=100, step=1, on_change=changed)
+            self._level = ui.select(_LEVELS, value="", label="Aggressiveness", on_change=changed)
+            self._tiers = ui.select(_TIERS, value="standard", label="Preset", on_change=changed)
+            self._keepits = ui.select(_KEEPITS, value="decay", label="Keepit handling", on_change=changed)
+            self._distance = ui.number(
+                "Session distance (1 = recent, 10 = old)", value=1, min=1, step=1, on_change=changed
+            )
+            self._skip = ui.number("Messages to skip at the beginning", value=0, min=0, step=1, on_change=changed)
+            for field in (self._mode, self._ratio, self._level, self._tiers, self._keepits, self._distance, self._skip):
+                field.props("outlined dense options-dense debounce=200")
+        self._changed = changed
+        self._switch()
+
+    def settings(self) -> models.CompressionSettings:
+        """Return the settings. Raises: ValueError where a number is missing or out of bounds."""
+        is_uniform = self._mode.value == "uniform"
+        asked = {
+            "mode": self._mode.value,
+            "keepit_mode": self._keepits.value,
+            "session_distance": _number(self._distance, 1),
+            "skip_first_messages": _number(self._skip, 0),
+        }
+        if is_uniform:
+            asked["compaction_ratio"] = _number(self._ratio, 2, 100)
+            if self._level.value:
+                asked["aggressiveness"] = self._level.value
+        else:
+            asked["tier_preset"] = self._tiers.value
+        return models.CompressionSettings(**asked)
+
+    def _switch(self) -> None:
+        is_uniform = self._mode.value == "uniform"
+        self._ratio.set_visibility(is_uniform)
+        self._level.set_visibility(is_uniform)
+        self._tiers.set_visibility(not is_uniform)
+        self._changed()
+
+
+def _number(field: ui.number, least: int, most: int | None = None) -> int:
+    name = field.props["label"]
+    if field.value is None or field.value < least or (most is not None and field.value > most):
+        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}: give a number, {bounds}.")
+    return int(field.value)
+
+
+class VersionRequest:
+    """A dialog that asks for a version, with what would come of it shown as it changes."""
+
+    def __init__(self, view: SessionView, session: models.SessionDetail, made: Callable[[], Awaitable[None]]) -> None:
+        self._view = view
+        self._session = session
+        self._made = made
+        self._asked = 0
+        self._texts: dict[str, str] = {}
+
+    async def open(self) -> None:
+        """Build the dialog and foresee what its first settings come to."""
+        session = self._session
+        async with self._view.errors_told():
+            listed = await self._view.client.list_versions(session.session_id, limit=_SAMPLE, app_id=self._view.app_id)
+            markers = await self._view.client.list_keepits(session.session_id, limit=_MARKERS, app_id=self._view.app_id)
+            self._texts = {one.marker_id: one.content for one in markers.keepits}
+            sources = {"": "Original"} | {
+                one.version_id: f"{one.version_id} {made_how(one)}" for one in listed.versions
+            }
+            with dialog(f"Create compression of {session.session_id}") as self._dialog:
+                ui.label(f"Original: {session.original_tokens:,} tokens, {session.original_messages:,} messages")
+                self._client = ui.context.client
+                self._source = ui.select(sources, value="", label="Made from", on_change=self._ask)
+                self._source.props("outlined dense options-dense").classes("w-full")
+                # Its first change comes while it is built.
+                self._form: CompressionForm | None = None
+                self._form = CompressionForm(self._ask)
+                heading("Preview", 3)
+                self._preview = ui.column().classes("card gap-1").props("role=status aria-label=Preview")
+                with ui.row().classes("w-full justify-end gap-2"):
+                    ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
+                    ui.button("Create compression", on_click=self._create).props("unelevated no-caps color=cyan-9")
+            await self._foresee(self._asked)
+
+    async def _ask(self) -> None:
+        if self._form is None:
+            return
+        self._asked += 1
+        number = self._asked
+        await asyncio.sleep(_SETTLE_SECONDS)
+        if number == self._asked:
+            await self._foresee(number)
+
+    async def _foresee(self, number: int) -> None:
+        assert self._form is not None
+        try:
+            settings = self._form.settings()
+        except ValueError as error:
+            self._preview.clear()
+            with self._preview:
+                ui.label(str(error))
+            return
+        async with self._view.errors_told():
+            found = await self._request(settings, dry_run=True)
+            # Answers of a large session may come after those to later questions.
+            if number == self._asked and found.foreseen is not None:
+                self._preview.clear()
+                with self._preview:
+                    self._show(found.foreseen)
+
+    def _show(self, foreseen: models.VersionForeseen) -> None:
+        ui.label(f"Estimated output: about {foreseen.output_tokens:,} tokens")
+        ui.label(f"Estimated messages: about {foreseen.output_messages:,}")
+        ui.label(f"Compression ratio: about {foreseen.compression_ratio:.1f} to 1")
+        if foreseen.is_sampled:
+            ui.label("Estimated from a sample: the session is long.").classes("muted text-sm")
+        if foreseen.note:
+            ui.label(foreseen.note).classes("muted text-sm")
+        least = " / ".join(f"{one:.2f}" for one in foreseen.thresholds)
+        ui.label(f"Keepits: {foreseen.preserved} will be preserved, {foreseen.summarized} summarised").classes(
+            "font-medium"
+        )
+        if least and foreseen.markers:
+            ui.label(f"What weighs {least} or more survives").classes("muted text-sm")
+        for marker in foreseen.markers[:_SAMPLE]:
+            with ui.row().classes("w-full no-wrap gap-2 items-start"):
+                ui.badge(
+                    "survives" if marker.survives else "summarised", color="green-9" if marker.survives else "grey-8"
+                )
+                ui.label(f"{marker.weight:.2f}").classes("text-sm")
+                ui.label(self._texts.get(marker.marker_id, marker.marker_id)[:200]).classes("said text-sm").props(
+                    "dir=auto"
+                )
+        if len(foreseen.markers) > _SAMPLE:
+            ui.label(f"and {len(foreseen.markers) - _SAMPLE} more").classes("muted text-sm")
+
+    async def _create(self) -> None:
+        assert self._form is not None
+        async with self._view.errors_told():
+            made = await self._request(self._form.settings(), dry_run=False)
+            await self._made()
+            ui.notify(f"{made.version_id} is being made.", type="positive")
+            self._dialog.close()
+
+    async def _request(self, settings: models.CompressionSettings, *, dry_run: bool) -> models.VersionMade:
+        return await self._view.client.make_version(
+            self._session.session_id,
+            **settings.model_dump(exclude_unset=True),
+            source_version=self._source.value or None,
+            dry_run=dry_run,
+            app_id=self._view.app_id,
+        )

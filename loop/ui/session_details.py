@@ -1,0 +1,223 @@
+"""One recorded session: what it is, its versions, its marked parts, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote, urlencode
+
+from nicegui import ui
+
+from afterthought_client import models
+from loop.ui import originals, versions
+from loop.ui.compression_form import VersionRequest
+from loop.ui.keepit import edit_keepit
+from loop.ui.session_view import (
+    UNKNOWN,
+    SessionView,
+    dialog,
+    heading,
+    made_how,
+    many,
+    minute,
+    rows,
+    short,
+    size,
+    time_range,
+    weight_name,
+)
+
+_VERSIONS = 20
+_MARKERS = 20
+_FILES = 10
+_JOBS = 20
+_PROBLEMS = 10
+
+
+class SessionDetails:
+    """A session's details, in a place of a page; ``removed`` is called once it is no longer registered, or grew."""
+
+    def __init__(
+        self, view: SessionView, session_id: str, place: ui.column, removed: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._view = view
+        self._session_id = session_id
+        self._place = place
+        self._removed = removed
+
+    async def show(self) -> None:
+        """Show everything as it is now."""
+        view, name = self._view, self._session_id
+        async with view.errors_told():
+            session = await view.client.show_session(name, app_id=view.app_id)
+            listed = await view.client.list_versions(name, limit=_VERSIONS, app_id=view.app_id)
+            markers = await view.client.list_keepits(name, limit=_MARKERS, app_id=view.app_id)
+            progress = await self._progress(listed.working)
+            self._place.clear()
+            with self._place:
+                heading(name).classes("text-lg").style("overflow-wrap: anywhere")
+                self._figures(session)
+                self._actions(session)
+                self._versions(session, listed, progress)
+                self._markers(markers)
+                self._files(session)
+
+    async def _progress(self, working: models.VersionAnswer | None) -> str:
+        if working is None:
+            return ""
+        jobs = await self._view.client.list_session_jobs(limit=_JOBS, app_id=self._view.app_id)
+        for job in jobs.jobs:
+            if (job.session_id, job.version_id) == (self._session_id, working.version_id):
+                parts = f", {job.progress.done} of {job.progress.total} parts" if job.progress.total else ""
+                return f"{job.state}{parts}"
+        return "asked for"
+
+    def _figures(self, session: models.SessionDetail) -> None:
+        held = session.storage
+        told = [
+            ("Original", f"{session.original_tokens:,} tokens, {size(session.size_bytes)}"),
+            ("Messages", f"{session.original_messages:,}"),
+            ("Date", time_range(session.first_timestamp, session.last_timestamp)),
+            ("Registered", minute(session.registered_at)),
+            ("Last used", minute(session.used_at) if session.used_at else "never"),
+            ("Branch", str(session.metadata.get("gitBranch") or UNKNOWN)),
+            ("Topics", ", ".join(session.metadata.get("primaryTopics") or ()) or UNKNOWN),
+            (
+                "Storage",
+                f"{many(held.versions, 'version')} {size(held.version_bytes)}, "
+                f"{many(held.compositions, 'composition')}",
+            ),
+        ]
+        rows(told)
+
+    def _actions(self, session: models.SessionDetail) -> None:
+        view = self._view
+        with ui.row().classes("gap-2"):
+            if view.may_write:
+
+                async def request() -> None:
+                    await VersionRequest(view, session, self.show).open()
+
+                ui.button("Create compression", icon="compress", on_click=request).props(
+                    "unelevated no-caps color=cyan-9"
+                )
+            ui.button("View original", icon="article", on_click=self.read).props("outline no-caps")
+            query = urlencode({"project": session.project_id, "session": session.session_id})
+            target = f"/composer/{quote(view.app_id, safe='')}?{query}"
+            ui.button("Compose with it", icon="dashboard_customize", on_click=lambda: ui.navigate.to(target)).props(
+                "outline no-caps"
+            )
+            if view.may_write:
+                if session.original_file:
+                    ui.button("Sync", icon="sync", on_click=self._sync).props("flat no-caps")
+                ui.button("Remove", icon="delete", on_click=lambda: self._ask_to_remove(session)).props("flat no-caps")
+
+    async def read(self, from_uuid: object = None) -> None:
+        """Open the original, at a message where one is named."""
+        await originals.read_original(
+            self._view,
+            self._session_id,
+            edit=self._edit,
+            from_uuid=from_uuid if isinstance(from_uuid, str) else None,
+        )
+
+    async def _edit(self, session_id: str, marker_id: str) -> None:
+        await edit_keepit(self._view, session_id, marker_id, self.show)
+
+    def _versions(self, session: models.SessionDetail, listed: models.VersionList, progress: str) -> None:
+        async def compare() -> None:
+            await versions.Comparison(self._view, self._session_id, listed.versions).open()
+
+        async def manage() -> None:
+            await versions.VersionManager(self._view, session, self.show).open()
+
+        with ui.row().classes("items-center gap-2 w-full"):
+            heading(f"Compressions: {session.versions}", 3)
+            ui.space()
+            if len(listed.versions) > 1:
+                ui.button("Compare versions", icon="compare_arrows", on_click=compare).props("flat dense no-caps")
+            if listed.versions:
+                ui.button("Manage compressions", icon="inventory_2", on_click=manage).props("flat dense no-caps")
+        with ui.column().classes("w-full gap-1").props("role=list aria-label=Compressions"):
+            if listed.working is not None:
+                with ui.row().classes("card items-center gap-2").props("role=listitem"):
+                    ui.spinner(size="sm").props("aria-hidden=true")
+                    ui.label(f"{listed.working.version_id} {made_how(listed.working)} is being made: {progress}")
+            for version in listed.versions:
+                self._version(version)
+            if not listed.versions and listed.working is None:
+                ui.label("No compressions yet.").classes("muted").props("role=listitem")
+
+    def _version(self, version: models.VersionAnswer) -> None:
+        async def read() -> None:
+            await versions.read_version(self._view, self._session_id, version)
+
+        with ui.row().classes("card items-center gap-2").props("role=listitem"):
+            ui.label(version.version_id).classes("font-medium")
+            ui.label(made_how(version))
+            ui.label(f"{short(version.output_tokens)} tokens, {version.compression_ratio:.1f} to 1").classes("muted")
+            if version.used_in:
+                ui.badge("in use", color="cyan-9").tooltip(", ".join(version.used_in))
+            ui.space()
+            ui.button("Read", icon="chrome_reader_mode", on_click=read).props(
+                f"flat dense no-caps aria-label='Read {version.version_id}'"
+            )
+
+    def _markers(self, listed: models.MarkerList) -> None:
+        more = "" if listed.cursor is None else ", the first of them"
+        heading(f"Keepit markers: {len(listed.keepits)}{more}", 3)
+        with ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'"):
+            for marker in listed.keepits:
+                self._marker(marker)
+            if not listed.keepits:
+                ui.label("Nothing is marked.").classes("muted").props("role=listitem")
+        for problem in listed.problems[:_PROBLEMS]:
+            ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
+
+    def _marker(self, marker: models.MarkerItem) -> None:
+        async def edit() -> None:
+            await self._edit(self._session_id, marker.marker_id)
+
+        with ui.row().classes("marked w-full no-wrap items-start gap-2").props("role=listitem"):
+            with ui.column().classes("gap-0 min-w-0 grow"):
+                told = f"keepit {marker.weight:.2f} {weight_name(marker.weight)}"
+                if marker.weight != marker.written_weight:
+                    told += f", {marker.written_weight:.2f} is written"
+                ui.label(told).classes("text-xs font-medium")
+                ui.label(marker.content[:300]).classes("said").props("dir=auto")
+                kept = ", ".join(marker.survived_in) or "none"
+                lost = ", ".join(marker.summarized_in) or "none"
+                ui.label(f"survived in {kept} · summarised in {lost}").classes("muted text-xs")
+            ui.button("Edit", icon="tune", on_click=edit).props("flat dense no-caps").classes("shrink-0")
+
+    def _files(self, session: models.SessionDetail) -> None:
+        if session.files:
+            heading("Files", 3)
+            for file in session.files[:_FILES]:
+                ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
+                    "said text-sm"
+                )
+            if len(session.files) > _FILES:
+                ui.label(f"and {len(session.files) - _FILES} more").classes("muted text-sm")
+
+    async def _sync(self) -> None:
+        async with self._view.errors_told():
+            found = await self._view.client.sync_session(self._session_id, app_id=self._view.app_id)
+            ui.notify(f"{size(found.added_bytes)} were added.", type="positive")
+            await self.show()
+
+    def _ask_to_remove(self, session: models.SessionDetail) -> None:
+        async def remove() -> None:
+            async with self._view.errors_told():
+                await self._view.client.unregister_session(
+                    session.project_id, session.session_id, app_id=self._view.app_id
+                )
+                await self._removed()
+                shown.close()
+
+        with dialog("Remove from memory?") as shown:
+            ui.label(
+                f"{session.session_id} leaves memory with its {many(session.versions, 'version')}. Its file stays."
+            ).classes("said")
+            with ui.row().classes("w-full justify-end gap-2"):
+                ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")
+                ui.button("Remove", on_click=remove).props("unelevated no-caps color=red-9")

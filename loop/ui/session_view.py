@@ -1,0 +1,146 @@
+"""What the pages about recorded sessions share: whose sessions they show, dialogs, and how figures are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from nicegui import ui
+
+from afterthought_client import AsyncAfterthought
+from afterthought_client.models import VersionAnswer
+from loop.ui.frame import Frame
+from loop.ui.visitors import Visitor
+
+PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
+"""Weights that have a name."""
+UNKNOWN = "–"
+_SHOWN_CHARACTERS = 4_000
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """An app's sessions, as a visitor sees them."""
+
+    frame: Frame
+    visitor: Visitor
+    app_id: str
+
+    @property
+    def client(self) -> AsyncAfterthought:
+        """Asks the interface, with the visitor's token."""
+        return self.visitor.client
+
+    @property
+    def may_write(self) -> bool:
+        """Whether anything may be changed."""
+        return self.visitor.may_write
+
+    def errors_told(self) -> AbstractAsyncContextManager[None]:
+        """Show what the service refuses, instead of raising it."""
+        return self.frame.errors_told()
+
+
+@contextmanager
+def dialog(title: str, *, is_wide: bool = False) -> Iterator[ui.dialog]:
+    """Open a dialog with a title; it is gone once it is closed."""
+    # Not where the button stands: that part of the page may be built anew meanwhile.
+    with ui.context.client.content, ui.dialog() as shown:
+        shown.props["aria-label"] = title
+        shown.on("hide", shown.delete)
+        if is_wide:
+            shown.props("maximized")
+        card = ui.card().classes("w-full gap-3 p-4").props("flat bordered")
+        if not is_wide:
+            card.style("max-width: 44rem")
+        with card:
+            with ui.row().classes("w-full items-center no-wrap gap-2"):
+                heading(title).classes("text-lg min-w-0").style("overflow-wrap: anywhere")
+                ui.space()
+                ui.button(icon="close", on_click=shown.close).props("flat round dense aria-label=Close")
+            yield shown
+    shown.open()
+
+
+def heading(text: str, level: int = 2) -> ui.label:
+    """Show a heading."""
+    return ui.label(text).classes("font-medium").props(f"role=heading aria-level={level}")
+
+
+def rows(pairs: Sequence[tuple[str, str]]) -> None:
+    """Show names with their values, two columns."""
+    with ui.element("dl").classes("figures"):
+        for name, value in pairs:
+            with ui.element("dt").classes("muted"):
+                ui.label(name)
+            with ui.element("dd").classes("said"):
+                ui.label(value)
+
+
+def long_text(text: str, most: int = _SHOWN_CHARACTERS) -> None:
+    """Show the beginning of a text, and the rest when it is asked for."""
+    said = ui.label(text[:most]).classes("said w-full").props("dir=auto")
+    if len(text) > most:
+        more = ui.button(f"Show all {len(text):,} characters").props("flat dense no-caps")
+
+        def show_all() -> None:
+            said.set_text(text)
+            more.delete()
+
+        more.on_click(show_all)
+
+
+def size(count: int | None) -> str:
+    """Return a number of bytes as people say it."""
+    if count is None:
+        return UNKNOWN
+    amount, unit = float(count), _UNITS[0]
+    for unit in _UNITS:
+        if amount < 1000 or unit == _UNITS[-1]:
+            break
+        amount /= 1000
+    return f"{amount:,.0f} {unit}" if unit == _UNITS[0] else f"{amount:,.1f} {unit}"
+
+
+def short(tokens: int) -> str:
+    """Return a number of tokens in a few characters."""
+    return f"{tokens / 1000:,.0f}k" if tokens >= 10_000 else f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
+
+
+def many(count: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def day(at: datetime | None) -> str:
+    """Return a date."""
+    return UNKNOWN if at is None else f"{at.astimezone(UTC):%d %b %Y}".lstrip("0")
+
+
+def minute(at: datetime | None) -> str:
+    """Return a date and a time."""
+    return UNKNOWN if at is None else f"{day(at)} {at.astimezone(UTC):%H:%M}"
+
+
+def time_range(first: datetime | None, last: datetime | None) -> str:
+    """Return from when to when something went on."""
+    if first is None or last is None:
+        return UNKNOWN
+    same_day = day(first) == day(last)
+    return f"{minute(first)} – {f'{last.astimezone(UTC):%H:%M}' if same_day else minute(last)} UTC"
+
+
+def weight_name(weight: float) -> str:
+    """Return the name of the heaviest preset that a weight reaches."""
+    return next((name for least, name in PRESETS.items() if weight >= least), "Light")
+
+
+def made_how(version: VersionAnswer) -> str:
+    """Return what a version was made with, in a few words."""
+    asked = version.settings
+    if asked.get("mode") == "uniform":
+        return f"uniform {asked.get('compactionRatio') or 10}:1 {asked.get('aggressiveness') or ''}".strip()
+    return f"tiered {asked.get('tierPreset') or ('custom' if asked.get('customTiers') else 'standard')}"

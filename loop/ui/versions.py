@@ -1,0 +1,233 @@
+"""The versions of a session: read beside the original, compared with each other, and removed when unused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+
+from nicegui import ui
+
+from afterthought_client import ApiError, models
+from loop.ui.originals import OriginalReader
+from loop.ui.session_view import SessionView, day, dialog, heading, long_text, made_how, many, rows, size
+
+_VERSIONS = 100
+_DIFFERENCES = 20
+_READ_CHARACTERS = 20_000
+
+
+async def read_version(view: SessionView, session_id: str, version: models.VersionAnswer) -> None:
+    """Open a version beside its original, each of whose messages says whether something of it is in the version."""
+    async with view.errors_told():
+        client, name = view.client, version.version_id
+        found = await client.read_version(session_id, name, app_id=view.app_id)
+        kept = _messages_in(await client.read_version_text(session_id, name, "jsonl", app_id=view.app_id))
+        with dialog(f"{session_id}, {name}", is_wide=True):
+            _tell(found.version)
+            with ui.element("div").classes("side-by-side"):
+                with ui.column().classes("gap-2 min-w-0"):
+                    heading(f"{name}: {made_how(version)}", 3)
+                    with ui.column().classes("card w-full").props("role=document aria-label=Version"):
+                        long_text(found.content, _READ_CHARACTERS)
+                with ui.column().classes("gap-2 min-w-0"):
+                    heading("Original", 3)
+                    await OriginalReader(view, session_id).build(kept=kept)
+
+
+def _messages_in(records: str) -> frozenset[str]:
+    """Return the messages of which something is in a version; each of its records says where it came from."""
+    own = (json.loads(line)["afterthought"] for line in records.splitlines() if line.strip())
+    return frozenset(uuid for one in own for block in one["blocks"] for uuid in block.get("sources", ()))
+
+
+def _tell(version: models.VersionAnswer) -> None:
+    told = [
+        ("Tokens", f"{version.input_tokens:,} before, {version.output_tokens:,} after"),
+        ("Ratio", f"{version.compression_ratio:.1f} to 1"),
+        ("Made", f"{day(version.created_at)} by {version.agent or 'nobody yet'}"),
+    ]
+    if version.keepit_stats:
+        kept = version.keepit_stats
+        told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
+    if version.why:
+        told.append(("Dropped", version.why))
+    rows(told)
+
+
+class Comparison:
+    """Two versions of a session compared."""
+
+    def __init__(self, view: SessionView, session_id: str, versions: list[models.VersionAnswer]) -> None:
+        self._view = view
+        self._session_id = session_id
+        self._names = {one.version_id: f"{one.version_id} {made_how(one)}" for one in versions}
+        self._cursor: str | None = None
+
+    async def open(self) -> None:
+        """Open the comparison, of the two newest first."""
+        names = list(self._names)
+        with dialog(f"Compare versions of {self._session_id}", is_wide=True):
+            with ui.row().classes("gap-2 w-full"):
+                self._one = ui.select(self._names, value=names[1], label="Version", on_change=self._compare)
+                self._other = ui.select(self._names, value=names[0], label="With", on_change=self._compare)
+                for field in (self._one, self._other):
+                    field.props("outlined dense options-dense").classes("min-w-[14rem]")
+            self._place = ui.column().classes("w-full gap-3")
+        await self._compare()
+
+    async def _compare(self) -> None:
+        self._cursor = None
+        self._place.clear()
+        async with self._view.errors_told():
+            found = await self._ask()
+            with self._place:
+                self._show(found)
+
+    async def _ask(self) -> models.VersionComparison:
+        found = await self._view.client.compare_versions(
+            self._session_id, self._one.value, self._other.value,
+            limit=_DIFFERENCES, cursor=self._cursor, app_id=self._view.app_id,
+        )  # fmt: skip
+        self._cursor = found.cursor
+        return found
+
+    def _show(self, found: models.VersionComparison) -> None:
+        pairs = [("Pieces in both", f"{found.same_blocks:,}")]
+        pairs += [
+            (
+                one.version_id,
+                f"{one.output_tokens:,} tokens, {one.output_messages:,} messages, {one.compression_ratio:.1f} to 1",
+            )
+            for one in (found.version, found.other)
+        ]
+        pairs += [(name, f"{one.version} / {one.other}") for name, one in found.settings.items()]
+        rows(pairs)
+        with ui.element("div").classes("side-by-side"):
+            for version, only in ((found.version, found.only_in_version), (found.other, found.only_in_other)):
+                _show_only(version.version_id, only)
+        heading("Texts that differ", 3)
+        self._list = ui.column().classes("w-full gap-2").props("role=list aria-label='Texts that differ'")
+        self._more = ui.button("More differences", on_click=self._show_more).props("flat dense no-caps")
+        self._show_differences(found)
+
+    async def _show_more(self) -> None:
+        async with self._view.errors_told():
+            self._show_differences(await self._ask())
+
+    def _show_differences(self, found: models.VersionComparison) -> None:
+        self._more.set_visibility(found.cursor is not None)
+        with self._list:
+            if not found.differences and not self._list.default_slot.children:
+                ui.label("None.").classes("muted").props("role=listitem")
+            for one in found.differences:
+                with ui.column().classes("card gap-1").props("role=listitem"):
+                    ui.label(f"only in {one.is_in}, or elsewhere there · {one.speaker}").classes("muted text-xs")
+                    long_text(one.text)
+
+
+def _show_only(version_id: str, only: models.OnlyIn) -> None:
+    with ui.column().classes("card gap-1 min-w-0"):
+        heading(f"Only in {version_id}", 3)
+        if not only.blocks and not only.markers:
+            ui.label("Nothing.").classes("muted")
+        for kind, count in only.blocks.items():
+            ui.label(f"{count:,} × {kind}").classes("text-sm")
+        for marker in only.markers:
+            ui.label(f"keepit {marker.weight:.2f}: {marker.content[:300]}").classes("said text-sm").props("dir=auto")
+
+
+class VersionManager:
+    """A dialog that removes versions. What a composition uses is refused by the service, in its own words."""
+
+    def __init__(
+        self, view: SessionView, session: models.SessionDetail, changed: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._view = view
+        self._session = session
+        self._changed = changed
+        self._chosen: dict[str, models.VersionAnswer] = {}
+
+    async def open(self) -> None:
+        """Open the dialog."""
+        session = self._session
+        with dialog(f"Manage compressions of {session.session_id}") as self._dialog:
+            ui.label(f"Original: {session.original_tokens:,} tokens, {size(session.size_bytes)}")
+            self._refusals = ui.column().classes("w-full gap-1").props("role=alert")
+            self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Compressions")
+            self._told = ui.label().props("role=status")
+            with ui.row().classes("w-full justify-end gap-2"):
+                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
+                self._delete = ui.button("Delete selected", on_click=self._remove).props(
+                    "unelevated no-caps color=red-9"
+                )
+        await self._fill()
+
+    async def _fill(self) -> None:
+        async with self._view.errors_told():
+            listed = await self._view.client.list_versions(
+                self._session.session_id, limit=_VERSIONS, app_id=self._view.app_id
+            )
+            self._list.clear()
+            self._chosen.clear()
+            self._count()
+            with self._list:
+                if not listed.versions:
+                    ui.label("No compressions yet.").classes("muted")
+                for version in listed.versions:
+                    self._entry(version)
+
+    def _entry(self, version: models.VersionAnswer) -> None:
+        def choose(chosen: bool) -> None:
+            if chosen:
+                self._chosen[version.version_id] = version
+            else:
+                self._chosen.pop(version.version_id, None)
+            self._count()
+
+        with ui.column().classes("card gap-1").props("role=listitem"):
+            box = ui.checkbox(
+                f"{version.version_id} {made_how(version)} ({version.output_tokens:,} tokens)",
+                on_change=lambda change: choose(bool(change.value)),
+            )
+            box.set_enabled(self._view.may_write)
+            used = day(version.last_used) if version.last_used else "never"
+            ui.label(f"Created {day(version.created_at)} · last used {used}").classes("muted text-sm")
+            if version.used_in:
+                with ui.row().classes("items-center gap-1"):
+                    ui.icon("warning", size="xs").props("aria-hidden=true")
+                    ui.label(f"In use by {', '.join(version.used_in)}").classes("said text-sm")
+            else:
+                ui.label("Used in 0 compositions").classes("muted text-sm")
+
+    def _count(self) -> None:
+        tokens = sum(one.output_tokens for one in self._chosen.values())
+        in_use = sum(bool(one.used_in) for one in self._chosen.values())
+        warning = f" {in_use} of them in use: the service refuses to remove what a composition uses." if in_use else ""
+        self._told.set_text(f"Selected: {many(len(self._chosen), 'version')} ({tokens:,} tokens).{warning}")
+        self._delete.set_enabled(bool(self._chosen) and self._view.may_write)
+
+    async def _remove(self) -> None:
+        chosen = list(self._chosen.values())
+        self._refusals.clear()
+        removed = 0
+        async with self._view.errors_told():
+            for version in chosen:
+                removed += await self._remove_one(version)
+            await self._changed()
+        await self._fill()
+        if removed:
+            ui.notify(f"Removed {removed} of {len(chosen)}.", type="positive")
+
+    async def _remove_one(self, version: models.VersionAnswer) -> bool:
+        """Remove a version, or show the words it is refused with. Raises: ApiError for any other reason."""
+        try:
+            await self._view.client.remove_version(
+                self._session.session_id, version.version_id, app_id=self._view.app_id
+            )
+        except ApiError as error:
+            if error.code != "version_in_use":
+                raise
+            with self._refusals:
+                ui.label(f"{version.version_id}: {error.message}").classes("said refusal")
+            return False
+        return True

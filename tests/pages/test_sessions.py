@@ -1,0 +1,299 @@
+"""Recorded sessions on their page: found, taken in, read, made short, compared, weighed and removed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from afterthought_client import Afterthought
+from tests.support.browser import Window, window
+from tests.support.recorded import FOLDER, MARKED, PROJECT, compress, marked_transcript, odd_transcript, register
+from tests.support.services import System
+from tests.support.transcripts import lines, user
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
+
+
+def _browser(at: Window, client: Afterthought, session: str = "") -> Page:
+    return at.open(f"/sessions/{client.app}" + (f"?project={PROJECT}&session={session}" if session else ""))
+
+
+def _dialog(page: Page, name: str | re.Pattern[str]) -> Locator:
+    found = page.get_by_role("dialog", name=name)
+    expect(found).to_be_visible()
+    return found
+
+
+def test_sessions_of_a_folder_are_listed_by_month_and_added_to_memory(
+    at: Window, client: Afterthought, tmp_path: Path
+) -> None:
+    (tmp_path / "jan.jsonl").write_bytes(marked_transcript(1))
+    (tmp_path / "mar.jsonl").write_bytes(marked_transcript(3))
+    client.open_project(FOLDER, source_folder=str(tmp_path))
+    client.register_session(PROJECT, "mar", path=str(tmp_path / "mar.jsonl"))
+    page = _browser(at, client)
+    months = page.get_by_role("region", name="Sessions").get_by_role("heading")
+    expect(months).to_have_text(["March 2026", "January 2026"])
+    expect(page.get_by_role("button", name=re.compile("^mar"))).to_contain_text("in memory")
+    page.get_by_role("button", name=re.compile("^jan")).click()
+    dialog = _dialog(page, "Add session to memory")
+    expect(dialog).to_contain_text("Detected keepit markers: 3")
+    expect(dialog).to_contain_text("keepit 0.80: 1 important")
+    expect(dialog).to_contain_text("15 Jan 2026 10:00 – 10:05 UTC")
+    assert [one.session_id for one in client.iter_sessions()] == ["mar"]
+    dialog.get_by_role("button", name="Add to memory").click()
+    expect(page.get_by_role("region", name="Session details")).to_contain_text("Keepit markers: 3")
+    assert {one.session_id for one in client.iter_sessions()} == {"jan", "mar"}
+    expect(page.get_by_role("note", name="Storage")).to_contain_text("Originals")
+
+
+def test_a_long_list_shows_its_newest_sessions_first_and_asks_for_no_more(at: Window, client: Afterthought) -> None:
+    client.open_project(FOLDER)
+    for number in range(52):
+        # Registered from the newest to the oldest.
+        said = user(
+            f"Work {number}.", "u1", timestamp=f"2026-0{1 if number > 25 else 2}-{28 - number % 26:02d}T10:00:00Z"
+        )
+        client.register_session(PROJECT, f"work-{number:02d}", content=lines(said))
+    page = _browser(at, client)
+    sessions = page.get_by_role("region", name="Sessions").get_by_role("button")
+    expect(sessions).to_have_count(50)
+    expect(sessions.first).to_contain_text("work-00")
+    expect(sessions.last).to_contain_text("work-49")
+    page.get_by_role("button", name="More sessions").click()
+    expect(sessions).to_have_count(52)
+    expect(page.get_by_role("region", name="Sessions").get_by_role("heading")).to_have_text(
+        ["February 2026", "January 2026"]
+    )
+
+
+def test_a_project_is_opened_and_a_transcript_uploaded(at: Window, client: Afterthought, tmp_path: Path) -> None:
+    page = _browser(at, client)
+    expect(page.get_by_text("No projects yet.")).to_be_visible()
+    page.get_by_role("button", name="Open a project").click()
+    dialog = _dialog(page, "Open a project")
+    dialog.get_by_label("Folder that was worked in").fill(FOLDER)
+    dialog.get_by_role("button", name="Open project").click()
+    expect(page.get_by_text("No sessions yet.")).to_be_visible()
+    file = tmp_path / "sent.jsonl"
+    file.write_bytes(marked_transcript())
+    page.get_by_role("button", name="Upload").click()
+    with page.expect_file_chooser() as chooser:
+        _dialog(page, "Upload a transcript").get_by_role("button", name="Choose a file").press("Enter")
+    chooser.value.set_files(file)
+    dialog = _dialog(page, "Add session to memory")
+    assert list(client.iter_sessions()) == []
+    dialog.get_by_role("button", name="Add to memory").click()
+    expect(page.get_by_role("region", name="Session details")).to_contain_text("sent")
+    assert client.show_session("sent").markers == 3
+
+
+def test_an_original_is_read_page_by_page_with_its_speakers_and_marked_parts(at: Window, client: Afterthought) -> None:
+    register(client, "odd", odd_transcript())
+    page = _browser(at, client, "odd")
+    page.get_by_role("button", name="View original").click()
+    log = _dialog(page, "Original of odd").get_by_role("log", name="Original")
+    asked = client.read_original("odd", limit=20)
+    expect(log.locator(".message")).to_have_count(20)
+    for said in asked.messages:
+        expect(log).to_contain_text(said.speaker)
+    page.get_by_role("button", name="More messages").click()
+    expect(log.locator(".message")).to_have_count(40)
+    while page.get_by_role("button", name="More messages").is_visible():
+        shown = log.locator(".message").count()
+        page.get_by_role("button", name="More messages").click()
+        expect(log.locator(".message").nth(shown)).to_be_attached()
+    for marker in client.list_keepits("odd").keepits:
+        expect(log.locator(".marked", has_text=marker.content[:30].split("\n")[0])).to_have_count(1)
+
+
+def test_a_compression_is_foreseen_live_and_then_made(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Create compression").first.click()
+    dialog = _dialog(page, "Create compression of abc123")
+    preview = dialog.get_by_role("status", name="Preview")
+    expect(preview).to_contain_text("2 will be preserved, 1 summarised")
+    dialog.get_by_label("Ratio (to 1)").fill("30")
+    dialog.get_by_label("Session distance").fill("10")
+    expect(preview).to_contain_text("What weighs 0.80 or more survives")
+    foreseen = client.make_version(
+        "abc123", mode="uniform", compaction_ratio=30, session_distance=10, dry_run=True
+    ).foreseen
+    assert foreseen is not None
+    expect(preview).to_contain_text(f"about {foreseen.output_tokens:,} tokens")
+    expect(preview).to_contain_text(MARKED)
+    assert client.list_versions("abc123").versions == []
+    dialog.get_by_role("button", name="Create compression").click()
+    compressions = page.get_by_role("list", name="Compressions")
+    expect(compressions).to_contain_text("uniform 30:1")
+    expect(compressions.get_by_role("button", name="Read v001")).to_be_visible(timeout=60_000)
+    assert client.list_versions("abc123").versions[0].settings["sessionDistance"] == 10
+
+
+def test_a_wrong_ratio_is_told_and_asks_for_nothing(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Create compression").first.click()
+    dialog = _dialog(page, "Create compression of abc123")
+    dialog.get_by_label("Ratio (to 1)").fill("1")
+    expect(dialog.get_by_role("status", name="Preview")).to_contain_text("give a number, from 2 to 100")
+
+
+def test_a_version_is_read_beside_its_original_with_what_was_dropped(at: Window, client: Afterthought) -> None:
+    register(client, "odd", odd_transcript())
+    version = compress(client, "odd", 20)
+    page = _browser(at, client, "odd")
+    page.get_by_role("button", name=f"Read {version}").click()
+    dialog = _dialog(page, f"odd, {version}")
+    expect(dialog.get_by_role("document", name="Version")).to_contain_text("Session odd")
+    expect(dialog.get_by_text("Left out:").first).to_be_visible()
+    original = dialog.get_by_role("log", name="Original")
+    expect(original.locator(".dropped").first).to_contain_text("left out")
+    kept = original.locator(".message:not(.dropped)")
+    expect(kept.first).to_contain_text("in the version")
+    # The first prompt stands in a version of this length, so it is among them.
+    expect(kept.first).to_contain_text(client.read_original("odd", limit=1).messages[0].text[:60])
+
+
+def test_two_versions_are_compared(at: Window, client: Afterthought) -> None:
+    register(client, "odd", odd_transcript())
+    first, second = compress(client, "odd", 5), compress(client, "odd", 30)
+    page = _browser(at, client, "odd")
+    page.get_by_role("button", name="Compare versions").click()
+    dialog = _dialog(page, "Compare versions of odd")
+    found = client.compare_versions("odd", first, second, limit=20)
+    expect(dialog.get_by_role("heading", name=f"Only in {first}")).to_be_visible()
+    expect(dialog).to_contain_text("compactionRatio")
+    items = dialog.get_by_role("list", name="Texts that differ").get_by_role("listitem")
+    expect(items).to_have_count(len(found.differences))
+    expect(items.first).to_contain_text(found.differences[0].text[:40].split("\n")[0])
+    dialog.get_by_role("button", name="More differences").click()
+    expect(items.nth(len(found.differences))).to_be_attached()
+
+
+def test_a_version_in_use_is_refused_with_what_uses_it_and_another_is_removed(at: Window, client: Afterthought) -> None:
+    project = register(client)
+    used, unused = compress(client, ratio=5), compress(client, ratio=10)
+    client.make_composition(project, [{"sessionId": "abc123", "versionId": used}], 2000, "start-here")
+    wait_until(lambda: client.list_compositions(project).compositions[0].state == "ready", 60, "the composition")
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Manage compressions").click()
+    dialog = _dialog(page, "Manage compressions of abc123")
+    expect(dialog).to_contain_text("In use by start-here")
+    dialog.get_by_role("checkbox", name=re.compile(used)).click()
+    dialog.get_by_role("checkbox", name=re.compile(unused)).click()
+    expect(dialog).to_contain_text("Selected: 2 versions")
+    expect(dialog).to_contain_text("1 of them in use")
+    dialog.get_by_role("button", name="Delete selected").click()
+    refused = dialog.get_by_role("alert")
+    expect(refused).to_contain_text(used)
+    expect(refused).to_contain_text("start-here")
+    expect(dialog.get_by_role("listitem")).to_have_count(1)
+    assert [one.version_id for one in client.list_versions("abc123").versions] == [used]
+
+
+def test_a_weight_is_put_over_the_written_one_and_the_original_stays(at: Window, client: Afterthought) -> None:
+    register(client)
+    before = client.show_session("abc123").sha256
+    page = _browser(at, client, "abc123")
+    markers = page.get_by_role("list", name="Keepit markers")
+    markers.get_by_role("listitem").filter(has_text=MARKED).get_by_role("button", name="Edit").click()
+    dialog = _dialog(page, "Keepit marker")
+    expect(dialog).to_contain_text("Shall I hash only what changed?")
+    row = dialog.get_by_role("row").filter(has=page.get_by_role("rowheader", name="10", exact=True))
+    expect(row.get_by_role("cell")).to_have_text(["survives", "survives", "barely survives", "summarised"])
+    dialog.get_by_role("slider", name="Weight").locator("[tabindex='0']").press("ArrowRight")
+    expect(dialog).to_contain_text("keepit 0.81")
+    dialog.get_by_role("button", name="Minor").click()
+    expect(row.get_by_role("cell")).to_have_text(["survives", "summarised", "summarised", "summarised"])
+    dialog.get_by_role("button", name="Save weight").click()
+    expect(markers).to_contain_text("keepit 0.25 Minor, 0.80 is written")
+    [weighed] = [one for one in client.list_keepits("abc123").keepits if one.content == MARKED]
+    assert (weighed.weight, weighed.written_weight) == (0.25, 0.8)
+    assert client.show_session("abc123").sha256 == before
+    markers.get_by_role("listitem").filter(has_text=MARKED).get_by_role("button", name="Edit").click()
+    _dialog(page, "Keepit marker").get_by_role("button", name="Take back").click()
+    expect(markers).to_contain_text("keepit 0.80 Important")
+    assert "keepit 0.25 Minor, 0.80" not in (markers.text_content() or "")
+
+
+def test_a_project_is_exported_and_imported_under_another_id(at: Window, client: Afterthought, tmp_path: Path) -> None:
+    register(client)
+    page = _browser(at, client)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Export").click()
+    file = tmp_path / "project.zip"
+    started.value.save_as(file)
+    client.remove_project(PROJECT, force=True)
+    page.get_by_role("button", name="Import").click()
+    dialog = _dialog(page, "Import a project")
+    dialog.get_by_label("Project's id").fill("-home-dev-moved")
+    dialog.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_text("Imported ferry-desk: 1 session")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^abc123"))).to_be_visible()
+    [found] = client.iter_projects()
+    assert (found.project_id, found.sessions) == ("-home-dev-moved", 1)
+
+
+def test_a_session_is_found_by_what_was_said_and_read_from_there(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = _browser(at, client)
+    wait_until(lambda: client.search_sessions(text="hash only what changed").results, 60, "the index of sessions")
+    page.get_by_label("Search sessions").fill("hash only what changed")
+    page.get_by_label("Search sessions").press("Enter")
+    page.get_by_role("button", name=re.compile("^abc123")).first.click()
+    expect(_dialog(page, "Original of abc123")).to_contain_text("Shall I hash only what changed?")
+
+
+def test_a_session_is_removed_after_a_question(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Remove").click()
+    dialog = _dialog(page, "Remove from memory?")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert client.show_session("abc123").session_id == "abc123"
+    page.get_by_role("button", name="Remove").click()
+    _dialog(page, "Remove from memory?").get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("No sessions yet.")).to_be_visible()
+    assert list(client.iter_sessions()) == []
+
+
+def test_an_apps_token_opens_its_sessions_and_names_no_folder_of_the_machine(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    register(client)
+    with window(browser, system.url) as opened:
+        opened.log_in(client.issue_token(label="page").token)
+        page = _browser(opened, client, "abc123")
+        expect(page.get_by_role("region", name="Session details")).to_contain_text("Keepit markers: 3")
+        page.get_by_role("button", name="Open a project").click()
+        expect(_dialog(page, "Open a project").get_by_label("Folder that was worked in")).to_be_visible()
+        expect(page.get_by_label("Folder of its transcripts")).to_be_hidden()
+        for path in ("sessions", "composer"):
+            page = opened.open(f"/{path}/another-app")
+            expect(page.get_by_text("This token opens only")).to_be_visible()
+
+
+def test_what_was_said_is_shown_as_text_whatever_it_is(phone: Window, client: Afterthought) -> None:
+    long = "x" * 100_000
+    records = [
+        user(f"{HOSTILE}\n\n##keepit0.90## {HOSTILE} stays", "u1", timestamp="2026-01-15T10:00:00Z"),
+        user(long, "u2", parentUuid="u1", timestamp="2026-01-15T10:01:00Z"),
+    ]
+    register(client, "hostile", lines(*records))
+    page = _browser(phone, client, "hostile")
+    expect(page.get_by_role("list", name="Keepit markers")).to_contain_text(HOSTILE)
+    page.get_by_role("button", name="View original").click()
+    log = page.get_by_role("log", name="Original")
+    expect(log).to_contain_text(HOSTILE)
+    log.get_by_role("button", name="Show all 100,000 characters").click()
+    expect(log).to_contain_text(long)
+    assert page.title() == "Sessions - Afterthought"
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
