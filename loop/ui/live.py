@@ -48,6 +48,8 @@ class Live:
                 # Raised by a client that was closed, as it is when its visitor logs out in another tab.
                 if self._frame.visitors.current() is self._visitor:
                     raise
+            # Also where another call of this page was the first to find the token revoked.
+            if self._frame.visitors.current() is not self._visitor:
                 ui.navigate.to("/login")
 
     async def _show(self) -> None:
