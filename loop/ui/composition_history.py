@@ -24,6 +24,7 @@ class CompositionHistory:
         self._take_over = take_over
         self._project_id: str | None = None
         self._shown = _SHOWN
+        self._found: list[models.CompositionAnswer] | None = None
 
     def build(self) -> None:
         """Build the place of the list."""
@@ -34,7 +35,7 @@ class CompositionHistory:
 
     async def show(self, project_id: str | None) -> None:
         """Show a project's."""
-        self._project_id, self._shown = project_id, _SHOWN
+        self._project_id, self._shown, self._found = project_id, _SHOWN, None
         await self.refresh()
 
     async def refresh(self) -> None:
@@ -52,8 +53,11 @@ class CompositionHistory:
                 cursor = page.cursor
                 if cursor is None:
                     break
-            self._list.clear()
             self._more.set_visibility(cursor is not None)
+            if found == self._found:
+                return  # A button that is made anew loses a click that is on its way.
+            self._found = found
+            self._list.clear()
             with self._list:
                 if not found:
                     ui.label("Nothing was composed yet.").classes("muted").props("role=listitem")
@@ -75,24 +79,23 @@ class CompositionHistory:
             )
             parts = ", ".join(f"{part.session_id} {part.version_id}" for part in one.components)
             ui.label(parts).classes("muted text-sm said")
-            used = ", ".join(one.used_in_sessions) or "none"
-            ui.label(f"Handed out {many(one.uses, 'time')} · used in sessions: {used}").classes("muted text-sm said")
+            used = ui.label(_use_of(one)).classes("muted text-sm said")
             if one.failure:
                 ui.label(one.failure).classes("said refusal text-sm")
             with ui.row().classes("gap-1"):
-                self._documents(one)
+                self._documents(one, used)
                 if self._view.may_write:
                     self._changes(one)
 
-    def _documents(self, one: models.CompositionAnswer) -> None:
+    def _documents(self, one: models.CompositionAnswer, used: ui.label) -> None:
         formats = one.request.get("outputFormat", "both")
         if one.state != "ready":
             return
         if formats in ("markdown", "both"):
-            _button("Read", "article", lambda: self._read(one), one.name)
-            _button("Markdown", "download", lambda: self._download(one, "markdown"), one.name)
+            _button("Read", "article", lambda: self._read(one, used), one.name)
+            _button("Markdown", "download", lambda: self._download(one, "markdown", used), one.name)
         if formats in ("jsonl", "both"):
-            _button("JSONL", "download", lambda: self._download(one, "jsonl"), one.name)
+            _button("JSONL", "download", lambda: self._download(one, "jsonl", used), one.name)
 
     def _changes(self, one: models.CompositionAnswer) -> None:
         _button("Take over", "edit", lambda: self._take_over(one), one.name)
@@ -102,19 +105,26 @@ class CompositionHistory:
             _button("Compose again", "replay", lambda: self._again(one), one.name)
         _button("Remove", "delete", lambda: self._ask_to_remove(one), one.name)
 
-    async def _read(self, one: models.CompositionAnswer) -> None:
+    async def _read(self, one: models.CompositionAnswer, used: ui.label) -> None:
         async with self._view.errors_told():
             text = await self._view.client.show_composition_text(
                 one.composition_id, "markdown", app_id=self._view.app_id
             )
             with dialog(one.name, is_wide=True), ui.column().classes("reader card").props("role=document"):
                 long_text(text, _READ_CHARACTERS)
+            used.set_text(
+                _use_of(await self._view.client.show_composition(one.composition_id, app_id=self._view.app_id))
+            )
 
-    async def _download(self, one: models.CompositionAnswer, form: Literal["markdown", "jsonl"]) -> None:
+    async def _download(
+        self, one: models.CompositionAnswer, form: Literal["markdown", "jsonl"], used: ui.label
+    ) -> None:
         async with self._view.errors_told():
             text = await self._view.client.show_composition_text(one.composition_id, form, app_id=self._view.app_id)
             ui.download.content(text, f"{one.name}.{'md' if form == 'markdown' else 'jsonl'}")
-            await self.refresh()
+            used.set_text(
+                _use_of(await self._view.client.show_composition(one.composition_id, app_id=self._view.app_id))
+            )
 
     async def _again(self, one: models.CompositionAnswer) -> None:
         async with self._view.errors_told():
@@ -150,6 +160,11 @@ class CompositionHistory:
             with ui.row().classes("w-full justify-end gap-2"):
                 ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")
                 ui.button("Remove", on_click=remove).props("unelevated no-caps color=red-9")
+
+
+def _use_of(one: models.CompositionAnswer) -> str:
+    used = ", ".join(one.used_in_sessions) or "none"
+    return f"Handed out {many(one.uses, 'time')} · used in sessions: {used}"
 
 
 def _button(name: str, icon: str, act: Callable[[], object], of: str) -> None:

@@ -43,6 +43,7 @@ class SessionDetails:
         self._session_id = session_id
         self._place = place
         self._removed = removed
+        self._shown: object = None
 
     async def show(self) -> None:
         """Show everything as it is now."""
@@ -52,6 +53,9 @@ class SessionDetails:
             listed = await view.client.list_versions(name, limit=_VERSIONS, app_id=view.app_id)
             markers = await view.client.list_keepits(name, limit=_MARKERS, app_id=view.app_id)
             progress = await self._progress(listed.working)
+            if (session, listed, markers, progress) == self._shown:
+                return  # A button that is made anew loses a click that is on its way.
+            self._shown = (session, listed, markers, progress)
             self._place.clear()
             with self._place:
                 heading(name).classes("text-lg").style("overflow-wrap: anywhere")

@@ -94,6 +94,7 @@ def test_a_context_is_foreseen_composed_and_handed_out(at: Window, client: After
             history.get_by_role("button", name=f"{name} feature-x").click()
         started.value.save_as(tmp_path / f"x.{form}")
         assert started.value.suggested_filename == f"feature-x.{form}"
+    expect(history).to_contain_text("Handed out 2 times")
     assert (tmp_path / "x.md").read_text() == client.show_composition_text(made.composition_id, "markdown")
     assert [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
     history.get_by_role("button", name="Read feature-x").click()

@@ -29,7 +29,7 @@ class Window:
 
     def log_in(self, token: str) -> None:
         """Log in with a token."""
-        self.page.goto(f"{self.url}/login")
+        self.open("/login")
         self.page.get_by_label("Token").fill(token)
         self.page.get_by_role("button", name="Log in").click()
         self.page.wait_for_url(lambda address: not address.endswith("/login"))
