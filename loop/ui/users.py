@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import counted, heading, number, show_table
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -69,7 +69,7 @@ class UserTable:
             if one.user_id is None:
                 return
             button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one))
-            button.props("outline no-caps dense color=red-8").classes("px-2")
+            button.props("outline no-caps dense").classes("px-2 danger")
             button.props["aria-label"] = f"Erase {one.user_id}"
 
         counts = (one.conversations, one.messages, one.memories, one.facts)
@@ -85,9 +85,9 @@ class UserTable:
         user_id = one.user_id
         assert user_id is not None
         goes = [
-            f"{one.conversations:,} conversations with {one.messages:,} messages",
-            f"{one.memories:,} memories, with their history",
-            f"{one.facts:,} facts, with their history",
+            f"{counted(one.conversations, 'conversation')} with {counted(one.messages, 'message')}",
+            f"{counted(one.memories, 'memory', 'memories')}, with their history",
+            f"{counted(one.facts, 'fact')}, with their history",
             "The profile and the consent" if one.has_profile else "No profile: there is none",
         ]
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
