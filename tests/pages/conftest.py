@@ -12,6 +12,8 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window, chromium, window
 from tests.support.services import System, start_redis, start_system
 
+READ_TOKEN = "a-readers-token-of-these-tests"
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
@@ -26,7 +28,7 @@ def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     folder = tmp_path_factory.mktemp("pages")
     redis = start_redis(folder / "redis")
     try:
-        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
+        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_READ_TOKEN": READ_TOKEN}
         with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
             yield running
     finally:

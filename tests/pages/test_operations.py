@@ -14,6 +14,7 @@ from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.jobs.models import JobState
 from shared.jobs.queries import get_job
+from tests.pages.conftest import READ_TOKEN
 from tests.support.browser import Window, window
 from tests.support.services import System
 from tests.support.waiting import wait_until
@@ -205,6 +206,28 @@ def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
         own.log_in(client.issue_token().token or "")
         page = own.open("/operations")
         expect(page.get_by_text("Only the admin's token and a reader's open this page.")).to_be_visible()
+
+
+def test_a_reader_sees_everything_and_can_change_nothing(
+    browser: Browser, system: System, client: Afterthought
+) -> None:
+    job = _held_job(client)
+    with window(browser, system.url) as reading:
+        reading.log_in(READ_TOKEN)
+        page = reading.open("/operations")
+        expect(page.get_by_role("region", name="Jobs that are not finished, by kind")).to_be_visible()
+        page = reading.open("/operations?view=jobs")
+        expect(page.get_by_role("region", name="Jobs, newest first")).to_contain_text(client.app or "-")
+        expect(page.get_by_role("button", name=f"Cancel create_memory {job}")).to_have_count(0)
+        expect(page.get_by_role("button", name="Run again")).to_be_hidden()
+        page = reading.open("/operations?view=dead")
+        expect(page.get_by_text("The latest", exact=True)).to_be_visible()
+        page = reading.open("/operations?view=settings")
+        expect(page.get_by_role("button", name="Save")).to_be_disabled()
+        page.get_by_role("button", name="Look at the tables").click()
+        expect(page.get_by_role("region", name="Tables, the largest first")).to_be_visible()
+        page = reading.open("/administration")
+        expect(page.get_by_text("Only the admin's token opens this page.")).to_be_visible()
 
 
 def test_every_kind_of_job_can_be_chosen(at: Window) -> None:
