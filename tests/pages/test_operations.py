@@ -90,8 +90,11 @@ def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> N
 
 def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) -> None:
     jobs = [_held_job(client, name) for name in ("monday", "tuesday")]
+    wait_until(lambda: all(one.state == "deferred" for one in client.iter_jobs()), 60, "all of the work to be held")
     page = at.open("/operations?view=jobs")
     _choose(page, "App", client.app or "")
+    rows = page.get_by_role("region", name="Jobs, newest first").locator("tbody tr")
+    expect(rows).to_have_count(len(list(client.iter_jobs())))
     for job in jobs:
         page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
     expect(page.get_by_text("2 chosen")).to_be_visible()
@@ -99,6 +102,7 @@ def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) ->
     dialog = page.get_by_role("dialog", name="Cancel 2 jobs?")
     dialog.get_by_role("button", name="Cancel the work").click()
     expect(page.get_by_text("None chosen")).to_be_visible()
+    expect(rows.get_by_text("cancelled", exact=True)).to_have_count(2)
     assert {client.show_job(job).state for job in jobs} == {"cancelled"}
     for job in jobs:
         page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
