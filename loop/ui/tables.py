@@ -15,6 +15,7 @@ _STYLE = """
 .figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; overflow-wrap: anywhere; }
 .figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
+.figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
 .figures a { color: var(--q-primary); } .figures td .text-xs { white-space: nowrap; }
 .figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 .figures tbody tr:last-child td { border-bottom: 0; }

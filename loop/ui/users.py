@@ -58,7 +58,7 @@ class UserTable:
             if not self.users:
                 ui.label("The app holds nothing of anybody yet.").classes("muted")
                 return
-            head = ["User", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active", ""]
+            head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
             show_table("Users by id", head, [self._row(one) for one in self.users])
 
     def _row(self, one: models.UserAnswer) -> list[Any]:
@@ -75,10 +75,10 @@ class UserTable:
         counts = (one.conversations, one.messages, one.memories, one.facts)
         return [
             one.user_id or "nobody named",
+            erase,
             *map(number, counts),
             "yes" if one.has_profile else "no",
             active,
-            erase,
         ]
 
     async def _erase(self, one: models.UserAnswer) -> None:
