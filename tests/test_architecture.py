@@ -24,6 +24,7 @@ SOURCES += [path for path in CLIENTS if "Generated: " not in path.read_text("utf
 MAY_SELECT = {
     "queries.py",
     "ledger.py",
+    "history.py",
     "index_queries.py",
     "search_queries.py",
     "tuning.py",

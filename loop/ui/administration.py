@@ -12,7 +12,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import approvals, archives, audit, erasures, tokens, users
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, number, show_table, show_views
+from loop.ui.tables import amount, heading, number, show_table, show_views
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -119,8 +119,8 @@ def _row(one: models.AppAnswer) -> list[Any]:
         "installed" if one.installed else "uninstalled",
         _ANSWERED_BY[one.answered_by],
         number(one.weight),
-        number(one.hourly_budget, 1),
-        number(one.daily_budget, 1),
+        amount(one.hourly_budget),
+        amount(one.daily_budget),
         lambda: show_time(one.created_at),
     ]
 
@@ -146,14 +146,14 @@ async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
             ],
             ["Spent in the last hour", _spent(energy.last1h, energy.hourly_budget, energy.hourly_status)],
             ["Spent in the last day", _spent(energy.last24h, energy.daily_budget, energy.daily_status)],
-            ["Spent in all", f"{number(energy.total, 1)} units"],
-            *([kind, f"{number(units, 1)} units"] for kind, units in energy.by_kind.items()),
+            ["Spent in all", f"{amount(energy.total)} units"],
+            *([kind, f"{amount(units)} units"] for kind, units in energy.by_kind.items()),
         ]
         show_table("What the app holds and spends", ["What", "Figure"], rows)
 
 
 def _spent(units: float, budget: float | None, status: str | None) -> str:
-    return f"{number(units, 1)} units" + (f" of {number(budget, 1)}, {status}" if budget is not None else "")
+    return f"{amount(units)} units" + (f" of {amount(budget)}, {status}" if budget is not None else "")
 
 
 def _offer_reinstall(frame: Frame, visitor: Visitor, details: models.AppDetails) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from loop.ui.tables import number, show_table
+from loop.ui.tables import amount, show_table
 
 _COLOURS = (
     "#0891b2",
@@ -55,14 +55,14 @@ def show_chart(
         table = ui.expansion("As a table", value=title in opened).props("dense").classes("w-full text-sm")
         table.on_value_change(lambda event: (opened.add if event.value else opened.discard)(title))
         with table:
-            rows = [[step, *(number(values[index], 1) for values in told.values())] for index, step in enumerate(steps)]
+            rows = [[step, *(amount(values[index]) for values in told.values())] for index, step in enumerate(steps)]
             show_table(title, ["When", *told], rows)
 
 
 def _in_short(values: Sequence[float], as_lines: bool, unit: str) -> str:
     if as_lines:
-        return f"from {number(min(values), 1)} to {number(max(values), 1)}{unit}"
-    return f"{number(sum(values), 1)}{unit} in all"
+        return f"from {amount(min(values))} to {amount(max(values))}{unit}"
+    return f"{amount(sum(values))}{unit} in all"
 
 
 def _options(steps: Sequence[str], series: Mapping[str, Sequence[float]], as_lines: bool) -> dict[str, Any]:

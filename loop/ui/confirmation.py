@@ -40,8 +40,8 @@ def show_receipt(receipt: models.Receipt, note: str | None = None) -> None:
     """Show what was erased and what is left, until it is closed."""
     with ui.context.client.content, ui.dialog(value=True) as dialog, ui.card().classes("w-full max-w-xl gap-3"):
         ui.label("Receipt").classes("text-lg font-semibold").props("role=heading aria-level=2")
-        whose = f", of {receipt.user_id}" if receipt.user_id else ""
-        ui.label(f"{receipt.scope} of {receipt.app_id}{whose}").classes("said")
+        whose = f", user {receipt.user_id}" if receipt.user_id else ""
+        ui.label(f"Erased: {receipt.scope} of app {receipt.app_id}{whose}").classes("said")
         ui.label(f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {receipt.actor}, number {receipt.receipt_id}").classes(
             "muted text-sm said"
         )

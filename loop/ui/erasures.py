@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import counted, heading, number, show_table
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -36,7 +36,7 @@ async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
 def _offer(name: str, told: str, action: Any) -> None:
     with ui.row().classes("items-center gap-3 w-full"):
-        ui.button(name, on_click=action).props("outline no-caps color=red-8")
+        ui.button(name, on_click=action).props("outline no-caps").classes("danger")
         ui.label(told).classes("muted text-sm")
 
 
@@ -102,12 +102,13 @@ class Erasing:
         """Purge the memories."""
         async with self.frame.errors_told():
             app = await self.visitor.client.show_app(app_id=self.app_id)
-            goes = [f"{app.memories:,} memories, with the text of their history", "Memory work asked for before"]
+            goes = [f"{_memories(app)}, with the text of their history", "Memory work asked for before"]
             if await confirmed(f"Purge the memories of {app.name}?", goes, self.app_id, button="Purge"):
                 done = await self.visitor.client.purge_memories(app_id=self.app_id)
                 left = done.still_remembered
                 told = (
-                    f"Still remembered: {left.facts:,} facts, {left.messages:,} messages, {left.summaries:,} summaries."
+                    f"Still remembered: {counted(left.facts, 'fact')}, {counted(left.messages, 'message')}, "
+                    f"{counted(left.summaries, 'summary', 'summaries')}."
                 )
                 await self._show(done.receipt, f"{told} {done.note or ''}".strip())
 
@@ -117,9 +118,10 @@ class Erasing:
             app = await self.visitor.client.show_app(app_id=self.app_id)
             stats = await self.visitor.client.show_retrieval_stats(app_id=self.app_id)
             goes = [
-                f"{app.open_conversations + app.ended_conversations:,} conversations with "
-                f"{stats.total_messages:,} messages and {stats.total_summaries:,} summaries",
-                f"{app.memories:,} memories and all facts, with their history",
+                f"{counted(app.open_conversations + app.ended_conversations, 'conversation')} with "
+                f"{counted(stats.total_messages, 'message')} and "
+                f"{counted(stats.total_summaries, 'summary', 'summaries')}",
+                f"{_memories(app)} and all facts, with their history",
                 "Profiles, recorded sessions, jobs, vectors and events",
             ]
             if await confirmed(f"Erase all data of {app.name}?", goes, self.app_id):
@@ -137,15 +139,19 @@ class Erasing:
     async def _uninstall(self, *, purge: bool) -> None:
         async with self.frame.errors_told():
             app = await self.visitor.client.show_app(app_id=self.app_id)
-            memories = f"{app.memories:,} memories"
+            memories = _memories(app)
             goes = ["All its tokens", f"{memories}, with their history" if purge else f"Kept: {memories}"]
             if not await confirmed(f"Uninstall {app.name}?", goes, self.app_id, button="Uninstall"):
                 return
             done = await self.visitor.client.uninstall_app(purge_memories=purge, app_id=self.app_id)
-            ui.notify(f"Uninstalled; {done.memories_kept:,} memories are kept.", type="positive")
+            ui.notify(f"Uninstalled. Memories kept: {done.memories_kept:,}.", type="positive")
             if done.receipt is not None:
                 await self._show(done.receipt, done.note)
 
     async def _show(self, receipt: models.Receipt, note: str | None) -> None:
         await self.receipts.refresh()
         show_receipt(receipt, note)
+
+
+def _memories(app: models.AppDetails) -> str:
+    return counted(app.memories, "memory", "memories")

@@ -29,6 +29,7 @@ _STYLE = """
 .body--dark { --line: #3f3f46; --muted: #a1a1aa; --q-primary: #22d3ee !important; }
 .nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
+.q-btn.danger { color: #b91c1c !important; } .body--dark .q-btn.danger { color: #fca5a5 !important; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
 a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }

@@ -12,7 +12,7 @@ from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import counted, heading, number, show_table
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -117,10 +117,10 @@ class JobTable:
             return
         if one.state in _REPLAYABLE:
             button = ui.button(icon="replay", on_click=lambda: self._each("replay", [one]))
-            button.props(f"flat round dense aria-label='Run {one.kind} {one.job_id} again'")
+            button.props(f"flat round dense size=sm aria-label='Run {one.kind} {one.job_id} again'")
         elif one.state not in _ENDED:
             button = ui.button(icon="cancel", on_click=lambda: self._confirm_cancel([one]))
-            button.props(f"flat round dense aria-label='Cancel {one.kind} {one.job_id}'")
+            button.props(f"flat round dense size=sm aria-label='Cancel {one.kind} {one.job_id}'")
 
     def _choose(self, one: models.JobAnswer, chosen: bool) -> None:
         (self.chosen.add if chosen else self.chosen.discard)(one.job_id)
@@ -158,7 +158,7 @@ class JobTable:
 
     async def _confirm_cancel(self, jobs: list[models.JobAnswer]) -> None:
         goes = [f"{one.kind} of {one.app_id or 'no app'}, {one.state}" for one in jobs]
-        if await confirmed(f"Cancel {_counted(len(jobs), 'job')}?", goes, button="Cancel the work"):
+        if await confirmed(f"Cancel {counted(len(jobs), 'job')}?", goes, button="Cancel the work"):
             await self._each("cancel", jobs)
 
     async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:
@@ -231,7 +231,7 @@ class DeadLetters:
 
     def _offer(self, matching: dict[str, int]) -> None:
         count = sum(matching.values())
-        heading(f"{_counted(count, 'dead letter')} match")
+        heading(f"{counted(count, 'dead letter')} match")
         if count:
             rows = [[kind, number(many)] for kind, many in matching.items()]
             show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], rows)
@@ -240,7 +240,7 @@ class DeadLetters:
 
     async def _replay(self, count: int) -> None:
         goes = ["They get fresh attempts, and spend energy as new work does."]
-        if not await confirmed(f"Run {_counted(count, 'dead letter')} again?", goes, button="Run again"):
+        if not await confirmed(f"Run {counted(count, 'dead letter')} again?", goes, button="Run again"):
             return
         with self.found:
             await self._replay_now()
@@ -259,7 +259,3 @@ class DeadLetters:
 
 def _when(one: models.JobAnswer) -> Any:
     return lambda: show_time(one.finished_at or one.created_at)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -14,7 +14,7 @@ from loop.ui import jobs, retrieval, tuning
 from loop.ui.charts import show_chart
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import heading, number, show_table, show_views
+from loop.ui.tables import amount, heading, number, show_table, show_views
 from loop.ui.visitors import Visitor
 
 _VIEWS = {
@@ -26,7 +26,7 @@ _VIEWS = {
 }
 _UNREADY = 503
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
-_STATUS = {"high": "positive", "medium": "primary", "low": "warning", "urgent": "negative"}
+_STATUS = {"high": "green-9", "medium": "cyan-9", "low": "deep-orange-10", "urgent": "red-9"}
 
 
 def register(frame: Frame) -> None:
@@ -83,7 +83,7 @@ class Now:
             share = None if found.memory_share is None else 100 * found.memory_share
             rows = [
                 ["Memory work starts above", f"{found.gate_percent:g} %, {told}"],
-                ["Set aside for calls under way", number(found.reserved, 1)],
+                ["Set aside for calls under way", amount(found.reserved)],
                 ["Deferred jobs", number(found.deferred_jobs)],
                 ["Share of memory work in 24 hours", number(share, 1, " %")],
             ]

@@ -8,11 +8,15 @@ from nicegui import ui
 
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
+_SHORT = 30
 _STYLE = """
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
 .figures caption { position: absolute; left: -999rem; }
 .figures th, .figures td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; min-width: 4rem; }
+  vertical-align: top; overflow-wrap: anywhere; }
+.figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
+.figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
+.figures a { color: var(--q-primary); } .figures td .text-xs { white-space: nowrap; }
 .figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 .figures tbody tr:last-child td { border-bottom: 0; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
@@ -43,7 +47,10 @@ def _row(row: Sequence[Cell]) -> None:
     with ui.element("tr"):
         for cell in row:
             with ui.element("td"):
-                ui.label(cell).props("dir=auto") if isinstance(cell, str) else cell()
+                if isinstance(cell, str):
+                    ui.label(cell).props("dir=auto").classes("short" if len(cell) <= _SHORT else "long")
+                else:
+                    cell()
 
 
 def show_views(path: str, views: Mapping[str, str], current: str) -> None:
@@ -64,3 +71,13 @@ def heading(text: str) -> ui.label:
 def number(value: float | None, places: int = 0, unit: str = "") -> str:
     """Return a number with separators; what is not known is a dash."""
     return "–" if value is None else f"{value:,.{places}f}{unit}"
+
+
+def amount(value: float | None) -> str:
+    """Return units of energy, exact enough for the small ones too."""
+    return "–" if value is None else f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return how many of something there are."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

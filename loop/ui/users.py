@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import counted, heading, number, show_table
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -58,7 +58,7 @@ class UserTable:
             if not self.users:
                 ui.label("The app holds nothing of anybody yet.").classes("muted")
                 return
-            head = ["User", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active", ""]
+            head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
             show_table("Users by id", head, [self._row(one) for one in self.users])
 
     def _row(self, one: models.UserAnswer) -> list[Any]:
@@ -69,25 +69,25 @@ class UserTable:
             if one.user_id is None:
                 return
             button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one))
-            button.props("outline no-caps dense color=red-8").classes("px-2")
+            button.props("outline no-caps dense").classes("px-2 danger")
             button.props["aria-label"] = f"Erase {one.user_id}"
 
         counts = (one.conversations, one.messages, one.memories, one.facts)
         return [
             one.user_id or "nobody named",
+            erase,
             *map(number, counts),
             "yes" if one.has_profile else "no",
             active,
-            erase,
         ]
 
     async def _erase(self, one: models.UserAnswer) -> None:
         user_id = one.user_id
         assert user_id is not None
         goes = [
-            f"{one.conversations:,} conversations with {one.messages:,} messages",
-            f"{one.memories:,} memories, with their history",
-            f"{one.facts:,} facts, with their history",
+            f"{counted(one.conversations, 'conversation')} with {counted(one.messages, 'message')}",
+            f"{counted(one.memories, 'memory', 'memories')}, with their history",
+            f"{counted(one.facts, 'fact')}, with their history",
             "The profile and the consent" if one.has_profile else "No profile: there is none",
         ]
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):

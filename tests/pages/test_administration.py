@@ -141,8 +141,8 @@ def test_a_user_is_erased_after_typing_who(at: Window, client: Afterthought, tmp
     page = at.open(f"/administration/{client.app}?view=users")
     page.get_by_role("button", name="Erase ada").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("1 conversations with 1 messages")
-    expect(dialog).to_contain_text("1 memories, with their history")
+    expect(dialog).to_contain_text("1 conversation with 1 message")
+    expect(dialog).to_contain_text("1 memory, with their history")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     assert len(client.list_users().users) == 2
@@ -159,13 +159,13 @@ def test_memories_are_purged_and_all_data_erased(at: Window, client: Afterthough
     _fill(client)
     page = at.open(f"/administration/{client.app}?view=data")
     page.get_by_role("button", name="Purge the memories", exact=True).click()
-    expect(page.get_by_role("dialog")).to_contain_text("1 memories, with the text of their history")
+    expect(page.get_by_role("dialog")).to_contain_text("1 memory, with the text of their history")
     _confirm(page, f"Purge the memories of {client.show_app().name}?", client.app or "", "Purge")
-    expect(page.get_by_text("Still remembered: 1 facts, 1 messages")).to_be_visible()
+    expect(page.get_by_text("Still remembered: 1 fact, 1 message")).to_be_visible()
     assert _receipt(page, tmp_path)["scope"] == "memories"
     assert (client.list_memories().memories, len(client.list_facts().facts)) == ([], 1)
     page.get_by_role("button", name="Erase all data").click()
-    expect(page.get_by_role("dialog")).to_contain_text("1 conversations with 1 messages")
+    expect(page.get_by_role("dialog")).to_contain_text("1 conversation with 1 message")
     _confirm(page, f"Erase all data of {client.show_app().name}?", client.app or "", "Erase")
     receipt = _receipt(page, tmp_path)
     assert receipt["receiptId"] == client.list_erasure_receipts().erasures[0].receipt_id
@@ -183,7 +183,7 @@ def test_an_app_is_uninstalled_and_comes_back(at: Window, client: Afterthought, 
     name = "Uninstall, and purge the memories" if purge else "Uninstall, and keep what it remembers"
     page.get_by_role("button", name=name).click()
     _confirm(page, f"Uninstall {client.show_app().name}?", client.app or "", "Uninstall")
-    expect(page.get_by_text(f"{0 if purge else 1} memories are kept.")).to_be_visible()
+    expect(page.get_by_text(f"Memories kept: {0 if purge else 1}.")).to_be_visible()
     if purge:
         assert _receipt(page, tmp_path)["scope"] == "memories"
     assert not client.show_app().installed

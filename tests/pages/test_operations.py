@@ -89,8 +89,11 @@ def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> N
 
 def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) -> None:
     jobs = [_held_job(client, name) for name in ("monday", "tuesday")]
+    wait_until(lambda: all(one.state == "deferred" for one in client.iter_jobs()), 60, "all of the work to be held")
     page = at.open("/operations?view=jobs")
     _choose(page, "App", client.app or "")
+    rows = page.get_by_role("region", name="Jobs, newest first").locator("tbody tr")
+    expect(rows).to_have_count(len(list(client.iter_jobs())))
     for job in jobs:
         page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
     expect(page.get_by_text("2 chosen")).to_be_visible()
@@ -98,6 +101,7 @@ def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) ->
     dialog = page.get_by_role("dialog", name="Cancel 2 jobs?")
     dialog.get_by_role("button", name="Cancel the work").click()
     expect(page.get_by_text("None chosen")).to_be_visible()
+    expect(rows.get_by_text("cancelled", exact=True)).to_have_count(2)
     assert {client.show_job(job).state for job in jobs} == {"cancelled"}
     for job in jobs:
         page.get_by_role("checkbox", name=f"Choose create_memory {job}").click()
@@ -205,6 +209,28 @@ def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
         own.log_in(client.issue_token().token or "")
         page = own.open("/operations")
         expect(page.get_by_text("Only the admin's token and a reader's open this page.")).to_be_visible()
+
+
+def test_a_reader_sees_everything_and_can_change_nothing(
+    browser: Browser, system: System, client: Afterthought, read_token: str
+) -> None:
+    job = _held_job(client)
+    with window(browser, system.url) as reading:
+        reading.log_in(read_token)
+        page = reading.open("/operations")
+        expect(page.get_by_role("region", name="Jobs that are not finished, by kind")).to_be_visible()
+        page = reading.open("/operations?view=jobs")
+        expect(page.get_by_role("region", name="Jobs, newest first")).to_contain_text(client.app or "-")
+        expect(page.get_by_role("button", name=f"Cancel create_memory {job}")).to_have_count(0)
+        expect(page.get_by_role("button", name="Run again")).to_be_hidden()
+        page = reading.open("/operations?view=dead")
+        expect(page.get_by_text("The latest", exact=True)).to_be_visible()
+        page = reading.open("/operations?view=settings")
+        expect(page.get_by_role("button", name="Save")).to_be_disabled()
+        page.get_by_role("button", name="Look at the tables").click()
+        expect(page.get_by_role("region", name="Tables, the largest first")).to_be_visible()
+        page = reading.open("/administration")
+        expect(page.get_by_text("Only the admin's token opens this page.")).to_be_visible()
 
 
 def test_every_kind_of_job_can_be_chosen(at: Window) -> None:

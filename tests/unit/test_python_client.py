@@ -93,6 +93,15 @@ def test_what_may_pass_is_tried_again_so_often_under_one_key(status: int, kind: 
     assert len(keys) == 3 and len(set(keys)) == 1
 
 
+def test_a_service_that_is_not_ready_says_in_the_error_what_is_missing() -> None:
+    redis = {"ok": False, "needed": True, "detail": "Redis does not answer."}
+    unready = {"ready": False, "version": "1", "agent": "extractive", "dependencies": {"redis": redis}}
+    client = _client(lambda _: httpx.Response(503, json=unready), RetryPolicy(retries=0))
+    with pytest.raises(ServiceUnavailable) as error:
+        client.show_readiness()
+    assert models.Ready.model_validate(error.value.details).dependencies["redis"].detail == "Redis does not answer."
+
+
 def test_a_service_that_asks_for_too_much_patience_is_not_waited_for() -> None:
     policy = RetryPolicy()
     assert policy.wait_seconds(1, httpx.Response(503, headers={"Retry-After": "3"})) == 3

@@ -95,7 +95,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def error_of(response: httpx.Response) -> ApiError:
     """Return the error a refused call ends in; also of what a proxy answers in the place of the service.
 
-    Of an answer of another shape, like that of a service that is not ready, the fields are the details.
+    Of a service that is not ready the details are those of ``models.Ready``.
     """
     status, body = response.status_code, {}
     try:
@@ -104,6 +104,6 @@ def error_of(response: httpx.Response) -> ApiError:
         code, message, details = str(told["code"]), str(told["message"]), dict(told.get("details") or {})
     except (ValueError, KeyError, TypeError):
         code, message = f"http_{status}", f"The server answered {status} {response.reason_phrase}"
-        details = body if isinstance(body, dict) else {}
+        details = body if isinstance(body, dict) and "ready" in body else {}
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status) or (ServerError if status >= 500 else ApiError)
     return kind(status, code, message, details)
