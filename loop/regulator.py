@@ -85,7 +85,7 @@ class Regulator:
         """Draw what was spent since the last settlement from the level; return it in micro-units."""
         now = self._clock.now()
         with self._database.read() as session:
-            if not ledger.unsettled(session) and not ledger.is_ahead(session, now):
+            if not ledger.has_unsettled(session) and not ledger.is_ahead(session, now):
                 return 0
         with self._database.write() as session:
             ledger.follow_clock(session, now)

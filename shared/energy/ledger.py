@@ -36,6 +36,9 @@ WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1m
 
 _LATEST = 50_000
 """Calls among which those of some models are looked for."""
+# What an app's users ask is the app's to decide, and held by its budgets: drawn from the level, chats alone would keep
+# it below what memory work needs, for ever.
+_DRAWN = case((Spending.kind == WorkKind.CHAT, 0), else_=Spending.micro)
 _UNSETTLED = text("NOT energy_ledger.settled")
 # Written out as its partial index has it: for SQLite, SQLAlchemy would write "settled = 0", which finds no such index.
 
@@ -140,10 +143,12 @@ def estimate_of(session: Session, kind: str, model: str) -> int | None:
 
 
 def reserved(session: Session, now: datetime) -> tuple[int, int]:
-    """Return what is set aside now, in micro-units: for jobs, and for the loop's own thinking."""
+    """Return what is set aside of the level now, in micro-units: for jobs, and for the loop's own thinking."""
     for_jobs = func.coalesce(func.sum(case((Reservation.job_id.is_not(None), Reservation.micro), else_=0)), 0)
     row = session.execute(
-        select(for_jobs, func.coalesce(func.sum(Reservation.micro), 0)).where(Reservation.until > now)
+        select(for_jobs, func.coalesce(func.sum(Reservation.micro), 0)).where(
+            Reservation.until > now, Reservation.kind != WorkKind.CHAT
+        )
     ).one()
     return int(row[0]), int(row[1]) - int(row[0])
 
@@ -191,11 +196,11 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
         level = EnergyLevel(only_row=1, micro=FULL, drawn_micro=0, at=now)
         session.add(level)
         session.flush()
-    oldest = select(Spending.entry, Spending.micro).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
+    oldest = select(Spending.entry, _DRAWN).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
     entries = session.execute(oldest).all()
     if not entries:
         return 0
-    cost = sum(micro for _, micro in entries)
+    cost: int = sum(micro for _, micro in entries)
     # By the entries that were summed: what is booked meanwhile is drawn the next time, so each is drawn once.
     session.execute(update(Spending).where(Spending.entry.in_([e for e, _ in entries])).values(settled=True))
     level.micro = drained(refilled(level.micro, level.at, now, per_second), cost)
@@ -231,8 +236,13 @@ def drawn(session: Session) -> int:
 
 
 def unsettled(session: Session) -> int:
-    """Return what has been spent since the last settlement, in micro-units."""
-    return int(session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)).where(_UNSETTLED)) or 0)
+    """Return what will be drawn from the level at the next settlement, in micro-units."""
+    return int(session.scalar(select(func.coalesce(func.sum(_DRAWN), 0)).where(_UNSETTLED)) or 0)
+
+
+def has_unsettled(session: Session) -> bool:
+    """Whether a call was booked since the last settlement, drawn from the level or not."""
+    return session.scalar(select(Spending.entry).where(_UNSETTLED).limit(1)) is not None
 
 
 def settled_before(session: Session, before: datetime, limit: int) -> Sequence[Spending]:

@@ -76,6 +76,18 @@ def test_the_ledgers_sum_equals_what_was_drawn_and_the_level_stays_above_its_flo
     assert level(house, 0) == to_units(FLOOR)
 
 
+def test_what_users_ask_is_booked_on_the_app_and_holds_no_memory_work_back(house: House) -> None:
+    govern = regulator(house, refill=0)
+    spend(house, 500, kind="chat")
+    with house.database.read() as session:
+        assert ledger.unsettled(session) == 0 and ledger.has_unsettled(session)
+    govern.settle()
+    with house.database.read() as session:
+        assert not ledger.has_unsettled(session)
+        assert ledger.spent_by_window(session, "notes", house.clock.now())["total"] == to_micro(500)
+    assert level(house, 0) == to_units(FULL)
+
+
 def test_energy_comes_back_with_time_whether_idle_or_busy_and_not_above_full(house: House) -> None:
     spend(house, 60)
     regulator(house).settle()

@@ -269,6 +269,38 @@ def test_what_is_wrong_in_the_program_is_not_taken_for_a_loss(client: Afterthoug
         say(graph_of(ThreadMemory(stranger), Model()), "Hello.", "stranger")
 
 
+def test_what_a_refused_call_said_is_not_recorded_as_the_next_users(client: Afterthought) -> None:
+    graph = graph_of(ThreadMemory(client), Model())
+    say(graph, "I keep bees.", "team")
+    with pytest.raises(ValueError, match="is not user iris's"):
+        say(graph, "I am allergic to bees, and live in Oslo.", "team", user="iris")
+    with pytest.raises(ValueError, match="user_id is missing"):
+        graph.invoke(
+            {"messages": [HumanMessage("My passport expires in March.")]}, {"configurable": {"thread_id": "team"}}
+        )
+    say(graph, "What do I keep?", "team")
+    assert recorded(client, "team") == [
+        ("user", "I keep bees."), ("assistant", "Noted."), ("user", "What do I keep?"), ("assistant", "Noted."),
+    ]  # fmt: skip
+
+
+def test_what_another_said_while_the_service_was_away_is_not_recorded_as_the_users(
+    client: Afterthought, token: str
+) -> None:
+    with Afterthought(f"http://127.0.0.1:{free_port()}", token, app=client.app, retry=HASTY) as lost:
+        memory = ThreadMemory(client)
+        graph = graph_of(memory, Model())
+        say(graph, "I keep bees.", "team")
+        memory.client = lost
+        say(graph, "I am allergic to bees.", "team", user="iris")
+        say(graph, "And I keep hens.", "team")
+        memory.client = client
+        say(graph, "What do I keep?", "team")
+    assert [text for _, text in recorded(client, "team")] == [
+        "I keep bees.", "Noted.", "And I keep hens.", "Noted.", "What do I keep?", "Noted.",
+    ]  # fmt: skip
+
+
 def test_a_turn_outlives_a_killed_loop_and_worker(system: System, client: Afterthought, token: str) -> None:
     with Afterthought(
         system.url, token, app=client.app, retry=RetryPolicy(retries=60, longest_wait_seconds=1.0)

@@ -2,7 +2,7 @@
 
 Which messages are recorded stands in the messages themselves: each answer that was recorded says so in its
 ``response_metadata``, which the thread's checkpoints keep. So nothing is recorded twice, and what could not be recorded
-while the service was away is recorded with the next turn.
+while the service was away is recorded with the next turn, if it is of the same user.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, run_in_executor
 
@@ -24,6 +24,8 @@ from afterthought_langchain.subject import UserMemory, configured
 _log = logging.getLogger(__name__)
 _AWAY = (ConnectionFailed, ServerError, RateLimited)
 _MARK = "afterthought_conversation_id"
+_USER_MARK = "afterthought_user_id"
+"""Of an answer that was not recorded: whom it was given to."""
 _AWAY_PROMPT = """\
 The memory of earlier conversations cannot be reached at the moment. Answer without it. If what the user asks would \
 need it, say that you cannot look it up right now."""
@@ -76,11 +78,11 @@ class ThreadMemory:
             return state | {"messages": turn.to_model} if takes_state else turn.to_model
 
         def call(given: Any, config: RunnableConfig) -> Any:
-            turn = self._begin(_messages(given), config)
+            turn = self._begin(given, config)
             return self._finish(turn, given, runnable.invoke(asked(given, turn), config))
 
         async def acall(given: Any, config: RunnableConfig) -> Any:
-            turn = await run_in_executor(config, self._begin, _messages(given), config)
+            turn = await run_in_executor(config, self._begin, given, config)
             result = await runnable.ainvoke(asked(given, turn), config)
             return await run_in_executor(config, self._finish, turn, given, result)
 
@@ -99,13 +101,19 @@ class ThreadMemory:
             conversation_id = _following(thread_id, conversation_id)
         return None
 
-    def _begin(self, messages: list[BaseMessage], config: RunnableConfig) -> _Turn:
+    def _begin(self, given: Any, config: RunnableConfig) -> _Turn:
         """Record what is new, so that no crash of the model loses it, and recall what fits it."""
+        messages, is_thread = _messages(given), isinstance(given, dict)
         memory = UserMemory(self.client, configured(config, "user_id"))
         thread_id = configured(config, "thread_id")
         messages = [_with_id(one) for one in messages]
         place, conversation_id = _last_mark(messages)
-        turn = _Turn(memory, thread_id, conversation_id or thread_id, messages[place + 1 :], messages)
+        new = messages[place + 1 :]
+        own = _of_user(new, memory.user_id, is_thread=is_thread)
+        if len(own) < len(new):
+            _log.warning("%d messages of thread %s are not known to be of its user, and not recorded.",
+                         len(new) - len(own), thread_id)  # fmt: skip
+        turn = _Turn(memory, thread_id, conversation_id or thread_id, own, messages)
         try:
             self._record(turn)
             recalled = self.client.compose_context(
@@ -132,8 +140,10 @@ class ThreadMemory:
             self._record(turn)
         except _AWAY as error:
             _warn("What was said is recorded with the next turn", turn.thread_id, error)
+            mark = {_USER_MARK: turn.memory.user_id}
         else:
-            new = [_marked(one, turn.conversation_id) if isinstance(one, AIMessage) else one for one in new]
+            mark = {_MARK: turn.conversation_id}
+        new = [_marked(one, mark) if isinstance(one, AIMessage) else one for one in new]
         if is_state:
             return result | {"messages": new}
         return {"messages": new} if isinstance(given, dict) else new[0]
@@ -177,12 +187,31 @@ def _last_mark(messages: Sequence[BaseMessage]) -> tuple[int, str]:
     return -1, ""
 
 
+def _of_user(new: Sequence[BaseMessage], user_id: str, *, is_thread: bool) -> list[BaseMessage]:
+    """Return which unrecorded messages are known to be of a user.
+
+    A thread also holds what a call said that was refused: another user's, or nobody's. That was never answered. And
+    while the service is away nobody can tell whose the thread is, so answers of that time name their user.
+    """
+    known: list[BaseMessage] = []
+    pending: list[BaseMessage] = []
+    for one, following in zip(new, [*new[1:], None], strict=True):
+        if is_thread and isinstance(one, HumanMessage) and isinstance(following, HumanMessage):
+            continue
+        pending.append(one)
+        answered = one.response_metadata.get(_USER_MARK) if isinstance(one, AIMessage) else None
+        if answered is not None:
+            known += pending if answered == user_id else []
+            pending = []
+    return known + pending
+
+
 def _with_id(message: BaseMessage) -> BaseMessage:
     return message if message.id is not None else message.model_copy(update={"id": str(uuid.uuid4())})
 
 
-def _marked(message: BaseMessage, conversation_id: str) -> BaseMessage:
-    return message.model_copy(update={"response_metadata": message.response_metadata | {_MARK: conversation_id}})
+def _marked(message: BaseMessage, mark: dict[str, str]) -> BaseMessage:
+    return message.model_copy(update={"response_metadata": message.response_metadata | mark})
 
 
 def _for_context(message: BaseMessage) -> dict[str, Any]:
