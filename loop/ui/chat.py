@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from nicegui import Client, background_tasks, ui
+from nicegui import ui
 
-from afterthought_client import AfterthoughtError, ServerSentEvent, models
+from afterthought_client import models
 from loop.ui.frame import Frame
+from loop.ui.live import live
+from loop.ui.memory_panel import MemoryPanel
+from loop.ui.subject import choose_subject
 from loop.ui.visitors import Visitor
 
 _LISTED = 30
@@ -18,6 +20,7 @@ _TITLE_CHARACTERS = 60
 _SHOWN_CHARACTERS = 20_000
 """Of one message; the rest is shown when asked for."""
 _WINDOW_TOKENS = 8192
+_EVENTS = frozenset({"answer.sent", "conversation.ended", "conversation.snoozed", "conversation.woken", "job.finished"})
 _SIGNALS = {
     "dense": "meaning", "window": "what was said around it", "words": "words", "window_words": "words nearby",
     "author": "who said it", "date": "when it was said", "coverage": "rare words", "when": "words of time",
@@ -63,7 +66,11 @@ def register(frame: Frame) -> None:
     @frame.page("/chat/{app_id}", "Chat")
     async def show(visitor: Visitor, app_id: str, conversation: str = "", message: str = "") -> None:
         ui.add_css(_STYLE)
-        chat = Chat(frame, visitor, app_id)
+        with ui.row().classes("w-full items-center gap-3"):
+            user_id = await choose_subject(visitor, app_id)
+            ui.space()
+            MemoryPanel(frame, visitor, app_id, user_id).pill()
+        chat = Chat(frame, visitor, app_id, user_id)
         await chat.build()
         if conversation:
             await chat.open(conversation, around=message or None)
@@ -76,15 +83,12 @@ class Chat:
     frame: Frame
     visitor: Visitor
     app_id: str
+    user_id: str | None
+    """Whose conversations are listed; None: everybody's, empty: those that name nobody."""
     conversation: models.ConversationDetails | None = None
     first_position: int = 0
     shown: set[str] = field(default_factory=set)
     cursor: str | None = None
-
-    @property
-    def user_id(self) -> str | None:
-        """Whose conversations are listed; None: everybody's."""
-        return self.visitor.user_of.get(self.app_id)
 
     async def build(self) -> None:
         """Build the list and the place of what is open."""
@@ -111,9 +115,7 @@ class Chat:
         ui.run_javascript(_SELECTION)
         self.earlier.set_visibility(False)
         await self.list_more()
-        client = ui.context.client
-        watching = background_tasks.create(self._watch(client), name=f"chat of {self.app_id}")
-        client.on_delete(lambda: watching.cancel())
+        live(self.frame, self.visitor, self.app_id).on(_EVENTS, self._refresh)
 
     async def list_more(self) -> None:
         """Show the next page of conversations."""
@@ -150,7 +152,7 @@ class Chat:
     async def begin(self) -> None:
         """Open a conversation of the user's who is looked at."""
         async with self.frame.errors_told():
-            begun = await self.visitor.client.start_conversation(user_id=self.user_id, app_id=self.app_id)
+            begun = await self.visitor.client.start_conversation(user_id=self.user_id or None, app_id=self.app_id)
             self.cursor = None
             self.list.clear()
             await self.list_more()
@@ -310,23 +312,6 @@ class Chat:
             kept = await self.visitor.client.write_fact(text, user_id=user_id, app_id=self.app_id)
             ui.notify(f"Remembered as {kept.category}.", type="positive")
             ui.run_javascript("document.getSelection().removeAllRanges()")
-
-    async def _watch(self, client: Client) -> None:
-        """Show what others say and do, for as long as somebody looks."""
-        try:
-            async for event in self._events():
-                mine = (
-                    self.conversation is not None and event.data["conversationId"] == self.conversation.conversation_id
-                )
-                if mine:
-                    with client:
-                        await self._refresh()
-        except AfterthoughtError as error:
-            with client:
-                await self.frame.visitors.tell(error)
-
-    def _events(self) -> AsyncIterator[ServerSentEvent]:
-        return self.visitor.client.follow_app(app_id=self.app_id)
 
 
 def _bubble(message: dict[str, Any]) -> ui.column:

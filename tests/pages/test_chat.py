@@ -85,6 +85,20 @@ def test_what_is_selected_is_remembered_of_the_conversations_user(at: Window, cl
     assert "Heron" in fact.fact
 
 
+def test_the_sheet_of_memory_opens_over_the_conversation(at: Window, client: Afterthought) -> None:
+    _begin(client, "boat", "My boat is named Heron.")
+    client.write_fact("Is allergic to peanuts.", user_id="ada")
+    page = at.open(f"/chat/{client.app}?conversation=boat")
+    page.get_by_role("button", name="1 memory").click()
+    sheet = page.get_by_role("dialog", name="Memory")
+    expect(sheet.get_by_text("Is allergic to peanuts.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(sheet).not_to_be_visible()
+    page.keyboard.press("Control+Shift+M")
+    expect(sheet.get_by_text("Is allergic to peanuts.")).to_be_visible()
+    expect(page.get_by_role("log")).to_be_visible()
+
+
 def test_hostile_text_is_shown_as_text(phone: Window, client: Afterthought) -> None:
     _begin(client, "hostile", HOSTILE, "x" * 100_000, HOSTILE)
     page = phone.open(f"/chat/{client.app}?conversation=hostile")
