@@ -297,3 +297,23 @@ def test_a_token_budget_bounds_all_that_is_recalled_and_each_kind_has_its_share(
         assert handed["included"]["memories"] and handed["included"]["facts"]
     free = context(sqlite_api, path, "Hello.", contextWindow=8192)["included"]
     assert (len(free["memories"]), len(free["facts"])) == (10, 20)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    ["Is allergic to penicillin", "Takes warfarin", "Does not eat pork", "Ist schwanger", "Est diabétique",
+     "No puede comer nueces", "卵アレルギーです"],
+)  # fmt: skip
+def test_a_harm_is_told_whatever_the_message_says_and_first_of_its_section(sqlite_api: Api, harm: str) -> None:
+    path = sqlite_api.install()
+    for fact in ("Works as a cook", "Lives in Oslo", harm):
+        sqlite_api.ask("POST", f"{path}/facts", 201, json={"fact": fact, "category": "identity", "userId": "ann"})
+    for nth in range(40):
+        project = {"fact": f"Builds boat number {nth} with planks of oak and a keel of larch", "category": "project"}
+        sqlite_api.ask("POST", f"{path}/facts", 201, json={**project, "userId": "ann"})
+    for asked in ("Suggest an antibiotic for a sore throat", "hello", "Where do I live?"):
+        said = context(sqlite_api, path, asked, userId="ann")["messages"][0]["content"]
+        assert f"About user:\n- {harm}\n" in said and ("Lives in Oslo" not in said)
+    filler = [user("Tell more. " * 300), helper("It goes on. " * 300)]
+    full = context(sqlite_api, path, "And then?", userId="ann", messages=filler, contextWindow=1500, reserve=100)
+    assert full["stage"] == "stage2" and harm in full["messages"][0]["content"]
