@@ -136,7 +136,7 @@ def _parameters(command: Any) -> Iterator[str]:
     rows = [
         f"| {_cell(_spelling(one))} | {_cell(_default_of(one))} | {_cell(one.help or '')} |"
         for one in command.params
-        if "--help" not in one.opts
+        if "--help" not in one.opts and not getattr(one, "hidden", False)
     ]
     if rows:
         yield "| Argument or option | Default | Meaning |\n|---|---|---|\n" + "\n".join(rows)

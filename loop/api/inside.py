@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from shared.apps.tokens import Caller
-from shared.errors import Invalid
+from shared.errors import Denied, Invalid
 
 APP_HEADER = "X-App-Id"
 USER_HEADER = "X-User-Id"
@@ -26,8 +26,11 @@ def own_client(scope: Scope) -> httpx.AsyncClient:
 
 
 def whose(caller: Caller, headers: Headers) -> tuple[str, str | None]:
-    """Return the app and the user a request is for. Raises: Invalid, which the application answers."""
-    app_id = caller.app_id or headers.get(APP_HEADER)
+    """Return the app and the user a request is for. Raises: Invalid and Denied, which the application answers."""
+    named = headers.get(APP_HEADER)
+    if caller.app_id is not None and named not in (None, caller.app_id):
+        raise Denied(f"The token is of app {caller.app_id}, and the header {APP_HEADER} names {named}; leave it out.")
+    app_id = caller.app_id or named
     if app_id is None:
         raise Invalid(f"Use an app's token, or name the app in the header {APP_HEADER}.", code="app_missing")
     user_id = utf8(headers.get(USER_HEADER, ""))

@@ -52,6 +52,10 @@ class UnusableFile(Exception):
     """A line cannot be used; the text says why."""
 
 
+class NothingSaid(UnusableFile):
+    """A conversation is well formed and empty."""
+
+
 class ChatShape(StrEnum):
     """How a file writes its chats."""
 
@@ -93,7 +97,15 @@ class BadChatLine:
     read_bytes: int = 0
 
 
-Entry = FileChat | BadChatLine
+@dataclass(frozen=True, slots=True)
+class EmptyChat:
+    """A conversation of an export in which nothing was said."""
+
+    where: str
+    read_bytes: int = 0
+
+
+Entry = FileChat | BadChatLine | EmptyChat
 Convert = Callable[[Any], Any]
 """Writes what a line or an element holds in role/content form. Raises: UnusableFile."""
 
@@ -187,6 +199,8 @@ def _entry(where: str, value: Any, read_bytes: int) -> Entry:
         said = tuple(one for message in messages if (one := _said(message, times)) is not None)
         ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
         return FileChat(where, shape, _text(value, ids), _text(value, _USERS), said, read_bytes)
+    except NothingSaid:
+        return EmptyChat(where, read_bytes)
     except UnusableFile as reason:
         return BadChatLine(where, str(reason), read_bytes)
 
@@ -341,9 +355,12 @@ def read_portions(
 ) -> Iterator[tuple[Entry, Sequence[Portion] | BadChatLine]]:
     """Yield each line or element with the conversations it adds to, or why it is bad. Raises: Configuration."""
     for entry in read_chats(path, convert):
-        found: Sequence[Portion] | BadChatLine
+        found: Sequence[Portion] | BadChatLine = ()
         try:
-            found = entry if isinstance(entry, BadChatLine) else list(grouping.portions(entry))
+            if isinstance(entry, BadChatLine):
+                found = entry
+            elif isinstance(entry, FileChat):
+                found = list(grouping.portions(entry))
         except UnusableFile as reason:
             found = BadChatLine(entry.where, str(reason))
         yield entry, found

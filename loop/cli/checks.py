@@ -430,7 +430,9 @@ def check_embedding(settings: Settings) -> list[Finding]:
             return [warn("embedding", slow, f"Several times slower. {how_to_add('embedding')}")]
         return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
-    return [warn("embedding", found, f"{how_to_add('embedding')} Or name one of Ollama's.")]
+    return [
+        warn("embedding", found, f"Name one of Ollama's models, or install the built-in one. {how_to_add('embedding')}")
+    ]
 
 
 def check_tracing(settings: Settings) -> Iterator[Finding]:

@@ -7,14 +7,17 @@ and of a conversation with several branches the one that was shown last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from loop.cli.chats import UnusableFile, parsed
+from loop.cli.chats import NothingSaid, UnusableFile, parsed
 from shared.errors import Invalid
 
 _SHOWN = frozenset({"text", "multimodal_text"})
 """What ChatGPT shows as words: not its code, thoughts, searches, and what tools answered."""
+_CITATION = re.compile("[ \t]*\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]")
+"""Where ChatGPT cites a source, between private characters, and what is left of such marks."""
 _EVERYBODY = (None, "all")
 """Whom a message of ChatGPT's is for, where it is for no tool."""
 
@@ -42,7 +45,7 @@ def _of_chatgpt(message: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     # A part that is no string is a picture, or what was said aloud.
     parts = [part if isinstance(part, str) else part.get("text", "") for part in content.get("parts") or () if part]
-    return _message(role, "\n".join(filter(None, parts)), message.get("create_time"))
+    return _message(role, _CITATION.sub("", "\n".join(filter(None, parts))), message.get("create_time"))
 
 
 def from_claude(value: Any) -> Any:
@@ -121,5 +124,5 @@ def _message(role: str, text: str, at: Any) -> dict[str, Any] | None:
 
 def _conversation(name: Any, messages: list[dict[str, Any]]) -> dict[str, Any]:
     if not messages:
-        raise UnusableFile("nothing was said in it")
+        raise NothingSaid("nothing was said in it")
     return {"id": name, "messages": messages}

@@ -1,12 +1,13 @@
 """Puts conversations read from a file into an app: opens each, says its messages in batches, ends it.
 
-Nothing is stored twice: what the service already has is recognised by name and counted as skipped. Where the service
+Nothing is stored twice: what the service already has is recognised by name and counted as skipped. What was added
+since to a conversation that ended here goes into one of its own, which goes on from it. Where the service
 refuses a conversation, what this run stored of it is erased again, and the file's line is counted as bad.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import orjson
 from rich.progress import TaskProgressColumn
 
-from loop.cli.chats import BadChatLine, Convert, Grouping, MessageNames, Portion, read_portions
+from loop.cli.chats import BadChatLine, Convert, EmptyChat, Grouping, MessageNames, Portion, as_id, read_portions
 from loop.cli.invocation import confirm
 from loop.cli.output import progress, remark
 from loop.cli.routes import route
@@ -27,6 +28,7 @@ _BATCH = 100
 _BATCH_BYTES = 400_000
 _MOST_WAITING = 5_000
 _MARK = "ingested"
+_CONTINUES = "continues"
 _ABOUT_ONE_CONVERSATION = {HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
 
 
@@ -45,6 +47,8 @@ class Tally:
     users: set[str] = field(default_factory=set)
     bad: list[BadChatLine] = field(default_factory=list)
     job_ids: list[str] = field(default_factory=list)
+    continued: list[str] = field(default_factory=list)
+    """Conversations that go on from one which ended here at an earlier import."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as it is printed for machines."""
@@ -52,6 +56,7 @@ class Tally:
             "conversations": {"imported": self.conversations, "skipped": self.conversations_skipped},
             "messages": {"imported": self.messages, "skipped": self.messages_skipped},
             "undated": self.undated,
+            "continued": self.continued,
             "users": len(self.users),
             "badLines": [{"where": one.where, "reason": one.reason} for one in self.bad],
         }
@@ -64,15 +69,21 @@ class _Filled:
     names: MessageNames
     first_where: str
     waiting: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    number: int = 1
+    """1 is the conversation itself, 2 and more are those that go on from it."""
     opened_here: bool = False
     is_open: bool = False
-    known: set[str] | None = None
-    """The ids of its messages, when it had ended before."""
-    count: int = 0
+    known: set[str] = field(default_factory=set)
+    """The ids of the messages that an earlier run stored, in it and in what goes on from it."""
     added: int = 0
     refused: str | None = None
     told: set[str] = field(default_factory=set)
     """The lines already counted as bad because of the refusal."""
+
+    @property
+    def target(self) -> str:
+        """The conversation that is being filled."""
+        return self.conversation_id if self.number == 1 else as_id(f"{self.conversation_id}.{self.number}")
 
 
 @dataclass
@@ -83,15 +94,20 @@ class Filling:
     app_id: str
     user_id: str | None
     ends: bool
+    dry_run: bool = False
+    """Ask the service what is there, send nothing, and count what would become of it."""
     tally: Tally = field(default_factory=Tally)
     _unfinished: dict[str, _Filled] = field(default_factory=dict)
     _waiting: int = 0
+    _rehearsed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a dry run would have made by now."""
 
     def take_file(self, file: Path, grouping: Grouping, convert: Convert) -> None:
         """Send a whole file under a bar."""
         with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
             for entry, portions in read_portions(file, grouping, convert):
                 self.tally.seen += not isinstance(entry, BadChatLine)
+                self.tally.conversations_skipped += isinstance(entry, EmptyChat)
                 if isinstance(portions, BadChatLine):
                     self.tally.bad.append(portions)
                 else:
@@ -136,10 +152,14 @@ class Filling:
         self._send(filled)
         if filled.refused is not None:
             return
-        if filled.known is not None or not (self.ends or filled.opened_here or filled.added):
+        if not filled.is_open or not (self.ends or filled.opened_here or filled.added):
             self.tally.conversations_skipped += 1
             return
-        if self.ends:
+        if filled.number > 1:
+            self.tally.continued.append(filled.target)
+        if self.ends and self.dry_run:
+            self._rehearsed.get(filled.target, {})["endedAt"] = True
+        elif self.ends:
             answer = self.service.post(self._route(filled, "end"), {"reason": REASON})
             self.tally.job_ids += [job["jobId"] for job in answer["jobs"]]
         self.tally.conversations += 1
@@ -155,7 +175,8 @@ class Filling:
                 raise
             filled.refused = error.message
             if filled.opened_here:
-                self.service.delete(self._route(filled))
+                if not self.dry_run:
+                    self.service.delete(self._route(filled))
                 self.tally.messages -= filled.added
         if filled.refused is not None:
             why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
@@ -164,87 +185,107 @@ class Filling:
             filled.told.update(lines)
 
     def _store(self, filled: _Filled, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        if not filled.is_open and filled.known is None:
-            self._open(filled)
-        if filled.known is None:
-            for batch in _batches([message for _, message in waiting]):
-                self._post(filled, batch)
-            return
-        for where, message in waiting:
-            if message["messageId"] in filled.known:
-                self.tally.messages_skipped += 1
-            else:
-                why = f"conversation {filled.conversation_id} ended before without this message"
-                self.tally.bad.append(BadChatLine(where, why))
+        new = [message for _, message in waiting if message["messageId"] not in filled.known]
+        while new and not filled.is_open:
+            self._reach(filled)
+            new = [message for message in new if message["messageId"] not in filled.known]
+        self.tally.messages_skipped += len(waiting) - len(new)
+        for batch in _batches(new):
+            self._post(filled, batch)
 
-    def _open(self, filled: _Filled) -> None:
-        """Open a conversation, or go on with one of an earlier run. Raises: Refused for one that no run opened."""
-        body = {"conversationId": filled.conversation_id, "userId": filled.user_id, "metadata": {_MARK: True}}
-        try:
-            self.service.post(route("apps", self.app_id, "conversations"), body)
-        except Refused as error:
-            if error.code != "conversation_exists":
-                raise
-        else:
+    def _reach(self, filled: _Filled) -> None:
+        """Open a conversation, or go on with one of an earlier run, or pass one that has ended.
+
+        Raises: Refused for one that no run opened, and for one of another user.
+        """
+        found = self._found_or_opened(filled)
+        if found is None:
             filled.is_open = filled.opened_here = True
             return
-        found = self.service.get(self._route(filled))
-        if not (found.get("metadata") or {}).get(_MARK):
+        about = found.get("metadata") or {}
+        if filled.number > 1 and about.get(_CONTINUES) != filled.conversation_id:
+            filled.number += 1  # Somebody else's name for something else.
+            return
+        self._refuse_foreign(filled, found)
+        if not about.get(_MARK):
             raise Refused(409, "conversation_exists", "the app has a conversation of this id from elsewhere")
         self.tally.job_ids += [job["jobId"] for job in found["jobs"]]
-        filled.count = found["messageCount"]
+        filled.known |= self._message_ids(filled)
         filled.is_open = found["endedAt"] is None
-        if not filled.is_open:
-            listed = self.service.listing(self._route(filled, "messages"), "messages", None)
-            filled.known = {message["messageId"] for message in listed}
+        filled.number += not filled.is_open
+
+    def _found_or_opened(self, filled: _Filled) -> dict[str, Any] | None:
+        """Return what is there under the name, or None where it was opened."""
+        metadata = {_MARK: True} | ({} if filled.number == 1 else {_CONTINUES: filled.conversation_id})
+        body = {"conversationId": filled.target, "userId": filled.user_id, "metadata": metadata}
+        found: dict[str, Any]
+        try:
+            if not self.dry_run:
+                self.service.post(route("apps", self.app_id, "conversations"), body)
+                return None
+            found = self._rehearsed.get(filled.target) or self.service.get(self._route(filled))
+        except Refused as error:
+            if self.dry_run and error.status == HTTPStatus.NOT_FOUND:
+                self._rehearsed[filled.target] = body | {"endedAt": None, "jobs": [], "messageIds": set()}
+                return None
+            if error.code != "conversation_exists":
+                raise
+            found = self.service.get(self._route(filled))
+        return found
+
+    def _refuse_foreign(self, filled: _Filled, found: dict[str, Any]) -> None:
+        owner = found["userId"] or None
+        if owner == filled.user_id:
+            return
+        there = "names nobody" if owner is None else f"is of user {owner}"
+        own = "here it names nobody" if filled.user_id is None else f"here it is of user {filled.user_id}"
+        do = f"erase it (afterthought erase conversation {self.app_id} {filled.target}) or import into another app"
+        if owner is not None:
+            do = f"name that user (--user {owner}), {do}"
+        what = f"it is there already and {there}, and {own}; nothing was overwritten: {do}"
+        raise Refused(409, "another_users", what)
+
+    def _message_ids(self, filled: _Filled) -> set[str]:
+        if filled.target in self._rehearsed:
+            return set(self._rehearsed[filled.target]["messageIds"])
+        listed = self.service.listing(self._route(filled, "messages"), "messages", None)
+        return {message["messageId"] for message in listed}
 
     def _post(self, filled: _Filled, batch: list[dict[str, Any]]) -> None:
-        try:
-            answer = self.service.post(self._route(filled, "messages"), {"messages": batch})
-        except Refused as error:
-            if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(batch) == 1:
-                raise
-            half = len(batch) // 2
-            self._post(filled, batch[:half])
-            self._post(filled, batch[half:])
-            return
-        # What an earlier run stored is answered with the position that it has.
-        new = sum(message["position"] >= filled.count for message in answer["messages"])
-        filled.count += new
-        filled.added += new
-        self.tally.messages += new
-        self.tally.messages_skipped += len(batch) - new
+        if self.dry_run:
+            kept = self._rehearsed.get(filled.target, {}).get("messageIds", set())
+            kept.update(message["messageId"] for message in batch)
+        else:
+            try:
+                self.service.post(self._route(filled, "messages"), {"messages": batch})
+            except Refused as error:
+                if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(batch) == 1:
+                    raise
+                half = len(batch) // 2
+                self._post(filled, batch[:half])
+                self._post(filled, batch[half:])
+                return
+        filled.added += len(batch)
+        self.tally.messages += len(batch)
 
     def _route(self, filled: _Filled, *further: str) -> str:
-        return route("apps", self.app_id, "conversations", filled.conversation_id, *further)
+        return route("apps", self.app_id, "conversations", filled.target, *further)
 
 
-def count_files(parts: Iterable[tuple[Path, Grouping, Convert]], user_id: str | None) -> Tally:
-    """Return what files hold, as far as it can be told without the service. Raises: Configuration."""
-    tally, names = Tally(), set()
-    for part in parts:
-        for entry, portions in read_portions(*part):
-            tally.seen += not isinstance(entry, BadChatLine)
-            if isinstance(portions, BadChatLine):
-                tally.bad.append(portions)
-                continue
-            for portion in portions:
-                names.add(portion.conversation_id)
-                tally.users.update(filter(None, [user_id or portion.user_id]))
-                tally.messages += len(portion.said)
-                tally.undated += sum(one.created_at is None for one in portion.said)
-    tally.conversations = len(names)
-    return tally
+def is_installed(service: Service, app_id: str) -> bool:
+    """Whether an app is there."""
+    try:
+        return bool(service.get(route("apps", app_id))["installed"])
+    except Refused as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+    return False
 
 
 def install_if_missing(service: Service, app_id: str, yes: bool) -> None:
     """Install an app that is not installed, once it is agreed: its name may be mistyped."""
-    try:
-        if service.get(route("apps", app_id))["installed"]:
-            return
-    except Refused as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
+    if is_installed(service, app_id):
+        return
     confirm(f"There is no app {app_id}. Install it?", yes)
     service.post("/apps", {"appId": app_id, "name": app_id})
     remark(f"App {app_id} is installed.")

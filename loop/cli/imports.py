@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -44,6 +45,7 @@ class ImportFormat(StrEnum):
     AGENT_MEMORY_SERVER = "agent-memory-server"
 
 
+_PERSONAL = (ImportFormat.CHATGPT, ImportFormat.CLAUDE)
 _OF_STATEMENTS = (ImportFormat.MEM0, ImportFormat.AGENT_MEMORY_SERVER)
 
 
@@ -57,7 +59,8 @@ def import_file(
     ],
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON, JSON Lines, or an export's zip.")],
     app: Annotated[str | None, typer.Option("--app", help="The app to fill; else the one exported.")] = None,
-    user_id: Annotated[str | None, typer.Option(help="Whose all of it is; else whose the file says.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Whose all of it is; else whose the file says.")] = None,
+    user_id: Annotated[str | None, typer.Option("--user-id", hidden=True, help="The same as --user.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what the file holds; send nothing.")] = False,
     conversation_per: Annotated[
         ChatGrouping, typer.Option(help="What becomes one conversation: auto, day or file.")
@@ -74,6 +77,7 @@ def import_file(
     have in the file. Memories of mem0 and of agent-memory-server become facts. Running it twice adds nothing; a run
     that was cut off is taken up where it ended.
     """
+    user_id = user or user_id
     if format is ImportFormat.AFTERTHOUGHT:
         _import_archive(call, file, app, user_id, dry_run)
         return
@@ -83,14 +87,22 @@ def import_file(
         _import_statements(call, file, app, user_id, dry_run, strict, yes)
         return
     from loop.cli.chats import Grouping  # what reads files is not needed for --help
-    from loop.cli.filling import Filling, count_files, install_if_missing  # as above
+    from loop.cli.filling import Filling, install_if_missing  # as above
 
     with _unpacked(file) as files:
         parts = [(one, Grouping(conversation_per, one), _converter(format)) for one in files]
-        counted = count_files(parts, user_id) if dry_run or strict else None
-        if counted is not None and (dry_run or counted.bad):
-            _finish_count(call, app, format, counted, dry_run)
-            return
+        if format in _PERSONAL and user_id is None:
+            remark(
+                f"Warning: an export of {format} does not say whose it is. What is imported without --user USER names "
+                f"nobody and is not recalled for any user of {app}."
+            )
+        if dry_run or strict:
+            rehearsal = Filling(call.patient_service, app, user_id, end, dry_run=True)
+            for part in parts:
+                rehearsal.take_file(*part)
+            if dry_run or rehearsal.tally.bad:
+                _finish_count(call, app, format, rehearsal.tally, dry_run, yes)
+                return
         service = call.patient_service
         install_if_missing(service, app, yes)
         filling = Filling(service, app, user_id, end)
@@ -101,6 +113,7 @@ def import_file(
     answer = {"appId": app, "format": format, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
     call.show(answer, lambda _: _summary(tally, states))
     _show_bad_lines(tally.bad)
+    _show_continued(tally)
     if tally.undated and tally.messages:
         remark(f'{tally.undated} messages have no time in the file, so they count as said now: their "last year" too.')
     if not tally.seen and not tally.bad:
@@ -120,15 +133,31 @@ def _converter(format: ImportFormat) -> Convert:
     }.get(format, chats.as_it_is)
 
 
-def _finish_count(call: Invocation, app: str, format: ImportFormat, counted: Tally, dry_run: bool) -> None:
+def _finish_count(call: Invocation, app: str, format: ImportFormat, counted: Tally, dry_run: bool, yes: bool) -> None:
     """Show what a file holds, and that nothing of it was sent."""
     if dry_run:
-        call.show({"appId": app, "format": format, **counted.as_json()}, lambda _: _summary(counted, None))
+        call.show(
+            {"appId": app, "format": format, **counted.as_json()},
+            lambda _: _summary(counted, None, "would be imported"),
+        )
     _show_bad_lines(counted.bad)
+    _show_continued(counted)
     if counted.bad:
         complain(f"{len(counted.bad)} bad lines; nothing was sent.")
         raise typer.Exit(1)
     remark("Nothing was sent.")
+    _require_app(call, app, yes)
+
+
+def _require_app(call: Invocation, app: str, yes: bool) -> None:
+    """Say that an app is not there; leaves with status 1 where an import could not ask about it."""
+    from loop.cli.filling import is_installed  # what reads files is not needed for --help
+
+    if is_installed(call.patient_service, app):
+        return
+    complain(f"There is no app {app}; the import asks whether to install it, or does so with --yes.")
+    if not (yes or sys.stdin.isatty()):
+        raise typer.Exit(1)
 
 
 @contextmanager
@@ -164,7 +193,10 @@ def _import_statements(
         install_if_missing(call.patient_service, app, yes)
         send_statements(call.patient_service, app, statements, user_id, tally)
     answer = {"appId": app, **tally.as_json()}
-    call.show(answer, lambda _: plain(f"{tally.facts} facts, {tally.known} known already, {len(tally.bad)} bad lines"))
+    sent = "facts would be imported" if dry_run else "facts"
+    counts = f"{tally.facts} {sent}, of {len(tally.users - {None})} users, {tally.known} known already"
+    left_out = f"{tally.left_out} messages left out, {len(tally.bad)} bad lines"
+    call.show(answer, lambda _: plain(f"{counts}, {left_out}"))
     _show_bad_lines(tally.bad)
     if tally.evicted:
         remark(f"{tally.evicted} facts went again: nobody has more than 150, and those worth least go first.")
@@ -173,12 +205,14 @@ def _import_statements(
     if tally.bad or not (statements or tally.left_out):
         complain(f"{len(tally.bad)} bad lines." if tally.bad else f"{file} holds no memories.")
         raise typer.Exit(1)
+    if dry_run:
+        _require_app(call, app, yes)
 
 
 def _import_archive(call: Invocation, file: Path, app: str | None, user_id: str | None, dry_run: bool) -> None:
     """Send what `afterthought export` wrote."""
     if user_id is not None:
-        raise Configuration("What was exported here says whose each thing is; leave --user-id out.")
+        raise Configuration("What was exported here says whose each thing is; leave --user out.")
     try:
         archive = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -218,16 +252,27 @@ def _wait(service: Service, tally: Tally, timeout_seconds: float) -> Counter[str
     return states
 
 
-def _summary(tally: Tally, states: Counter[str] | None) -> RenderableType:
+def _summary(tally: Tally, states: Counter[str] | None, imported: str = "imported") -> RenderableType:
     rows = [
-        {"": "conversations", "imported": tally.conversations, "skipped": tally.conversations_skipped},
-        {"": "messages", "imported": tally.messages, "skipped": tally.messages_skipped},
-        {"": "bad lines", "imported": "", "skipped": len(tally.bad)},
+        {"": "conversations", imported: tally.conversations, "skipped": tally.conversations_skipped},
+        {"": "messages", imported: tally.messages, "skipped": tally.messages_skipped},
+        {"": "users", imported: len(tally.users), "skipped": ""},
+        {"": "bad lines", imported: "", "skipped": len(tally.bad)},
     ]
     parts = [table(rows, {name: name for name in rows[0]})]
     if states is not None:
         parts += [plain(""), plain("jobs: " + (", ".join(f"{n} {state}" for state, n in states.items()) or "none"))]
     return Group(*parts)
+
+
+def _show_continued(tally: Tally) -> None:
+    if tally.continued:
+        shown = ", ".join(tally.continued[:_SHOWN_BAD_LINES])
+        more = ", ..." if len(tally.continued) > _SHOWN_BAD_LINES else ""
+        remark(
+            f"{len(tally.continued)} conversations ended here before and went on since; what was added is in: "
+            f"{shown}{more}"
+        )
 
 
 def _show_bad_lines(bad: list[BadChatLine]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.facts.categories import Category
+from shared.text.harms import states_limit
 from shared.text.words import word_set
 
 SURE = 0.8
@@ -44,13 +45,14 @@ class SelectableFact:
 def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
     """Return the facts a context with this message may show, the most needed first.
 
-    Pinned ones in the order of their places; then project, preference, identity, each by the words it shares with the
-    message, by confidence, by how lately it was heard. Identity only when the message speaks of persons or places.
+    Pinned ones in the order of their places; what states a harm or a limit, whatever the message; then project,
+    preference, identity, each by the words it shares with the message, by confidence, by how lately it was heard. Other
+    identity only when the message speaks of persons or places.
     """
     candidates = list(facts)
     identity = [fact.statement for fact in candidates if fact.category is Category.IDENTITY]
     if not (message and identity and speaks_of_persons_or_places(message, identity)):
-        candidates = [fact for fact in candidates if fact.pin is not None or fact.category is not Category.IDENTITY]
+        candidates = [fact for fact in candidates if fact.category is not Category.IDENTITY or _always_told(fact)]
     said = {word.removesuffix("s") for word in _words_of(message or "") - _EMPTY}
     words = frozenset(said | {f"{word}s" for word in said})
     return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
@@ -59,21 +61,29 @@ def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[Sele
 def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
     """Return which of the facts shown stay in a full window.
 
-    Pinned ones and projects do, identity does not, and of the preferences the sure ones, at most half.
+    Pinned ones, projects, and what states a harm or a limit do, other identity does not, and of the other preferences
+    the sure ones, at most half.
     """
-    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and fact.pin is None]
+    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and not _always_told(fact)]
     sure = [fact for fact in preferences if fact.confidence > SURE][: len(preferences) // 2]
     staying = {fact.fact_id for fact in sure}
     return tuple(
-        fact for fact in shown if fact.pin is not None or fact.category is Category.PROJECT or fact.fact_id in staying
+        fact for fact in shown if fact.category is Category.PROJECT or fact.fact_id in staying or _always_told(fact)
     )
+
+
+def _always_told(fact: SelectableFact) -> bool:
+    """Whether it is told whatever the message says: pinned, or a harm or a limit of the user's."""
+    return fact.pin is not None or states_limit(fact.statement)
 
 
 def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
     if fact.pin is not None:
         return (-1, fact.pin, fact.fact_id)
     shared = len(words & _words_of(fact.statement)) if words else 0
-    return (_ORDER[fact.category], -shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
+    own = (-shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
+    # Harms before all others, so that they have a place where not all fit.
+    return (0 if states_limit(fact.statement) else 1, _ORDER[fact.category], *own)
 
 
 def _words_of(text: str) -> set[str]:

@@ -7,8 +7,9 @@ alone is longer than that; nothing is recalled then. Nothing is said twice. Sour
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 from shared.context.budgets import (
     WHOLE_FROM,
@@ -21,12 +22,14 @@ from shared.context.budgets import (
     is_full,
     weakest,
 )
+from shared.context.companions import place_of
 from shared.context.fact_selection import SelectableFact, reduced
 from shared.context.rendering import (
     EARLIER,
     END,
     PROFILE,
     SUMMARY,
+    AssembledText,
     AssemblyStyle,
     MemoryBlock,
     PriorText,
@@ -224,6 +227,7 @@ def _recollection(memories: MemoryBlock, facts: Sequence[SelectableFact], scale:
 MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""
 _FENCE = "```"
+HitKey = tuple[int, int]
 _PROFILE_SHARE = 4
 """A profile takes a quarter of the budget at most."""
 
@@ -236,6 +240,8 @@ class ExtraMaterial:
     summary_id: str | None = None
     summary: str = ""
     hits: tuple[SearchHit, ...] = ()
+    companions: Mapping[int, tuple[SearchHit, ...]] = field(default_factory=dict)
+    """The users' lines that an assistant's, by its place, does not stand without."""
     about_code: bool = False
 
 
@@ -282,18 +288,31 @@ def extend(recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale) 
         blocks.append(summary)
     before = needed()
     prior = PriorText(recalled, *blocks)
-    lines = []
+    lines: dict[HitKey, RankedCandidate] = {}
     for hit in extra.hits:
         left = hit.content if _FENCE in hit.content else prior.left_of(hit.content)
-        if left and needed(left) <= budget:
+        beside = [one for one in extra.companions.get(place_of(hit), ()) if _key(one) not in lines]
+        if left and needed(left, *(one.content for one in beside)) <= budget:
+            for one in beside:
+                # Also what is known: the assistant's line would mislead without it.
+                lines[_key(one)] = _quoted(one, one.content)
             prior.add(hit.content)
-            lines.append(_quoted(hit, left))
+            lines.setdefault(_key(hit), _quoted(hit, left))
     style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
-    found = assemble(lines, budget, needed, style, code_first=extra.about_code)
+
+    def assembled() -> AssembledText:
+        return assemble(list(lines.values()), budget, needed, style, code_first=extra.about_code)
+
+    found = assembled()
+    while alone := _left_alone(found, extra):
+        for key in alone:
+            del lines[key]
+        found = assembled()
     if found.text:
         blocks.append(found.text)
     tokens = needed()
-    by_candidate = {(hit.ranked.candidate.doc_id, hit.ranked.candidate.part): hit for hit in extra.hits}
+    every = [*chain.from_iterable(extra.companions.values()), *extra.hits]
+    by_candidate = {_key(hit): hit for hit in every}
     return ContextExtension(
         text=join_blocks(blocks),
         tokens=tokens,
@@ -302,6 +321,16 @@ def extend(recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale) 
         hits=tuple(by_candidate[one.candidate.doc_id, one.candidate.part] for one in found.included),
         retrieved_tokens=tokens - before,
     )
+
+
+def _key(hit: SearchHit) -> HitKey:
+    return place_of(hit), hit.ranked.candidate.part
+
+
+def _left_alone(found: AssembledText, extra: ExtraMaterial) -> list[HitKey]:
+    """Return what stands in a text without a line that it must not stand without."""
+    included = {(one.candidate.doc_id, one.candidate.part) for one in found.included}
+    return [key for key in included if any(_key(one) not in included for one in extra.companions.get(key[0], ()))]
 
 
 def _quoted(hit: SearchHit, text: str) -> RankedCandidate:

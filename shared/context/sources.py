@@ -16,11 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.clock import Clock
+from shared.context.companions import PairedHits, beside, paired
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
-from shared.search.candidates import SearchHit, what_followed
+from shared.search.candidates import SearchHit, said_at, what_followed
 from shared.search.models import Asker, conversation_of, position_of
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.small_talk import is_small_talk
@@ -83,11 +84,13 @@ class RecallSources:
         hits = () if findings is None else _worth_showing(findings, now.shown)
         if 0 < len(hits) <= _FEW_HITS:
             hits += self._try("retrieved", missing, lambda: self._followers(now, hits)) or ()
+        paired = self._try("retrieved", missing, lambda: self._paired(now, hits)) or PairedHits((), {})
         extra = ExtraMaterial(
             profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
             summary="\n".join(one.content for one in reversed(summaries)),
-            hits=hits,
+            hits=paired.hits,
+            companions=paired.companions,
             about_code=findings is not None and findings.question.about_code,
         )
         return extra, findings, missing
@@ -122,6 +125,12 @@ class RecallSources:
             followers = what_followed(session, now.app_id, hits[0], _FOLLOWERS)
         known = {*now.shown, *(hit.content.strip() for hit in hits)}
         return tuple(one for one in followers if one.content.strip() not in known and not is_small_talk(one.content))
+
+    def _paired(self, now: CurrentTurn, hits: Sequence[SearchHit]) -> PairedHits:
+        places = beside(hits)
+        with self.database.read() as session:
+            neighbours = said_at(session, now.app_id, places) if places else []
+        return paired(hits, neighbours, now.shown, now.conversation_id)
 
     def _profile(self, now: CurrentTurn, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""

@@ -148,7 +148,12 @@ def what_followed(session: Session, app_id: str, hit: SearchHit, count: int) -> 
     """Return so many messages at most that users and assistants said right after a hit, in their order."""
     doc_id = hit.ranked.candidate.doc_id
     after = [one for one in range(doc_id + 1, doc_id + 1 + count) if conversation_of(one) == conversation_of(doc_id)]
-    rows = search_queries.messages_at(session, app_id, after)
+    return said_at(session, app_id, after)
+
+
+def said_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> list[SearchHit]:
+    """Return what users and assistants said at these places, in order, but for what is very long."""
+    rows = search_queries.messages_at(session, app_id, doc_ids)
     return [
         SearchHit(
             ranked=RankedCandidate(

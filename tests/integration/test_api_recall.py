@@ -297,3 +297,55 @@ def test_a_token_budget_bounds_all_that_is_recalled_and_each_kind_has_its_share(
         assert handed["included"]["memories"] and handed["included"]["facts"]
     free = context(sqlite_api, path, "Hello.", contextWindow=8192)["included"]
     assert (len(free["memories"]), len(free["facts"])) == (10, 20)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    ["Is allergic to penicillin", "Takes warfarin", "Does not eat pork", "Ist schwanger", "Est diabétique",
+     "No puede comer nueces", "卵アレルギーです"],
+)  # fmt: skip
+def test_a_harm_is_told_whatever_the_message_says_and_first_of_its_section(sqlite_api: Api, harm: str) -> None:
+    path = sqlite_api.install()
+    for fact in ("Works as a cook", "Lives in Oslo", harm):
+        sqlite_api.ask("POST", f"{path}/facts", 201, json={"fact": fact, "category": "identity", "userId": "ann"})
+    for nth in range(40):
+        project = {"fact": f"Builds boat number {nth} with planks of oak and a keel of larch", "category": "project"}
+        sqlite_api.ask("POST", f"{path}/facts", 201, json={**project, "userId": "ann"})
+    for asked in ("Suggest an antibiotic for a sore throat", "hello", "Where do I live?"):
+        said = context(sqlite_api, path, asked, userId="ann")["messages"][0]["content"]
+        assert f"About user:\n- {harm}\n" in said and ("Lives in Oslo" not in said)
+    filler = [user("Tell more. " * 300), helper("It goes on. " * 300)]
+    full = context(sqlite_api, path, "And then?", userId="ann", messages=filler, contextWindow=1500, reserve=100)
+    assert full["stage"] == "stage2" and harm in full["messages"][0]["content"]
+
+
+def test_an_assistants_line_stands_beside_the_users_it_belongs_to(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, "I have a peanut allergy, what can I cook from Thailand?")
+    sqlite_api.remember(path, "Skip Tokyo on our Japan trip please.")
+    say(sqlite_api, path, "a", user("I have a peanut allergy, what can I cook from Thailand?"),
+        helper("Pad thai with peanuts is what I would cook from Thailand."))  # fmt: skip
+    say(sqlite_api, path, "b", user("Hello."), helper("For the Japan trip: Tokyo, Hakone and Kyoto?"),
+        user("Skip Tokyo on our Japan trip please."))  # fmt: skip
+    work_off(sqlite_api)
+    cooked = context(sqlite_api, path, "What can I cook from Thailand?")["systemPrompt"]
+    assert "assistant: Pad thai" in cooked and "> user: I have a peanut allergy" in cooked
+    planned = context(sqlite_api, path, "Where does our Japan trip go?")["systemPrompt"]
+    assert "assistant: For the Japan trip" in planned and "> user: Skip Tokyo" in planned
+    for budget in range(120, 300, 10):
+        tight = context(sqlite_api, path, "What can I cook from Thailand?", tokenBudget=budget)["systemPrompt"] or ""
+        assert ("assistant: Pad thai" in tight) <= ("> user: I have a peanut allergy" in tight), budget
+
+
+def test_no_secret_of_another_conversation_is_handed_out_but_search_finds_it(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    say(sqlite_api, path, "a", user("My password for the vet portal is Tr0ub4dor&3."), helper("I noted it down."),
+        user("My vet portal needs a password. Password:\nhunter2hunter2\nThe vet portal is slow on Mondays."),
+        user("Which key of the vet portal do I use?"),
+        helper("The key of the vet portal is sk-live-4fJ39sKq0aPz71Lm. Renew the vet portal key in May."))  # fmt: skip
+    work_off(sqlite_api)
+    secrets = ("Tr0ub4dor", "hunter2", "sk-live", "noted it down")
+    prompt = context(sqlite_api, path, "What is my password for the vet portal?")["systemPrompt"]
+    assert not [one for one in secrets if one in prompt]
+    assert "slow on Mondays" in prompt and "[…] Renew the vet portal key in May." in prompt
+    assert "Tr0ub4dor" in str(search(sqlite_api, path, "password for the vet portal"))

@@ -155,10 +155,11 @@ def test_an_id_that_stands_for_something_else_is_not_written_over(terminal: Term
     assert terminal.json("conversations", "show", "chat", "t1")["state"] == "open"
 
 
-def test_another_files_conversation_of_the_same_id_is_no_silent_loss(terminal: Terminal, file: Path) -> None:
+def test_another_files_conversation_of_the_same_id_goes_into_one_of_its_own(terminal: Terminal, file: Path) -> None:
     terminal.run("import", "chats", write(file, talk(1, "One.")), "--app", "chat", "--yes")
-    done = terminal.json("import", "chats", write(file, talk(1, "Another.")), "--app", "chat", "--yes", status=1)
-    assert "ended before without this message" in done["badLines"][0]["reason"]
+    done = terminal.json("import", "chats", write(file, talk(1, "Another.")), "--app", "chat")
+    assert done["continued"] == ["t1.2"]
+    assert [one["content"] for one in messages(terminal, "t1.2")] == ["Another."]
 
 
 def test_nothing_is_kept_of_a_conversation_that_is_refused(

@@ -83,9 +83,7 @@ SHOWN = [
 def test_of_a_chatgpt_export_the_branch_that_was_shown_comes_along_without_thoughts_and_tools(
     terminal: Terminal, tmp_path: Path
 ) -> None:
-    done = terminal.json(
-        "import", "chatgpt", write(tmp_path, [chatgpt()]), "--app", "chat", "--user-id", "ada", "--yes"
-    )
+    done = terminal.json("import", "chatgpt", write(tmp_path, [chatgpt()]), "--app", "chat", "--user", "ada", "--yes")
     assert (done["conversations"]["imported"], done["messages"]["imported"], done["users"]) == (1, 4, 1)
     assert said(terminal, "tiles") == SHOWN
     again = terminal.json("import", "chatgpt", write(tmp_path, [chatgpt()]), "--app", "chat", "--user-id", "ada")
@@ -210,11 +208,72 @@ def test_long_term_memories_of_agent_memory_server_come_along_and_its_messages_d
 
 
 def test_a_dry_run_counts_and_sends_nothing(terminal: Terminal, tmp_path: Path) -> None:
-    file = write(tmp_path, [chatgpt(), chatgpt(conversation_id="more"), {"mapping": {}}])
+    file = write(tmp_path, [chatgpt(), chatgpt(conversation_id="more"), {}])
     ran = terminal.run("import", "chatgpt", file, "--app", "chat", "--dry-run", "--json", status=1)
     assert (ran.json["conversations"]["imported"], ran.json["messages"]["imported"]) == (2, 8)
     assert [one["where"] for one in ran.json["badLines"]] == ["element 3"]
     assert terminal.json("apps", "list") == []
+
+
+def test_a_dry_run_says_that_an_app_is_not_there(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    file = write(tmp_path, [chatgpt()])
+    ran = terminal.run("import", "chatgpt", file, "--app", "chta", "--user", "ada", "--dry-run", status=1)
+    assert "There is no app chta" in ran.err and "would be imported" in ran.out and "Warning" not in ran.err
+    terminal.run("import", "chatgpt", file, "--app", "chta", "--dry-run", "--yes")
+
+
+@pytest.mark.parametrize(("first", "there"), [((), "names nobody"), (("--user", "ada"), "is of user ada")])
+def test_a_conversation_of_another_user_is_an_error_and_not_overwritten(
+    terminal: Terminal, tmp_path: Path, first: tuple[str, ...], there: str
+) -> None:
+    file = write(tmp_path, [chatgpt()])
+    told = terminal.run("import", "chatgpt", file, "--app", "chat", "--yes", *first).err
+    assert ("not recalled for any user" in told and "--user" in told) == (not first)
+    for dry_run in (["--dry-run"], []):
+        ran = terminal.run("import", "chatgpt", file, "--app", "chat", "--user", "zed", "--json", *dry_run, status=1)
+        assert ran.json["conversations"] == {"imported": 0, "skipped": 0}
+        [bad] = ran.json["badLines"]
+        assert all(one in bad["reason"] for one in ("conversation tiles", there, "user zed", "erase conversation"))
+    assert said(terminal, "tiles") == SHOWN
+
+
+def test_what_was_added_since_goes_into_a_conversation_that_goes_on(terminal: Terminal, tmp_path: Path) -> None:
+    def export(count: int) -> str:
+        rows = [
+            {"uuid": f"m{n}", "sender": "human", "text": f"Note {n}.", "created_at": f"2026-03-0{n + 1}T12:00:00Z"}
+            for n in range(count)
+        ]
+        return write(tmp_path, [{"uuid": "boat", "chat_messages": rows}])
+
+    def send(count: int, *more: str) -> Any:
+        return terminal.json("import", "claude", export(count), "--app", "chat", "--user", "ada", "--yes", *more)
+
+    send(2)
+    for number, count in ((2, 3), (3, 5)):
+        for more in (["--dry-run"], []):
+            done = send(count, *more)
+            assert done["continued"] == [f"boat.{number}"]
+            assert (done["badLines"], done["messages"]["skipped"]) == ([], count - done["messages"]["imported"])
+        again = send(count)
+        assert (again["continued"], again["messages"]["imported"]) == ([], 0)
+    assert said(terminal, "boat.2") == [("user", "Note 2.", "2026-03-03T12:00:00Z")]
+    assert [text for _, text, _ in said(terminal, "boat.3")] == ["Note 3.", "Note 4."]
+    listed = terminal.json("conversations", "list", "chat")
+    assert {(one["userId"], one["state"]) for one in listed} == {("ada", "ended")}
+
+
+def test_an_empty_chat_is_skipped_and_marks_of_citations_are_taken_out(terminal: Terminal, tmp_path: Path) -> None:
+    cited = chatgpt()
+    cited["mapping"]["a2"]["message"]["content"]["parts"] = ["Warm greys \ue200cite\ue202turn0search1\ue201."]
+    file = write(tmp_path, [cited, {"mapping": {}, "conversation_id": "empty"}])
+    done = terminal.json("import", "chatgpt", file, "--app", "chat", "--yes", "--user-id", "ada")
+    assert (done["conversations"], done["badLines"]) == ({"imported": 1, "skipped": 1}, [])
+    assert said(terminal, "tiles")[-1][1] == "Warm greys."
+    empty = write(tmp_path, [{"uuid": "none", "chat_messages": []}])
+    assert terminal.json("import", "claude", empty, "--app", "chat")["conversations"]["skipped"] == 1
 
 
 def test_an_app_that_is_not_there_is_asked_about(

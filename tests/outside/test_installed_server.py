@@ -106,7 +106,8 @@ def test_the_doctors_advice_fits_how_it_was_installed(installed: Installed, up: 
     ("extra", "asks"),
     [
         ("mcp", ["pip install", "'mcp<"]),
-        ("openai", ["pip install", "'langchain-openai<"]),
+        ("openai", ["pip install", "'langchain-openai<", "'langchain-core<=1.7.2,>=1.7'"]),
+        ("anthropic", ["pip install", "'langchain-anthropic<", "'langchain-core<=1.7.2,>=1.7'"]),
         ("embedding", ["pip install", "'onnxruntime<", "--no-deps --require-hashes -r "]),
     ],
 )

@@ -284,8 +284,9 @@ def test_agents_of_several_users_at_once_keep_apart(system: System, admin: httpx
         ("none-of-ours", {}, 401, "unknown"),
         ("admin", {}, 422, "X-App-Id"),
         ("agent", {"X-User-Id": "x" * 201}, 422, "200"),
+        ("agent", {"X-App-Id": "another"}, 403, "The token is of app refused, and the header X-App-Id names another"),
     ],
-    ids=["none", "unknown", "admin-without-app", "long-user"],
+    ids=["none", "unknown", "admin-without-app", "long-user", "token-of-another-app"],
 )  # fmt: skip
 def test_who_may_not_ask_is_refused_before_any_tool(
     system: System, admin: httpx.Client, token: str, headers: dict[str, str], status: int, why: str

@@ -354,6 +354,13 @@ def test_a_stranger_is_not_let_in(system: System) -> None:
         client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "Hi"}])
 
 
+def test_a_token_is_not_served_for_another_app_than_the_header_names(program: Program, model: OpenAiServer) -> None:
+    assert program.say(user("Hello?"), extra_headers={"X-App-Id": program.app_id})
+    with pytest.raises(openai.PermissionDeniedError, match=f"of app {program.app_id}, .* X-App-Id names another"):
+        program.say(user("Hello again?"), extra_headers={"X-App-Id": "another"})
+    assert len(program.get("conversations")["conversations"]) == 1
+
+
 def test_a_loop_that_is_killed_in_the_middle_loses_nothing_that_is_sent_again(
     system: System, program: Program, model: OpenAiServer
 ) -> None:

@@ -269,6 +269,7 @@ def test_the_doctor_names_the_built_in_embedding_model_where_none_is_set(tmp_pat
     is_fast = is_installed() and runtime() == "onnxruntime"
     assert (found.health is Health.OK, found.mend is None) == (is_fast, is_fast)
     assert not is_installed() or runtime() in found.found
+    assert found.mend is None or found.mend.endswith(how_to_add("embedding"))
 
 
 def test_where_traces_go_is_told_only_where_they_are_wanted(tmp_path: Path) -> None:

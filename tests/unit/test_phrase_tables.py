@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from shared.text import harms
+from shared.text.phrases import PhraseTable
 from worker.agent import memory_rules, salience, session_rules, summary_rules
-from worker.agent.clauses import PhraseTable
 from worker.agent.fact_rules import SINGLE_VALUES, slot_of
 
 PHRASES = [
     pytest.param(table, example, id=f"{module.__name__.rpartition('.')[2]}{name}: {example}")
-    for module in (memory_rules, session_rules, summary_rules)
+    for module in (harms, memory_rules, session_rules, summary_rules)
     for name, table in vars(module).items()
     if isinstance(table, PhraseTable)
     for example in table.phrases
@@ -34,4 +35,4 @@ def test_what_one_has_once_is_known_by_its_example(example: str) -> None:
 
 
 def test_every_kind_of_phrase_has_its_table() -> None:
-    assert len({id(param.values[0]) for param in PHRASES}) == 12 + sum(map(len, salience.PHRASES.values()))
+    assert len({id(param.values[0]) for param in PHRASES}) == 14 + sum(map(len, salience.PHRASES.values()))

@@ -8,7 +8,7 @@ stay, and so do times with more than one reading. What a clause is worth is left
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -261,26 +261,3 @@ def _ago(count: str, unit: str, said_on: date) -> str:
 def _months_from(day: date, months: int) -> str:
     index = day.year * 12 + day.month - 1 + months
     return f"{MONTHS[index % 12]} {index // 12}"
-
-
-class PhraseTable:
-    """Ways to say one thing: patterns, each under an example of what it finds."""
-
-    def __init__(self, phrases: Mapping[str, str], opening: str = r"\b", closing: str = r"\b") -> None:
-        """``opening`` and ``closing``: what stands before and after each pattern."""
-        self.phrases = phrases
-        self._frame = opening, closing
-        self._every = self.compiled("|".join(phrases.values()))
-
-    def is_in(self, text: str) -> bool:
-        """Whether any of the phrases stands in a text."""
-        return self.search(text) is not None
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """Return the first of the phrases in a text."""
-        return self._every.search(text)
-
-    def compiled(self, pattern: str) -> re.Pattern[str]:
-        """Return a pattern as it is looked for."""
-        opening, closing = self._frame
-        return re.compile(f"{opening}(?:{pattern}){closing}", re.IGNORECASE)

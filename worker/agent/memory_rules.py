@@ -19,8 +19,9 @@ from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
 from shared.text.languages import ENGLISH, language_of
 from shared.text.lines import shorten
+from shared.text.phrases import PhraseTable
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
-from worker.agent.clauses import PhraseTable, beginnings, clauses, plain, resolve, telegram, written
+from worker.agent.clauses import beginnings, clauses, plain, resolve, telegram, written
 from worker.agent.pieces import (
     WEIGHTS,
     MemoryPiece,

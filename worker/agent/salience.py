@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 
-from worker.agent.clauses import PhraseTable
+from shared.text.harms import HARMS
+from shared.text.phrases import PhraseTable
 
 
 class Sort(StrEnum):
@@ -93,16 +94,7 @@ PHRASES: Mapping[str, Mapping[Sort, PhraseTable]] = {
             },
             *_WHOLE,
         ),
-        Sort.HARM: PhraseTable(
-            {
-                "I'm allergic to nuts": r"allerg\w+|anaphyla\w+|intoleran\w+|hypersensitiv\w+|epipen",
-                "She is vegetarian": r"vegetarian|vegan|pescatarian|co?eliac|gluten[ -]free|lactose|halal|kosher"
-                r"|(?:don['’]?t|doesn['’]?t|can['’]?t|cannot|never|no longer) (?:eat|drink|tolerate)\w*",
-                "He has diabetes": r"diabet\w+|asthma\w*|epilep\w+|pregnan\w+|(?:hip|knee|heart|back) (?:replacement"
-                r"|surgery|problems?|condition)|wheelchair|medication|insulin|diagnosed"
-                r"|\d+ ?(?:mg|mcg|µg|micrograms?|milligrams?)|makes my \w+ \w+",
-            }
-        ),
+        Sort.HARM: HARMS["en"],
         Sort.LIMIT: PhraseTable(
             {
                 "The budget is 2,000 euros": r"budget|at most|no more than|max(?:imum)?|(?:her|his|my|our|the) limit"
@@ -213,13 +205,7 @@ PHRASES: Mapping[str, Mapping[Sort, PhraseTable]] = {
             },
             *_WHOLE,
         ),
-        Sort.HARM: PhraseTable(
-            {
-                "Er hat eine Nussallergie": r"\w*allerg\w+|verträg\w* kein\w*|gehörlos|darf kein\w* \w+ (?:essen"
-                r"|trinken)|\w*unverträglich\w*|zöliakie|laktose|glutenfrei|notfallset"
-                r"|vegetari\w+|vegan\w*|diabet\w+|asthma|schwanger\w*",
-            }
-        ),
+        Sort.HARM: HARMS["de"],
         Sort.LIMIT: PhraseTable(
             {
                 "Höchstens 300 Euro": r"höchstens|maximal|budget|nicht mehr als|muss\b.{0,40}\b(?:bis|vor|liegen"
@@ -280,13 +266,7 @@ PHRASES: Mapping[str, Mapping[Sort, PhraseTable]] = {
             },
             *_WHOLE,
         ),
-        Sort.HARM: PhraseTable(
-            {
-                "Elle est allergique aux noix": r"allergi\w+|intoléran\w+|végétari\w+|végan\w*|cœliaque|diabét\w+"
-                r"|asthm\w+|enceinte"
-                r"|ne (?:mange|bois|supporte)",
-            }
-        ),
+        Sort.HARM: HARMS["fr"],
         Sort.LIMIT: PhraseTable(
             {
                 "Maximum 500 €": r"maximum|au plus|pas plus de|budget|avant (?:le |la |fin )?\w+|au plus tard"
@@ -337,13 +317,7 @@ PHRASES: Mapping[str, Mapping[Sort, PhraseTable]] = {
             },
             *_WHOLE,
         ),
-        Sort.HARM: PhraseTable(
-            {
-                "Soy celíaca": r"celíac[ao]s?|alérgic[ao]s?|alergia\w*|intoleran\w+|vegetarian[ao]s?|vegan[ao]s?"
-                r"|diabétic[ao]s?"
-                r"|asma|embarazada|oper(?:aron|ado|ada)|no puedo (?:comer|beber|tomar)",
-            }
-        ),
+        Sort.HARM: HARMS["es"],
         Sort.LIMIT: PhraseTable(
             {
                 "Máximo 50 euros": r"máximo|como mucho|presupuesto|no más de|antes del?|tiene que (?:ser|estar)"
@@ -387,7 +361,7 @@ PHRASES: Mapping[str, Mapping[Sort, PhraseTable]] = {
             },
             *_WHOLE,
         ),
-        Sort.HARM: PhraseTable({"卵アレルギーです": r"アレルギー|食べられ(?:ない|ません)|妊娠|糖尿"}, r"", r""),
+        Sort.HARM: HARMS["ja"],
         Sort.LIMIT: PhraseTable(
             {"月までに必要です。予算": r"苦手|できません|まで(?=。|$)|予算"},
             r"",

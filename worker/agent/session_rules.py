@@ -19,8 +19,8 @@ from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
 from shared.text.languages import language_of
 from shared.text.lines import clean
+from shared.text.phrases import PhraseTable
 from shared.text.sentences import sentences
-from worker.agent.clauses import PhraseTable
 from worker.agent.fact_wishes import stands_alone
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 from worker.agent.salience import Sort, sort_of

@@ -14,7 +14,8 @@ from enum import IntEnum
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from worker.agent.clauses import Clause, PhraseTable, clauses, plain, resolve
+from shared.text.phrases import PhraseTable
+from worker.agent.clauses import Clause, clauses, plain, resolve
 from worker.agent.pieces import WEIGHTS, MemoryPiece, choose, speaker_name, voice, word_values
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, TranscriptTurn
 from worker.agent.salience import Sort
