@@ -37,7 +37,7 @@ def test_every_event_of_a_conversation_is_told_in_the_end(fleet: Fleet, receiver
     wait_until(lambda: len(receiver.received) >= 3, 60, f"three deliveries: {receiver.received}")
     fleet.settle(app_id)
     told = {got.json["kind"]: got.json for got in receiver.received}
-    assert told.keys() == {"conversation.ended", "memory.created", "job.finished"}
+    assert told.keys() == {"conversation.ended", "memory.created", "fact.created", "job.finished"}
     assert "Pixel" in told["memory.created"]["content"] and told["job.finished"]["details"]["state"] == "done"
     assert all(got.is_signed_with(secret) for got in receiver.received)
 

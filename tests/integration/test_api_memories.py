@@ -13,7 +13,7 @@ def test_a_memory_written_by_hand_is_cleaned_and_shown(api: Api) -> None:
     assert (made["agent"], made["version"], made["sources"], made["madeRoom"]) == ("by hand", 1, [], [])
     shown = api.ask("GET", f"{path}/memories/{made['id']}")
     assert shown == {k: v for k, v in made.items() if k != "madeRoom"}
-    assert api.ask("GET", f"{path}/memories") == {"memories": [shown], "cursor": None}
+    assert api.ask("GET", f"{path}/memories") == {"memories": [shown], "cap": 10, "cursor": None}
 
 
 def test_a_memory_of_a_conversation_says_where_its_words_come_from(api: Api) -> None:

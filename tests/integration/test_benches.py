@@ -261,6 +261,7 @@ def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> No
     assert figures["truncated"]["without_chunking"] > 0
 
 
+@pytest.mark.long
 def test_a_start_is_measured_until_a_worker_is_there(tmp_path: Path) -> None:
     figures = starting.measure(tmp_path, 1)
     assert 0 < figures["later"]["live"] <= figures["later"]["ready"] <= figures["later"]["worker"]
