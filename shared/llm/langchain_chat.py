@@ -153,6 +153,9 @@ class LangchainModel(ABC):
                 return CallOutcome.UNAVAILABLE, _Hiccup(
                     f"{self.server.product} at {self.server.host} broke off: {why}."
                 )
+            case _ if type(error) is ValueError:
+                # Langchain's, where a server that was asked for a stream sent none of it: a whole answer, or a page.
+                return CallOutcome.MALFORMED, Unusable(CallOutcome.MALFORMED, "it did not come as a stream", "")
             case _ if self.leaves_out(error):
                 return CallOutcome.REFUSED, self._adjusted()
             case _:

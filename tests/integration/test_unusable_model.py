@@ -27,6 +27,7 @@ from worker.wiring import Wired
 GARBAGE = {
     "prose": Act(answer="Of course! Here is what I found out about the user, who seems to be very nice indeed."),
     "half an object": Act(answer='{"reason": "It lasts.", "remember": true, "memory": "I live in'),
+    "no stream": Act(answer="I am not JSON.", whole=True),
     "a long story": Act(answer="Once upon a time there was a user who lived in a town by the sea. " * 10),
 }
 ENDLESS = Act(answer=json.dumps({"memory": "and so on " * 3000}), done_reason="length")
@@ -118,7 +119,7 @@ def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
     ("provider", "garbage", "count"),
     [
         *(("ollama", garbage, 6) for garbage in GARBAGE),
-        *((provider, "prose", 6) for provider in SERVERS if provider != "ollama"),
+        *((provider, kind, 6) for provider in SERVERS if provider != "ollama" for kind in ("prose", "no stream")),
         *(pytest.param("ollama", garbage, 200, marks=pytest.mark.long) for garbage in GARBAGE),
     ],
 )

@@ -42,6 +42,8 @@ class Act:
     """End the stream in good order after so many chunks, without the final one."""
     error_after: int | None = None
     """Send an error line after so many chunks."""
+    whole: bool = False
+    """Answer in one piece of JSON, though a stream was asked for, as a whole answer of each protocol is."""
     garbage: bool = False
     """Send a line that is not JSON."""
     seen_tokens: int | None = -1
@@ -253,6 +255,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send_json(act.status, self.error(act.status, act.error))
         elif act.close_after == 0:
             self._break_off()
+        elif act.whole:
+            said = {"role": "assistant", "content": act.answer}
+            of_each = {"choices": [{"index": 0, "message": said, "finish_reason": "stop"}], "object": "chat.completion"}
+            of_each |= {"id": "1", "model": body["model"], "message": said, "done": True, "done_reason": "stop"}
+            self.send_json(200, of_each)
         else:
             self._stream(act, body)
 
