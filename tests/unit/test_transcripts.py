@@ -280,7 +280,7 @@ def test_times_names_and_topics_are_kept(tmp_path: Path) -> None:
 def _long_session(path: Path, size_bytes: int) -> Path:
     """Write a session of a size: the real ones, where they are, over and over with new ids."""
     sources = [record.fields for file in real_files() for record in read_records(file) if isinstance(record, Record)]
-    sources = sources or [user("Please look at app/config.py again", "1"), assistant("It reads the file. " * 40, "2")]
+    sources = sources or [user("Please look at app/config.py again", "1"), assistant("It reads the file. " * 200, "2")]
     with path.open("wb") as file:
         for number in _count():
             for record in sources:
