@@ -36,9 +36,10 @@ _DATE_SECONDS = 1.0
 class Server(uvicorn.Server):
     """A server of one loop."""
 
-    def __init__(self, config: uvicorn.Config, loop: Loop) -> None:
+    def __init__(self, config: uvicorn.Config, loop: Loop, pages: Pages | None = None) -> None:
         super().__init__(config)
         self._loop = loop
+        self._pages = pages
         self._asked = asyncio.Event()
         self._asked_at = 0.0
         self._log = get_logger()
@@ -81,7 +82,8 @@ class Server(uvicorn.Server):
         """Finish what was begun before the signal; what comes now is served too, but not waited for here."""
         seconds = self._loop.settings.drain_seconds
         until = time.monotonic() + seconds
-        begun = set(self.server_state.tasks)
+        # A page that is looked at is never finished.
+        begun = set(self.server_state.tasks) - (self._pages.open if self._pages else set())
         drained = asyncio.to_thread(self._loop.drain, seconds)
         finished = asyncio.wait(begun, timeout=seconds) if begun else asyncio.sleep(0)
         await asyncio.gather(drained, finished)
@@ -93,8 +95,9 @@ def serve(loop: Loop, listener: socket.socket) -> None:
     address = listener.getsockname()
     get_logger().info("loop_started", host=address[0], port=address[1])
     interface = build_api(loop)
+    pages = Pages(interface) if loop.settings.serves_pages else None
     config = uvicorn.Config(
-        Pages(interface, loop.settings) if loop.settings.serves_pages else interface,
+        pages or interface,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -102,7 +105,7 @@ def serve(loop: Loop, listener: socket.socket) -> None:
         timeout_graceful_shutdown=int(loop.settings.drain_seconds) or 1,
         timeout_keep_alive=30,
     )
-    Server(config, loop).run(sockets=[listener])
+    Server(config, loop, pages).run(sockets=[listener])
 
 
 def _give_up() -> None:

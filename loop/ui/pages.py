@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import AsyncExitStack
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.release import release
 from loop.ui.transport import InProcess
-from shared.settings import Settings
 
 PATHS = frozenset(
     {"", "_nicegui", "_nicegui_ws", "login", "chat", "memory", "sessions", "composer", "operations", "administration"}
@@ -30,11 +30,12 @@ _HEADERS = (
 class Pages:
     """ASGI: the interface, and pages that are its clients."""
 
-    def __init__(self, interface: ASGIApp, settings: Settings) -> None:
+    def __init__(self, interface: ASGIApp) -> None:
         self._interface = interface
-        self._settings = settings
         self._running = AsyncExitStack()
         self._served: asyncio.Task[ASGIApp] | None = None
+        self.open: set[asyncio.Task[Any]] = set()
+        """The connections of the pages that are looked at; they last as long as their visitors like."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -42,9 +43,21 @@ class Pages:
             await self._interface(scope, self._closing(receive), send)
         elif self._served is not None and scope["path"].split("/")[1] in PATHS:
             pages = await asyncio.shield(self._served)
-            await pages(scope, receive, _with_headers(send) if scope["type"] == "http" else send)
+            if scope["type"] == "http":
+                await pages(scope, receive, _with_headers(send))
+            else:
+                await self._keep_open(pages, scope, receive, send)
         else:
             await self._interface(scope, receive, send)
+
+    async def _keep_open(self, pages: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.open.add(task)
+        try:
+            await pages(scope, receive, send)
+        finally:
+            self.open.discard(task)
 
     async def _start(self) -> ASGIApp:
         front = await asyncio.to_thread(_build, InProcess(self._interface))

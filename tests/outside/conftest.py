@@ -1,4 +1,4 @@
-"""Fixtures of the tests in which others judge: the interface over SQLite, one for a module."""
+"""Fixtures of the tests in which others judge, one for a module: the interface over SQLite, and a running service."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.api import Api, open_api
+from tests.support.services import System, start_redis, start_system
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +20,16 @@ def api(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with open_api(f"sqlite:///{folder / 'afterthought.db'}", folder / "home") as opened:
         opened.install()
         yield opened
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """A loop and a worker, without a model."""
+    folder = tmp_path_factory.mktemp("served")
+    redis = start_redis(folder / "redis")
+    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
+    try:
+        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
+            yield running
+    finally:
+        redis.stop()

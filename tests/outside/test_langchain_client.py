@@ -36,7 +36,7 @@ from afterthought_langchain import AfterthoughtChatMessageHistory, AfterthoughtR
 from tests.support.breaking_proxy import BreakingProxy, breaking_proxy
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer
-from tests.support.services import CHECKOUT, System, free_port, start_redis, start_system
+from tests.support.services import CHECKOUT, System, free_port
 from tests.support.waiting import wait_until
 from tests.support.wheels import unpack_wheel
 
@@ -71,19 +71,6 @@ class Model(BaseChatModel):
         self.asked.append(list(messages))
         answer = self.answers.pop(0) if self.answers else AIMessage("Noted.")
         return ChatResult(generations=[ChatGeneration(message=answer)])
-
-
-@pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A loop and a worker, without a model."""
-    folder = tmp_path_factory.mktemp("langchain")
-    redis = start_redis(folder / "redis")
-    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from loop.cli import main
 from shared.installation import how_to_add
 from tests.support.api import Api
 from tests.support.breaking_proxy import breaking_proxy
-from tests.support.services import System, free_port, start_redis, start_system
+from tests.support.services import System, free_port
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -31,19 +31,6 @@ TOOLS = {
     "conversation_add", "conversation_end",
 }  # fmt: skip
 Talk = Callable[[Client], Awaitable[Any]]
-
-
-@pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A loop and a worker, without a model."""
-    folder = tmp_path_factory.mktemp("agents")
-    redis = start_redis(folder / "redis")
-    try:
-        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
 
 
 @pytest.fixture

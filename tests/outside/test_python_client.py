@@ -29,7 +29,7 @@ from afterthought_client import (
     models,
 )
 from tests.support.breaking_proxy import BreakingProxy, breaking_proxy
-from tests.support.services import CHECKOUT, System, free_port, start_redis, start_system
+from tests.support.services import CHECKOUT, System, free_port
 from tests.support.wheels import unpack_wheel
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -38,19 +38,6 @@ SAID = [
     {"role": "assistant", "content": "Lisbon suits you."},
 ]
 PATIENT = RetryPolicy(retries=40, longest_wait_seconds=1.0)
-
-
-@pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A loop and a worker, without a model."""
-    folder = tmp_path_factory.mktemp("clients")
-    redis = start_redis(folder / "redis")
-    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from afterthought_client import Afterthought
 from ops.client.typescript import SCHEMA, schema_module
 from ops.client.writing import description_of_release
 from tests.support.breaking_proxy import BreakingProxy, breaking_proxy
-from tests.support.services import CHECKOUT, System, start_redis, start_system
+from tests.support.services import CHECKOUT, System
 
 pytestmark = [
     pytest.mark.integration,
@@ -47,19 +47,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("npm reaches no registry to install openapi-fetch from")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """A loop and a worker, without a model."""
-    folder = tmp_path_factory.mktemp("served")
-    redis = start_redis(folder / "redis")
-    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
 
 
 @pytest.fixture(scope="module")

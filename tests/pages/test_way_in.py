@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, window
-from tests.support.services import System
+from tests.support.services import EmbeddedRedis, System, start_system
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -72,3 +74,16 @@ def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
     expect(body).to_contain_class("body--dark")
     phone.page.get_by_role("button", name="Light or dark").click()
     expect(body).not_to_contain_class("body--dark")
+
+
+def test_a_loop_that_is_asked_to_stop_waits_for_no_page(
+    browser: Browser, sqlite_url: str, own_redis: EmbeddedRedis, tmp_path: Path
+) -> None:
+    env = {"AFTERTHOUGHT_DRAIN_SECONDS": "600"}
+    with (
+        start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system,
+        window(browser, system.url) as seen,
+    ):
+        seen.log_in(system.admin_token)
+        seen.open("/operations")
+        assert system.loop.stop(timeout=120) == 0
