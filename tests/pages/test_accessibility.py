@@ -10,7 +10,7 @@ from afterthought_client import Afterthought
 from tests.support.browser import window
 from tests.support.services import System
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATHS = (
     "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations",
     "/administration", "/administration/{app}",

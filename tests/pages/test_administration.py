@@ -17,7 +17,7 @@ from shared.db.engine import Database
 from tests.support.browser import Window, window
 from tests.support.services import System
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀 "
 
 

@@ -12,7 +12,7 @@ from tests.support.browser import window
 from tests.support.openai_server import OpenAiServer
 from tests.support.services import EmbeddedRedis, start_system
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 def test_what_the_loop_answers_appears_by_itself(
@@ -34,4 +34,4 @@ def test_what_the_loop_answers_appears_by_itself(
             page.get_by_role("button", name="New conversation").click()
             page.get_by_role("textbox", name="Message").fill("What can I cook tonight?")
             page.get_by_role("button", name="Send").click()
-            expect(page.get_by_role("log")).to_contain_text("You said: What can I cook tonight?", timeout=30_000)
+            expect(page.get_by_role("log")).to_contain_text("You said: What can I cook tonight?")

@@ -9,7 +9,7 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
 
 

@@ -12,7 +12,7 @@ from afterthought_client.models import FactAnswer
 from tests.support.browser import Window, window
 from tests.support.services import System
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 def test_the_pill_counts_and_opens_the_sheet_over_the_page(at: Window, client: Afterthought) -> None:
@@ -113,7 +113,7 @@ def test_a_deletion_is_taken_back_from_the_bar_which_goes_after_four_seconds(at:
     assert client.show_fact(fact.id).state == "standing"
     _delete(sheet, "Lives in Copenhagen")
     expect(sheet.get_by_text("Memory deleted")).to_be_visible()
-    expect(sheet.get_by_text("Memory deleted")).to_be_hidden(timeout=7_000)
+    expect(sheet.get_by_text("Memory deleted")).to_be_hidden()
     assert client.undo_deleting_fact(fact.id).fact.state == "standing"
 
 

@@ -18,7 +18,7 @@ from tests.support.browser import Window, window
 from tests.support.services import System
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"> \u202eאבג\u202c 👩‍🚀 "
 
 
@@ -60,7 +60,7 @@ def test_what_is_now_is_shown_and_follows_the_work(at: Window, client: Afterthou
     client.add_messages("monday", [{"role": "user", "content": "I moved to Lisbon in May."}])
     client.end_conversation("monday")
     chart = page.get_by_role("img", name="Spent by app")
-    expect(chart).to_have_attribute("aria-label", re.compile(re.escape(client.app or "-")), timeout=30_000)
+    expect(chart).to_have_attribute("aria-label", re.compile(re.escape(client.app or "-")))
     page.get_by_role("button", name="As a table").nth(1).click()
     expect(page.get_by_role("region", name="Spent by kind of work")).to_contain_text("create_memory")
 

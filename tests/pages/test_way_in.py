@@ -12,7 +12,7 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window, window
 from tests.support.services import EmbeddedRedis, System, start_system
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) -> None:

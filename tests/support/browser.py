@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Nothing of its own is asked for from outside.
@@ -17,6 +17,9 @@ _OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+
+
+_PATIENCE_MILLISECONDS = 60_000
 
 
 @dataclass
@@ -48,6 +51,8 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail("Chromium is not installed")
         pytest.skip("Chromium is not installed: apt-get install chromium")
+    # A busy machine is slow, and not wrong.
+    expect.set_options(timeout=_PATIENCE_MILLISECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))
         try:
@@ -62,6 +67,7 @@ def window(browser: Browser, url: str, *, width: int = 1440, height: int = 900, 
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
     )
+    context.set_default_timeout(_PATIENCE_MILLISECONDS)
     opened = Window(context.new_page(), url)
     page = opened.page
     page.on("pageerror", lambda error: opened.troubles.append(f"script: {error}"))
