@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -72,7 +73,7 @@ class JobTable:
         """Show the page anew; or leave it as it is, where nothing on it has changed."""
         wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
         page = await self.visitor.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
-        if only_changes and page.jobs == list(self.shown.values()):
+        if only_changes and _lasting(page.jobs) == _lasting(self.shown.values()):
             return
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
@@ -171,6 +172,11 @@ class JobTable:
             self.chosen.clear()
             async with self.frame.errors_told():
                 await self.refresh()
+
+
+def _lasting(jobs: Iterable[models.JobAnswer]) -> list[models.JobAnswer]:
+    """Return jobs without what changes at each look; a row that is shown anew loses the click that is on its way."""
+    return [one.model_copy(update={"expected_at": None}) for one in jobs]
 
 
 async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import warnings
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -76,6 +77,8 @@ class Pages:
 
 
 def _build(interface: InProcess) -> FastAPI:
+    # A part of the library looks for proxies that nobody here uses, and says so on every start.
+    warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
     # Deferred: both load the library.
     from nicegui import ui
 

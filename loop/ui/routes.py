@@ -38,8 +38,8 @@ def _way_in(frame: Frame) -> None:
 
             async def enter() -> None:
                 async with frame.errors_told():
-                    await frame.visitors.log_in(token.value or "")
-                    ui.navigate.to("/")
+                    visitor = await frame.visitors.log_in(token.value or "")
+                    ui.navigate.to("/" if visitor.is_admin else f"/memory/{visitor.app_id}")
 
             token.on("keydown.enter", enter)
             ui.button("Log in", on_click=enter).props("unelevated no-caps color=cyan-9").classes("w-full")

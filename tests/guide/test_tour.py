@@ -121,6 +121,8 @@ def test_10_thinking_costs_energy_and_everybody_can_see_it(service: httpx.Client
     install(service, "costly")
     converse(service, "costly", "c1", "I sold the boat for 900 euros in June.")
     spent = service.get("/apps/costly/energy").json()
-    assert 0 < spent["total"] == spent["last1min"] == spent["byKind"]["create_memory"]
+    # Its facts may have been looked for meanwhile.
+    assert 0 < spent["byKind"]["create_memory"] <= spent["total"] == spent["last1min"]
+    assert spent["total"] == pytest.approx(sum(spent["byKind"].values()))
     energy = service.get("/energy").json()
     assert energy["status"] == "high" and energy["deferredJobs"] == 0

@@ -72,6 +72,7 @@ def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> N
     _choose(page, "Kind", "create_memory")
     table = page.get_by_role("region", name="Jobs, newest first")
     expect(table).to_contain_text("budget:")
+    expect(table).not_to_contain_text("extract_facts")
     page.get_by_role("button", name=f"Cancel create_memory {job}").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(f"create_memory of {client.app}, deferred")
