@@ -284,7 +284,9 @@ def test_where_traces_go_is_told_only_where_they_are_wanted(tmp_path: Path) -> N
 
 
 def test_the_doctor_says_how_to_add_what_sends_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
+    # Also where another test has loaded it.
+    for name in ("opentelemetry.sdk", "opentelemetry.sdk.trace"):
+        monkeypatch.setitem(sys.modules, name, None)
     (found,) = check_tracing(settings(tmp_path, otlp_endpoint="http://ada:s3cret@127.0.0.1:4318"))
     assert found.health is Health.WARN and "127.0.0.1:4318: the libraries are missing" in found.found
     assert found.mend == how_to_add("tracing") and "s3cret" not in str(found)
