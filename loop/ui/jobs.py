@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -49,6 +48,7 @@ class JobTable:
     """Where each page up to this one begins."""
     shown: dict[str, models.JobAnswer] = field(default_factory=dict)
     chosen: set[str] = field(default_factory=set)
+    boxes: dict[str, ui.checkbox] = field(default_factory=dict)
 
     def build(self) -> None:
         """Build the filters, the table's place and what can be done with what is chosen."""
@@ -64,35 +64,35 @@ class JobTable:
             for button in (self.replay, self.cancel):
                 button.props("outline no-caps dense").classes("px-3")
         actions.set_visibility(self.visitor.may_write)
-        self.table = ui.column().classes("card w-full min-w-0")
+        with ui.column().classes("card w-full min-w-0") as self.found:
+            head = ["", "Kind", "App", "State", "Why", "Attempts", "Asked for", ""]
+            self.table = show_table("Jobs, newest first", head)
+            self.none = ui.label("No jobs like this.").classes("muted")
         with ui.row().classes("gap-2"):
             self.newer = ui.button("Newer", icon="chevron_left", on_click=self._go_back).props("flat no-caps")
             self.older = ui.button("Older", icon="chevron_right", on_click=self._go_on).props("flat no-caps")
 
-    async def refresh(self, *, only_changes: bool = False) -> None:
-        """Show the page anew; or leave it as it is, where nothing on it has changed."""
+    async def refresh(self) -> None:
+        """Show the page as it is now."""
         wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
         page = await self.visitor.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
-        if only_changes and _lasting(page.jobs) == _lasting(self.shown.values()):
-            return
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
+        self.boxes = {job_id: box for job_id, box in self.boxes.items() if job_id in self.shown}
         self.chosen &= set(self.shown)
         self.newer.set_enabled(len(self.cursors) > 1)
         self.older.set_enabled(page.cursor is not None)
-        self.table.clear()
-        with self.table:
-            if not page.jobs:
-                ui.label("No jobs like this.").classes("muted")
-            else:
-                head = ["", "Kind", "App", "State", "Why", "Attempts", "Asked for", ""]
-                show_table("Jobs, newest first", head, [self._row(one) for one in page.jobs])
+        self.none.set_visibility(not page.jobs)
+        self.table.whole.set_visibility(bool(page.jobs))
+        self.table.keep((one.job_id, _lasting(one), self._row(one)) for one in page.jobs)
+        for job_id in self.shown:
+            self.boxes[job_id].set_value(job_id in self.chosen)
         self._count()
 
     async def refresh_first(self) -> None:
         """Show what others changed, where the newest are looked at and nothing is being chosen."""
         if len(self.cursors) == 1 and not self.chosen:
-            await self.refresh(only_changes=True)
+            await self.refresh()
 
     def _row(self, one: models.JobAnswer) -> list[Any]:
         reason = one.reason or "–"
@@ -111,6 +111,7 @@ class JobTable:
 
     def _choice(self, one: models.JobAnswer) -> None:
         box = ui.checkbox(value=one.job_id in self.chosen, on_change=lambda event: self._choose(one, event.value))
+        self.boxes[one.job_id] = box
         box.props(f"dense aria-label='Choose {one.kind} {one.job_id}'").set_visibility(self.visitor.may_write)
 
     def _actions(self, one: models.JobAnswer) -> None:
@@ -165,7 +166,7 @@ class JobTable:
     async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:
         call = self.visitor.client.replay_job if action == "replay" else self.visitor.client.cancel_job
         # Not in the row, which is shown anew.
-        with self.table:
+        with self.found:
             for one in jobs:
                 async with self.frame.errors_told():
                     await call(one.job_id)
@@ -174,9 +175,9 @@ class JobTable:
                 await self.refresh()
 
 
-def _lasting(jobs: Iterable[models.JobAnswer]) -> list[models.JobAnswer]:
-    """Return jobs without what changes at each look; a row that is shown anew loses the click that is on its way."""
-    return [one.model_copy(update={"expected_at": None}) for one in jobs]
+def _lasting(job: models.JobAnswer) -> models.JobAnswer:
+    """Return a job without what changes at each look."""
+    return job.model_copy(update={"expected_at": None})
 
 
 async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:

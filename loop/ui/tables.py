@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from nicegui import ui
 
@@ -25,7 +26,7 @@ _STYLE = """
 """
 
 
-def show_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> ui.element:
+def show_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]] = ()) -> Table:
     """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
     ui.add_css(_STYLE)
     with ui.element("div").classes("w-full overflow-x-auto").props("tabindex=0 role=region") as whole:
@@ -37,20 +38,46 @@ def show_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]
                 for name in head:
                     with ui.element("th").props("scope=col"):
                         ui.label(name)
-            with ui.element("tbody"):
+            with ui.element("tbody") as body:
                 for row in rows:
                     _row(row)
-    return whole
+    return Table(whole, body)
 
 
-def _row(row: Sequence[Cell]) -> None:
-    with ui.element("tr"):
+@dataclass
+class Table:
+    """A table that is shown."""
+
+    whole: ui.element
+    body: ui.element
+    kept: dict[str, tuple[object, ui.element]] = field(default_factory=dict)
+
+    def keep(self, rows: Iterable[tuple[str, object, Sequence[Cell]]]) -> None:
+        """Show these rows, each under its key; one whose ``object`` is the same stays: a new one loses its clicks."""
+        before, self.kept = self.kept, {}
+        for index, (key, shown, cells) in enumerate(rows):
+            old = before.get(key)
+            if old is not None and old[0] == shown:
+                del before[key]
+                row = old[1]
+            else:
+                with self.body:
+                    row = _row(cells)
+            row.move(target_index=index)
+            self.kept[key] = (shown, row)
+        for _, row in before.values():
+            row.delete()
+
+
+def _row(row: Sequence[Cell]) -> ui.element:
+    with ui.element("tr") as shown:
         for cell in row:
             with ui.element("td"):
                 if isinstance(cell, str):
                     ui.label(cell).props("dir=auto").classes("short" if len(cell) <= _SHORT else "long")
                 else:
                     cell()
+    return shown
 
 
 def show_views(path: str, views: Mapping[str, str], current: str) -> None:
