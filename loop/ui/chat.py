@@ -20,6 +20,7 @@ _TITLE_CHARACTERS = 60
 _SHOWN_CHARACTERS = 20_000
 """Of one message; the rest is shown when asked for."""
 _WINDOW_TOKENS = 8192
+_MOST_LISTED = 200
 _EVENTS = frozenset({"answer.sent", "conversation.ended", "conversation.snoozed", "conversation.woken", "job.finished"})
 _SIGNALS = {
     "dense": "meaning", "window": "what was said around it", "words": "words", "window_words": "words nearby",
@@ -70,14 +71,14 @@ def register(frame: Frame) -> None:
             user_id = await choose_subject(visitor, app_id)
             ui.space()
             MemoryPanel(frame, visitor, app_id, user_id).pill()
-        chat = Chat(frame, visitor, app_id, user_id)
+        chat = ChatPage(frame, visitor, app_id, user_id)
         await chat.build()
         if conversation:
             await chat.open(conversation, around=message or None)
 
 
 @dataclass
-class Chat:
+class ChatPage:
     """The conversations of an app's user, and one of them that is open."""
 
     frame: Frame
@@ -275,6 +276,16 @@ class Chat:
         )
         found = await client.search_messages(text, conversation_id=name, limit=20, explain=True, app_id=self.app_id)
         why = {one.message_id: one for one in found.results}
+        facts: dict[int, models.FactAnswer] = {}
+        memories: dict[int, models.MemoryAnswer] = {}
+        # Also what names nobody, which an app may share; of a subject one page holds all.
+        for subject in {self.conversation.user_id or "", ""}:
+            if context.included.facts:
+                listed = await client.list_facts(user_id=subject, limit=_MOST_LISTED, app_id=self.app_id)
+                facts |= {one.id: one for one in listed.facts}
+            if context.included.memories:
+                remembered = await client.list_memories(user_id=subject, limit=_MOST_LISTED, app_id=self.app_id)
+                memories |= {one.id: one for one in remembered.memories}
         self.beside.clear()
         with self.beside:
             ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
@@ -282,11 +293,11 @@ class Chat:
                 "muted text-sm"
             )
             for fact_id in context.included.facts:
-                fact = await client.show_fact(fact_id, app_id=self.app_id)
-                _recalled("Fact", fact.fact, _why_fact(fact))
+                if fact := facts.get(fact_id):
+                    _recalled("Fact", fact.fact, _why_fact(fact))
             for memory_id in context.included.memories:
-                memory = await client.show_memory(memory_id, app_id=self.app_id)
-                _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
+                if memory := memories.get(memory_id):
+                    _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
             for message_id in context.included.retrieved:
                 if message_id in why:
                     _recalled("Message", why[message_id].content, _why_found(why[message_id]))

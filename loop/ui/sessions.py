@@ -13,7 +13,7 @@ from loop.ui import session_intake
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
-from loop.ui.session_intake import Transcript
+from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import SessionView, day, heading, many, short, size
 from loop.ui.visitors import Visitor
 
@@ -212,7 +212,7 @@ class SessionBrowser:
               icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
 
     async def _look_at(self, one: models.SessionForeseen) -> None:
-        transcript = Transcript(one.project_id, one.session_id, path=one.original_file)
+        transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
         await session_intake.look_at(self._view, transcript, self._taken)
 
     async def _search(self, text: str) -> None:

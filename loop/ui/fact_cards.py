@@ -22,7 +22,7 @@ _ALL, _AUTOMATIC = "all", "automatic"
 EMPTY = "No memories yet. I'll learn as we talk."
 
 
-class FactList:
+class FactCards:
     """What the sheet of memories holds."""
 
     def __init__(
