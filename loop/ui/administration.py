@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import approvals, archives, audit, erasures, tokens, users
 from loop.ui.frame import Frame
-from loop.ui.tables import amount, heading, number, show_table, show_views
+from loop.ui.tables import PagedTable, Row, amount, heading, number, show_table, show_views
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -36,7 +35,7 @@ def register(frame: Frame) -> None:
         if _may_not(visitor):
             return
         _build_install(frame, visitor)
-        await AppTable(frame, visitor).build()
+        await _show_apps(frame, visitor)
 
     @frame.page("/administration/{app_id}", "Administration")
     async def show(visitor: Visitor, app_id: str, view: str = "app") -> None:
@@ -75,43 +74,19 @@ def _build_install(frame: Frame, visitor: Visitor) -> None:
             ui.button("Install", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
 
 
-@dataclass
-class AppTable:
-    """The apps, a page at a time."""
+async def _show_apps(frame: Frame, visitor: Visitor) -> None:
+    async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
+        page = await visitor.client.list_apps(limit=_LISTED, cursor=cursor)
+        return [_row(one) for one in page.apps], page.cursor
 
-    frame: Frame
-    visitor: Visitor
-    cursor: str | None = None
-
-    async def build(self) -> None:
-        """Build the place of the table, and show the first apps."""
-        self.rows: list[list[Any]] = []
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading("Apps")
-            self.found = ui.column().classes("w-full min-w-0")
-            self.more = ui.button("More", on_click=self._show_more).props("flat dense no-caps")
-        await self.show_more()
-
-    async def _show_more(self) -> None:
-        async with self.frame.errors_told():
-            await self.show_more()
-
-    async def show_more(self) -> None:
-        """Add the next apps."""
-        page = await self.visitor.client.list_apps(limit=_LISTED, cursor=self.cursor)
-        self.cursor = page.cursor
-        self.more.set_visibility(page.cursor is not None)
-        self.rows += [_row(one) for one in page.apps]
-        self.found.clear()
-        with self.found:
-            if not self.rows:
-                ui.label("No app is installed yet.").classes("muted")
-                return
-            head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
-            show_table("Apps by id", head, self.rows)
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading("Apps")
+        head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
+        table = PagedTable(frame, "Apps by id", head, fetch, empty="No app is installed yet.")
+    await table.refresh()
 
 
-def _row(one: models.AppAnswer) -> list[Any]:
+def _row(one: models.AppAnswer) -> Row:
     address = f"/administration/{quote(one.app_id, safe='')}"
     return [
         lambda: ui.link(one.name, address),

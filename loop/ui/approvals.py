@@ -12,6 +12,7 @@ from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.tables import heading
 from loop.ui.times import show_time
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 _LISTED = 10
@@ -45,19 +46,19 @@ class AnswerQueue:
         self.list = ui.column().classes("w-full gap-3")
         self.more = ui.button("More", on_click=self._more).props("flat dense no-caps")
 
+    @in_turn
     async def refresh(self) -> None:
         """Show the first answers anew."""
         self.cursor, self.written = None, False
         self.list.clear()
-        await self.show_more()
+        await self._add()
 
     async def refresh_unless_written(self) -> None:
         """Show what others did, unless that would lose what is being written."""
         if not self.written:
             await self.refresh()
 
-    async def show_more(self) -> None:
-        """Add the next answers."""
+    async def _add(self) -> None:
         page = await self.visitor.client.list_answers(
             state=self.state.value, limit=_LISTED, cursor=self.cursor, app_id=self.app_id
         )
@@ -73,9 +74,10 @@ class AnswerQueue:
         async with self.frame.errors_told():
             await self.refresh()
 
+    @in_turn
     async def _more(self) -> None:
         async with self.frame.errors_told():
-            await self.show_more()
+            await self._add()
 
     def _card(self, one: models.AnswerAnswer) -> None:
         with ui.column().classes("card gap-2").props("role=group") as card:

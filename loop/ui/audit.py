@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import ui
 
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import PagedTable, Row, heading, number
 from loop.ui.times import show_time
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 _LISTED = 25
@@ -22,7 +23,7 @@ _HEAD = {
     "profiles": ["When", "What", "Of", "Who", "Times"],
     "settings": ["When", "What", "Who", "Why", "Before", "After"],
 }
-Rows = tuple[list[list[Any]], str | None]
+Rows = tuple[list[Row], str | None]
 
 
 async def show_audit(frame: Frame, visitor: Visitor, app_id: str) -> None:
@@ -37,71 +38,61 @@ class Audit:
     frame: Frame
     visitor: Visitor
     app_id: str
-    cursor: str | None = None
-    rows: list[list[Any]] = field(default_factory=list)
 
     async def build(self) -> None:
         """Build the choice and the place of the changes, and show the first."""
         heading("Who changed what")
-        self.of = ui.toggle(_OF, value="memories", on_change=self._show).props("no-caps outline").classes("flex-wrap")
+        self.of = ui.toggle(_OF, value="memories", on_change=self._choose).props("no-caps outline").classes("flex-wrap")
         self.found = ui.column().classes("card w-full min-w-0")
-        self.more = ui.button("More", on_click=self._more).props("flat dense no-caps")
-        await self.show_more()
+        await self.show()
 
-    async def _show(self) -> None:
-        self.cursor, self.rows = None, []
-        await self._more()
-
-    async def _more(self) -> None:
+    async def _choose(self) -> None:
         async with self.frame.errors_told():
-            await self.show_more()
+            await self.show()
 
-    async def show_more(self) -> None:
-        """Add the next changes."""
-        read: dict[str, Callable[[], Awaitable[Rows]]] = {
+    @in_turn
+    async def show(self) -> None:
+        """Show the newest changes of what is chosen."""
+        read = {
             "memories": self._memories, "facts": self._facts, "profiles": self._profiles, "settings": self._settings,
         }  # fmt: skip
-        rows, self.cursor = await read[self.of.value]()
-        self.rows += rows
-        self.more.set_visibility(self.cursor is not None)
+        caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
         self.found.clear()
         with self.found:
-            if not self.rows:
-                ui.label("Nothing was changed.").classes("muted")
-                return
-            show_table(f"Changes of {_OF[self.of.value].lower()}, newest first", _HEAD[self.of.value], self.rows)
+            table = PagedTable(
+                self.frame, caption, _HEAD[self.of.value], read[self.of.value], empty="Nothing was changed."
+            )
+            await table.refresh()
 
-    async def _memories(self) -> Rows:
-        page = await self.visitor.client.list_memory_changes(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
-        rows = [
+    async def _memories(self, cursor: str | None) -> Rows:
+        page = await self.visitor.client.list_memory_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        rows: list[Row] = [
             [_at(one.at), one.kind, str(one.memory_id), one.actor, one.reason, _in_short(one.before),
              _in_short(one.after)]
             for one in page.changes
         ]  # fmt: skip
         return rows, page.cursor
 
-    async def _facts(self) -> Rows:
-        page = await self.visitor.client.list_fact_changes(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
-        rows = [
+    async def _facts(self, cursor: str | None) -> Rows:
+        page = await self.visitor.client.list_fact_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        rows: list[Row] = [
             [_at(one.at), one.kind, one.user_id or "nobody named", one.actor, one.reason, _in_short(one.before),
              _in_short(one.after)]
             for one in page.changes
         ]  # fmt: skip
         return rows, page.cursor
 
-    async def _profiles(self) -> Rows:
-        page = await self.visitor.client.list_profile_changes(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
-        rows = [
+    async def _profiles(self, cursor: str | None) -> Rows:
+        page = await self.visitor.client.list_profile_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        rows: list[Row] = [
             [_at(one.last_at), one.kind, one.user_id or "nobody named", one.actor, number(one.count)]
             for one in page.audit
         ]
         return rows, page.cursor
 
-    async def _settings(self) -> Rows:
-        page = await self.visitor.client.list_session_settings_changes(
-            limit=_LISTED, cursor=self.cursor, app_id=self.app_id
-        )
-        rows = [
+    async def _settings(self, cursor: str | None) -> Rows:
+        page = await self.visitor.client.list_session_settings_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        rows: list[Row] = [
             [_at(one.at), one.kind, one.actor, one.reason, _in_short(one.before), _in_short(one.after)]
             for one in page.changes
         ]

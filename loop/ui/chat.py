@@ -12,6 +12,7 @@ from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.subject import choose_subject
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 _LISTED = 30
@@ -20,6 +21,7 @@ _TITLE_CHARACTERS = 60
 _SHOWN_CHARACTERS = 20_000
 """Of one message; the rest is shown when asked for."""
 _WINDOW_TOKENS = 8192
+_MOST_LISTED = 200
 _EVENTS = frozenset({"answer.sent", "conversation.ended", "conversation.snoozed", "conversation.woken", "job.finished"})
 _SIGNALS = {
     "dense": "meaning", "window": "what was said around it", "words": "words", "window_words": "words nearby",
@@ -70,14 +72,14 @@ def register(frame: Frame) -> None:
             user_id = await choose_subject(visitor, app_id)
             ui.space()
             MemoryPanel(frame, visitor, app_id, user_id).pill()
-        chat = Chat(frame, visitor, app_id, user_id)
+        chat = ChatPage(frame, visitor, app_id, user_id)
         await chat.build()
         if conversation:
             await chat.open(conversation, around=message or None)
 
 
 @dataclass
-class Chat:
+class ChatPage:
     """The conversations of an app's user, and one of them that is open."""
 
     frame: Frame
@@ -117,8 +119,18 @@ class Chat:
         await self.list_more()
         live(self.frame, self.visitor, self.app_id).on(_EVENTS, self._refresh)
 
+    @in_turn
     async def list_more(self) -> None:
         """Show the next page of conversations."""
+        await self._list()
+
+    @in_turn
+    async def _list_anew(self) -> None:
+        self.cursor = None
+        self.list.clear()
+        await self._list()
+
+    async def _list(self) -> None:
         async with self.frame.errors_told():
             page = await self.visitor.client.list_conversations(
                 user_id=self.user_id, limit=_LISTED, cursor=self.cursor, app_id=self.app_id
@@ -153,11 +165,10 @@ class Chat:
         """Open a conversation of the user's who is looked at."""
         async with self.frame.errors_told():
             begun = await self.visitor.client.start_conversation(user_id=self.user_id or None, app_id=self.app_id)
-            self.cursor = None
-            self.list.clear()
-            await self.list_more()
+            await self._list_anew()
             await self.open(begun.conversation_id)
 
+    @in_turn
     async def open(self, conversation_id: str, around: str | None = None) -> None:
         """Show a conversation: its last messages, or those around one."""
         async with self.frame.errors_told():
@@ -181,6 +192,7 @@ class Chat:
         """Go back to the list, where there is no room for both."""
         self.whole.classes(remove="reading")
 
+    @in_turn
     async def show_earlier(self) -> None:
         """Show what was said before the first message that is shown."""
         assert self.conversation is not None
@@ -253,6 +265,7 @@ class Chat:
             await self.visitor.client.add_messages(name, [{"role": "user", "content": text}], app_id=self.app_id)
             await self._refresh()
 
+    @in_turn
     async def _refresh(self) -> None:
         if self.conversation is None:
             return
@@ -275,6 +288,18 @@ class Chat:
         )
         found = await client.search_messages(text, conversation_id=name, limit=20, explain=True, app_id=self.app_id)
         why = {one.message_id: one for one in found.results}
+        facts: dict[int, models.FactAnswer] = {}
+        memories: dict[int, models.MemoryAnswer] = {}
+        # Also what names nobody, which an app may share; of a subject one page holds all.
+        for subject in {self.conversation.user_id or "", ""}:
+            if context.included.facts:
+                listed = await client.list_facts(user_id=subject, limit=_MOST_LISTED, app_id=self.app_id)
+                facts |= {one.id: one for one in listed.facts}
+            if context.included.memories:
+                remembered = await client.list_memories(user_id=subject, limit=_MOST_LISTED, app_id=self.app_id)
+                memories |= {one.id: one for one in remembered.memories}
+        if name != self.conversation.conversation_id:
+            return  # Another was opened meanwhile, perhaps another user's.
         self.beside.clear()
         with self.beside:
             ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
@@ -282,11 +307,11 @@ class Chat:
                 "muted text-sm"
             )
             for fact_id in context.included.facts:
-                fact = await client.show_fact(fact_id, app_id=self.app_id)
-                _recalled("Fact", fact.fact, _why_fact(fact))
+                if fact := facts.get(fact_id):
+                    _recalled("Fact", fact.fact, _why_fact(fact))
             for memory_id in context.included.memories:
-                memory = await client.show_memory(memory_id, app_id=self.app_id)
-                _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
+                if memory := memories.get(memory_id):
+                    _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
             for message_id in context.included.retrieved:
                 if message_id in why:
                     _recalled("Message", why[message_id].content, _why_found(why[message_id]))

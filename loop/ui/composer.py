@@ -8,11 +8,12 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
-from loop.ui.composition_part import CompositionPart
 from loop.ui.frame import Frame
 from loop.ui.live import live
+from loop.ui.part_card import PartCard
 from loop.ui.session_view import SessionView, heading, many, short
 from loop.ui.sessions import STYLE
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 Strategy = Literal["equal", "proportional", "recent-first", "custom"]
@@ -43,8 +44,8 @@ class Composer:
     def __init__(self, view: SessionView) -> None:
         self._view = view
         self._project_id: str | None = None
-        self._parts: list[CompositionPart] = []
-        self._dragged: CompositionPart | None = None
+        self._parts: list[PartCard] = []
+        self._dragged: PartCard | None = None
         self._history = CompositionHistory(view, self.take_over)
 
     async def build(self, project_id: str) -> None:
@@ -123,7 +124,7 @@ class Composer:
         async with self._view.errors_told():
             session = await self._view.client.show_session(session_id, app_id=self._view.app_id)
             versions = await self._view.client.list_versions(session_id, limit=_LISTED, app_id=self._view.app_id)
-            part = CompositionPart(session, versions.versions)
+            part = PartCard(session, versions.versions)
             with self._list:
                 part.build(self._tell, self._move, self._remove, self._drag, self._drop)
             if chosen is not None:
@@ -131,6 +132,7 @@ class Composer:
             self._parts.append(part)
             self._arrange()
 
+    @in_turn
     async def take_over(self, former: models.CompositionAnswer) -> None:
         """Put what a composition was asked for back into the fields."""
         asked = former.request
@@ -146,7 +148,7 @@ class Composer:
             chosen = models.ComponentRequest.model_validate(one)
             await self.add(chosen.session_id, chosen)
 
-    def _move(self, part: CompositionPart, by: int) -> None:
+    def _move(self, part: PartCard, by: int) -> None:
         self._place(part, self._parts.index(part) + by)
         # Moving an element takes the focus away; at an end its button cannot have it any more.
         button = part.up if by < 0 else part.down
@@ -154,21 +156,21 @@ class Composer:
             button = part.down if by < 0 else part.up
         ui.run_javascript(f"setTimeout(() => getHtmlElement({button.id}).focus(), 50)")
 
-    def _place(self, part: CompositionPart, index: int) -> None:
+    def _place(self, part: PartCard, index: int) -> None:
         self._parts.remove(part)
         self._parts.insert(index, part)
         part.card.move(target_index=index)
         self._arrange()
 
-    def _drag(self, part: CompositionPart) -> None:
+    def _drag(self, part: PartCard) -> None:
         self._dragged = part
 
-    def _drop(self, onto: CompositionPart) -> None:
+    def _drop(self, onto: PartCard) -> None:
         dragged, self._dragged = self._dragged, None
         if dragged is not None and dragged is not onto:
             self._place(dragged, self._parts.index(onto))
 
-    def _remove(self, part: CompositionPart) -> None:
+    def _remove(self, part: PartCard) -> None:
         self._parts.remove(part)
         part.card.delete()
         self._arrange()

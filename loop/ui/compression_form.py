@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from afterthought_client import models
 from loop.ui.session_view import SessionView, dialog, heading, made_how
@@ -22,7 +22,7 @@ _SAMPLE = 50
 class CompressionForm:
     """The settings of a version, in fields; ``changed`` is called when one of them changes."""
 
-    def __init__(self, changed: Callable[[], object] = lambda: None, *, ratio: int = 10) -> None:
+    def __init__(self, changed: Callable[[], None], *, ratio: int = 10) -> None:
         with ui.element("div").classes("fields"):
             self._mode = ui.select(_MODES, value="uniform", label="Mode", on_change=self._switch)
             self._ratio = ui.number("Ratio (to 1)", value=ratio, min=2, max=100, step=1, on_change=changed)
@@ -106,14 +106,16 @@ class VersionRequest:
                     ui.button("Create compression", on_click=self._create).props("unelevated no-caps color=cyan-9")
             await self._foresee(self._asked)
 
-    async def _ask(self) -> None:
-        if self._form is None:
-            return
-        self._asked += 1
-        number = self._asked
+    def _ask(self) -> None:
+        if self._form is not None:
+            self._asked += 1
+            background_tasks.create(self._foresee_settled(self._asked), name="preview of a version")
+
+    async def _foresee_settled(self, number: int) -> None:
         await asyncio.sleep(_SETTLE_SECONDS)
         if number == self._asked:
-            await self._foresee(number)
+            with self._client:
+                await self._foresee(number)
 
     async def _foresee(self, number: int) -> None:
         assert self._form is not None

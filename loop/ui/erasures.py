@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import ui
@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.tables import counted, heading, number, show_table
+from loop.ui.tables import PagedTable, Row, counted, heading, number
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -19,8 +19,7 @@ _LISTED = 10
 
 async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
     """Build what can be erased, and the receipts of what was."""
-    receipts = Receipts(frame, visitor, app_id)
-    erasing = Erasing(frame, visitor, app_id, receipts)
+    erasing = Erasing(frame, visitor, app_id)
     with ui.column().classes("card gap-3"):
         heading("Erase")
         _offer(
@@ -31,7 +30,16 @@ async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
         _offer(
             "Uninstall, and purge the memories", "Its tokens are revoked; its memories go.", erasing.uninstall_purged
         )
-    await receipts.build()
+
+    async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
+        page = await visitor.client.list_erasure_receipts(limit=_LISTED, cursor=cursor, app_id=app_id)
+        return [_row(one) for one in page.erasures], page.cursor
+
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading("Receipts")
+        head = ["What", "Of", "By", "When", "Rows", ""]
+        erasing.receipts = PagedTable(frame, "Receipts, newest first", head, fetch, empty="Nothing was erased yet.")
+    await erasing.receipts.refresh()
 
 
 def _offer(name: str, told: str, action: Any) -> None:
@@ -40,48 +48,7 @@ def _offer(name: str, told: str, action: Any) -> None:
         ui.label(told).classes("muted text-sm")
 
 
-@dataclass
-class Receipts:
-    """The receipts of an app, newest first."""
-
-    frame: Frame
-    visitor: Visitor
-    app_id: str
-    cursor: str | None = None
-    rows: list[list[Any]] = field(default_factory=list)
-
-    async def build(self) -> None:
-        """Build the place of them, and show the first."""
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading("Receipts")
-            self.found = ui.column().classes("w-full min-w-0")
-            self.more = ui.button("More", on_click=self._more).props("flat dense no-caps")
-        await self.show_more()
-
-    async def refresh(self) -> None:
-        """Show the first anew."""
-        self.cursor, self.rows = None, []
-        await self.show_more()
-
-    async def _more(self) -> None:
-        async with self.frame.errors_told():
-            await self.show_more()
-
-    async def show_more(self) -> None:
-        """Add the next receipts."""
-        page = await self.visitor.client.list_erasure_receipts(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
-        self.cursor = page.cursor
-        self.more.set_visibility(page.cursor is not None)
-        self.rows += [_row(one) for one in page.erasures]
-        self.found.clear()
-        with self.found:
-            if not self.rows:
-                ui.label("Nothing was erased yet.").classes("muted")
-                return
-            show_table("Receipts, newest first", ["What", "Of", "By", "When", "Rows", ""], self.rows)
-
-
-def _row(one: models.Receipt) -> list[Any]:
+def _row(one: models.Receipt) -> Row:
     def details() -> None:
         ui.button("Show", on_click=lambda: show_receipt(one)).props("outline no-caps dense").classes("px-2")
 
@@ -96,7 +63,7 @@ class Erasing:
     frame: Frame
     visitor: Visitor
     app_id: str
-    receipts: Receipts
+    receipts: PagedTable | None = None
 
     async def purge(self) -> None:
         """Purge the memories."""
@@ -149,7 +116,8 @@ class Erasing:
                 await self._show(done.receipt, done.note)
 
     async def _show(self, receipt: models.Receipt, note: str | None) -> None:
-        await self.receipts.refresh()
+        if self.receipts is not None:
+            await self.receipts.refresh()
         show_receipt(receipt, note)
 
 

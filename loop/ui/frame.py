@@ -99,7 +99,9 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
     ui.add_css(_STYLE)
     dark = ui.dark_mode(visitor.dark)
     ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False)
-    drawer = ui.left_drawer(bordered=True).props("width=220 breakpoint=900 role=navigation aria-label=Pages")
+    # With a value of its own: without one the library asks the browser, which a busy one answers too late.
+    drawer = ui.left_drawer(value=False, bordered=True)
+    drawer.props("show-if-above width=220 breakpoint=900 role=navigation aria-label=Pages")
     with drawer:
         _links(visitor, app_id or visitor.app_id)
     with ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap"):

@@ -14,6 +14,7 @@ from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.tables import counted, heading, number, show_table
 from loop.ui.times import show_time
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 _LISTED = 25
@@ -72,6 +73,7 @@ class JobTable:
             self.newer = ui.button("Newer", icon="chevron_left", on_click=self._go_back).props("flat no-caps")
             self.older = ui.button("Older", icon="chevron_right", on_click=self._go_on).props("flat no-caps")
 
+    @in_turn
     async def refresh(self) -> None:
         """Show the page as it is now."""
         wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}

@@ -15,7 +15,7 @@ _SETTLE_SECONDS = 0.15
 """Several changes at once are shown once."""
 
 
-class Live:
+class PageEvents:
     """One page's stream of events: an app's, or (without one) those of all with the energy.
 
     It ends with the page, and when its visitor has logged out.
@@ -69,11 +69,11 @@ class Live:
                             await refresh()
 
 
-def live(frame: Frame, visitor: Visitor, app_id: str | None) -> Live:
+def live(frame: Frame, visitor: Visitor, app_id: str | None) -> PageEvents:
     """Return the stream of the page that is being built; there is one of each app."""
     held = ui.context.client.storage
     key = f"live of {app_id}"
     if key not in held:
-        held[key] = Live(frame, visitor, app_id)
-    found: Live = held[key]
+        held[key] = PageEvents(frame, visitor, app_id)
+    found: PageEvents = held[key]
     return found

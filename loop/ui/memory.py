@@ -7,7 +7,7 @@ from nicegui import ui
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction, MemoryList
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.memory_card import MemoryCard, MemoryDraft, MemoryHandlers, build_form, show_change
+from loop.ui.memory_card import MemoryCard, MemoryEntry, MemoryHandlers, build_form, show_change
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.profile import ProfileSection
 from loop.ui.subject import choose_subject
@@ -126,12 +126,12 @@ class MemorySection:
         self._form.clear()
         self._form.set_visibility(True)
         with self._form:
-            build_form(MemoryDraft(""), self._save_new, self._close_form)
+            build_form(MemoryEntry(""), self._save_new, self._close_form)
 
     def _close_form(self) -> None:
         self._form.set_visibility(False)
 
-    async def _save_new(self, draft: MemoryDraft) -> None:
+    async def _save_new(self, draft: MemoryEntry) -> None:
         async with self._frame.errors_told():
             written = await self._client.write_memory(
                 draft.content,
@@ -144,7 +144,7 @@ class MemorySection:
             self.tell_what_went(written.made_room)
             await self.refresh()
 
-    async def _edit(self, memory_id: int, draft: MemoryDraft) -> bool:
+    async def _edit(self, memory_id: int, draft: MemoryEntry) -> bool:
         async with self._frame.errors_told():
             await self._client.edit_memory(
                 memory_id, content=draft.content, importance=draft.importance, tags=draft.tags, app_id=self._app_id

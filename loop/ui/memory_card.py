@@ -20,7 +20,7 @@ _REWRITES = ("edited", "merged", "restored")
 
 
 @dataclass(frozen=True)
-class MemoryDraft:
+class MemoryEntry:
     """What a form says of a memory."""
 
     content: str
@@ -32,7 +32,7 @@ class MemoryDraft:
 class MemoryHandlers:
     """What the page does for its cards."""
 
-    edit: Callable[[int, MemoryDraft], Awaitable[bool]]
+    edit: Callable[[int, MemoryEntry], Awaitable[bool]]
     """Returns whether it was done."""
     pin: Callable[[MemoryAnswer], Awaitable[None]]
     remove: Callable[[MemoryAnswer], Awaitable[None]]
@@ -107,11 +107,11 @@ class MemoryCard:
     def _edit(self) -> None:
         self._close()
 
-        async def save(draft: MemoryDraft) -> None:
+        async def save(draft: MemoryEntry) -> None:
             if await self._handlers.edit(self.memory.id, draft):
                 self._close()
 
-        present = MemoryDraft(self.memory.content, self.memory.importance, list(self.memory.tags))
+        present = MemoryEntry(self.memory.content, self.memory.importance, list(self.memory.tags))
         with self._editor:
             build_form(present, save, self._close)
         self._view.set_visibility(False)
@@ -166,7 +166,7 @@ def show_change(change: ChangeAnswer) -> None:
 
 
 def build_form(
-    present: MemoryDraft, save: Callable[[MemoryDraft], Awaitable[None]], cancel: Callable[[], None]
+    present: MemoryEntry, save: Callable[[MemoryEntry], Awaitable[None]], cancel: Callable[[], None]
 ) -> None:
     """Build where a memory is written: Ctrl+Enter saves, Escape cancels."""
     with ui.column().classes("w-full gap-2"):
@@ -179,7 +179,7 @@ def build_form(
             ui.button("Cancel", on_click=cancel, color=None).props("flat no-caps dense")
 
             async def write() -> None:
-                await save(MemoryDraft(text.value or "", int(importance.value or 0), list(tags.value)))
+                await save(MemoryEntry(text.value or "", int(importance.value or 0), list(tags.value)))
 
             ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
         text.on("keydown.ctrl.enter", write, js_handler="() => emit()")

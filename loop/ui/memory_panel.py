@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from loop.ui.fact_card import STYLE
-from loop.ui.fact_list import FactList
+from loop.ui.fact_cards import FactCards
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.visitors import Visitor
@@ -50,7 +50,7 @@ class MemoryPanel:
             ui.label("Memory").classes("text-lg font-semibold grow").props("role=heading aria-level=2")
             manage = ui.button("Manage", color=None).props("flat dense no-caps").classes("px-2")
             ui.button(icon="close", on_click=self.close, color=None).props("flat round dense aria-label='Close memory'")
-        self._facts = FactList(
+        self._facts = FactCards(
             self._frame, self._visitor, self._app_id, self._user_id, manage=manage, changed=self.count
         )
 

@@ -7,6 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileItem, Receipt
 from loop.ui.frame import Frame
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 
@@ -24,6 +25,7 @@ class ProfileSection:
             ui.label("Profile").classes("text-lg font-semibold").props("role=heading aria-level=2")
             self._shown = ui.column().classes("w-full gap-3 card")
 
+    @in_turn
     async def refresh(self) -> None:
         """Show the profile as it is now."""
         self._shown.clear()

@@ -29,7 +29,7 @@ _CHOOSER = """
 
 
 @dataclass(frozen=True)
-class Transcript:
+class TranscriptSource:
     """A transcript that is not registered: its bytes, or where the service reads it."""
 
     project_id: str
@@ -38,7 +38,7 @@ class Transcript:
     path: str | None = None
 
 
-async def look_at(view: SessionView, transcript: Transcript, taken: Taken) -> None:
+async def look_at(view: SessionView, transcript: TranscriptSource, taken: Taken) -> None:
     """Show what a transcript holds, and add it to memory where that is wanted."""
     async with view.errors_told():
         foreseen = await _register(view, transcript, dry_run=True)
@@ -60,7 +60,7 @@ async def look_at(view: SessionView, transcript: Transcript, taken: Taken) -> No
 
 
 async def _register(
-    view: SessionView, transcript: Transcript, *, dry_run: bool
+    view: SessionView, transcript: TranscriptSource, *, dry_run: bool
 ) -> models.SessionItem | models.SessionForeseen:
     path: str | Omit = OMIT if transcript.path is None else transcript.path
     return await view.client.register_session(
@@ -94,7 +94,7 @@ def upload_transcript(view: SessionView, project_id: str, taken: Taken) -> None:
         async def given(event: events.UploadEventArguments) -> None:
             content = await event.file.read()
             shown.close()
-            await look_at(view, Transcript(project_id, PurePath(event.file.name).stem, content), taken)
+            await look_at(view, TranscriptSource(project_id, PurePath(event.file.name).stem, content), taken)
 
         _upload("Transcript", ".jsonl", given)
 

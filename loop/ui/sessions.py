@@ -13,8 +13,9 @@ from loop.ui import session_intake
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
-from loop.ui.session_intake import Transcript
+from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import SessionView, day, heading, many, short, size
+from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
 Action = Callable[[], object]
@@ -212,7 +213,7 @@ class SessionBrowser:
               icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
 
     async def _look_at(self, one: models.SessionForeseen) -> None:
-        transcript = Transcript(one.project_id, one.session_id, path=one.original_file)
+        transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
         await session_intake.look_at(self._view, transcript, self._taken)
 
     async def _search(self, text: str) -> None:
@@ -242,6 +243,7 @@ class SessionBrowser:
         _link(one.session_id, f"{where}{one.snippet.text[:200] if one.snippet else day(one.last_timestamp)}", opened,
               icon="search")  # fmt: skip
 
+    @in_turn
     async def open(self, session_id: str) -> None:
         """Show a session's details."""
         async with self._view.errors_told():
@@ -253,6 +255,7 @@ class SessionBrowser:
     def _close(self) -> None:
         self._whole.classes(remove="reading")
 
+    @in_turn
     async def _refresh(self) -> None:
         if self._session_id is not None:
             await self._details.show()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nicegui import ui
 
+from loop.ui.frame import Frame
+from loop.ui.turns import in_turn
+
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
+Row = Sequence[Cell]
 _SHORT = 30
 _STYLE = """
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
@@ -26,7 +30,7 @@ _STYLE = """
 """
 
 
-def show_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]] = ()) -> Table:
+def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> Table:
     """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
     ui.add_css(_STYLE)
     with ui.element("div").classes("w-full overflow-x-auto").props("tabindex=0 role=region") as whole:
@@ -52,7 +56,7 @@ class Table:
     body: ui.element
     kept: dict[str, tuple[object, ui.element]] = field(default_factory=dict)
 
-    def keep(self, rows: Iterable[tuple[str, object, Sequence[Cell]]]) -> None:
+    def keep(self, rows: Iterable[tuple[str, object, Row]]) -> None:
         """Show these rows, each under its key; one whose ``object`` is the same stays: a new one loses its clicks."""
         before, self.kept = self.kept, {}
         for index, (key, shown, cells) in enumerate(rows):
@@ -69,7 +73,60 @@ class Table:
             row.delete()
 
 
-def _row(row: Sequence[Cell]) -> ui.element:
+class PagedTable:
+    """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        caption: str,
+        head: Sequence[str],
+        fetch: Callable[[str | None], Awaitable[tuple[Iterable[Row], str | None]]],
+        *,
+        empty: str,
+    ) -> None:
+        """``fetch`` returns the rows after a cursor, and the cursor of those after them."""
+        self._frame, self._fetch = frame, fetch
+        self._caption, self._head, self._empty = caption, head, empty
+        self._rows: list[Row] = []
+        self._pages = 1
+        self._cursor: str | None = None
+        self.place = ui.column().classes("w-full gap-2 min-w-0")
+        self._more = ui.button("More", on_click=self._show_more).props("flat dense no-caps")
+        self._more.set_visibility(False)
+
+    @in_turn
+    async def refresh(self) -> None:
+        """Show the rows as they are now, as many pages as were asked for."""
+        self._rows, self._cursor = [], None
+        for _ in range(self._pages):
+            await self._add_page()
+            if self._cursor is None:
+                break
+        self._draw()
+
+    async def _add_page(self) -> None:
+        found, self._cursor = await self._fetch(self._cursor)
+        self._rows += found
+
+    def _draw(self) -> None:
+        self._more.set_visibility(self._cursor is not None)
+        self.place.clear()
+        with self.place:
+            if self._rows:
+                show_table(self._caption, self._head, self._rows)
+            else:
+                ui.label(self._empty).classes("muted")
+
+    @in_turn
+    async def _show_more(self) -> None:
+        async with self._frame.errors_told():
+            await self._add_page()
+            self._pages += 1
+            self._draw()
+
+
+def _row(row: Row) -> ui.element:
     with ui.element("tr") as shown:
         for cell in row:
             with ui.element("td"):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, show_table
+from loop.ui.tables import PagedTable, Row, heading
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -24,12 +23,11 @@ async def show_tokens(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
 @dataclass
 class TokenTable:
-    """The tokens of an app, as many as were asked for."""
+    """The tokens of an app, the oldest first."""
 
     frame: Frame
     visitor: Visitor
     app_id: str
-    shown: int = _LISTED
 
     async def build(self) -> None:
         """Build the form and the table."""
@@ -41,28 +39,17 @@ class TokenTable:
                 ui.button("Issue", icon="key", on_click=self._issue).props("unelevated no-caps color=cyan-9")
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Tokens")
-            self.found = ui.column().classes("w-full gap-2 min-w-0")
-        await self.refresh()
+            head = ["For", "Number", "Issued", ""]
+            self.table = PagedTable(
+                self.frame, "Tokens, the oldest first", head, self._fetch, empty="The app has no token."
+            )
+        await self.table.refresh()
 
-    async def refresh(self) -> None:
-        """Show the tokens anew."""
-        tokens: list[models.TokenAnswer] = []
-        cursor = None
-        while len(tokens) < self.shown:
-            page = await self.visitor.client.list_tokens(limit=_LISTED, cursor=cursor, app_id=self.app_id)
-            tokens, cursor = tokens + page.tokens, page.cursor
-            if cursor is None:
-                break
-        self.found.clear()
-        with self.found:
-            if not tokens:
-                ui.label("The app has no token.").classes("muted")
-                return
-            show_table("Tokens, the oldest first", ["For", "Number", "Issued", ""], [self._row(one) for one in tokens])
-            if cursor is not None:
-                ui.button("More", on_click=self._more).props("flat dense no-caps")
+    async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
+        page = await self.visitor.client.list_tokens(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        return [self._row(one) for one in page.tokens], page.cursor
 
-    def _row(self, one: models.TokenAnswer) -> list[Any]:
+    def _row(self, one: models.TokenAnswer) -> Row:
         def end() -> None:
             if one.revoked_at is not None:
                 show_time(one.revoked_at, "revoked")
@@ -73,16 +60,11 @@ class TokenTable:
 
         return [one.label or "–", one.token_id, lambda: show_time(one.created_at), end]
 
-    async def _more(self) -> None:
-        self.shown += _LISTED
-        async with self.frame.errors_told():
-            await self.refresh()
-
     async def _issue(self) -> None:
         async with self.frame.errors_told():
             issued = await self.visitor.client.issue_token(label=self.label.value or "", app_id=self.app_id)
             self.label.value = ""
-            await self.refresh()
+            await self.table.refresh()
             _show_once(issued.token or "")
 
     async def _revoke(self, one: models.TokenAnswer) -> None:
@@ -90,7 +72,7 @@ class TokenTable:
         if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
             async with self.frame.errors_told():
                 await self.visitor.client.revoke_token(one.token_id, app_id=self.app_id)
-                await self.refresh()
+                await self.table.refresh()
 
 
 def _show_once(token: str) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.tables import counted, heading, number, show_table
+from loop.ui.tables import PagedTable, Row, counted, heading, number
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
@@ -24,44 +23,27 @@ async def show_users(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
 @dataclass
 class UserTable:
-    """Users by id, as far as they were asked for."""
+    """Users by id."""
 
     frame: Frame
     visitor: Visitor
     app_id: str
-    cursor: str | None = None
-    users: list[models.UserAnswer] = field(default_factory=list)
 
     async def build(self) -> None:
         """Build the place of the table, and show the first."""
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Users")
-            self.found = ui.column().classes("w-full gap-2 min-w-0")
-            self.more = ui.button("More", on_click=self._more).props("flat dense no-caps")
-        await self.show_more()
-
-    async def _more(self) -> None:
-        async with self.frame.errors_told():
-            await self.show_more()
-
-    async def show_more(self) -> None:
-        """Add the next users."""
-        page = await self.visitor.client.list_users(limit=_LISTED, cursor=self.cursor, app_id=self.app_id)
-        self.cursor = page.cursor
-        self.users += page.users
-        self.more.set_visibility(page.cursor is not None)
-        self._show()
-
-    def _show(self) -> None:
-        self.found.clear()
-        with self.found:
-            if not self.users:
-                ui.label("The app holds nothing of anybody yet.").classes("muted")
-                return
             head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
-            show_table("Users by id", head, [self._row(one) for one in self.users])
+            self.table = PagedTable(
+                self.frame, "Users by id", head, self._fetch, empty="The app holds nothing of anybody yet."
+            )
+        await self.table.refresh()
 
-    def _row(self, one: models.UserAnswer) -> list[Any]:
+    async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
+        page = await self.visitor.client.list_users(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        return [self._row(one) for one in page.users], page.cursor
+
+    def _row(self, one: models.UserAnswer) -> Row:
         def active() -> None:
             ui.label("–") if one.last_active_at is None else show_time(one.last_active_at)
 
@@ -93,12 +75,11 @@ class UserTable:
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
             return
         # Not in the row, which is shown anew.
-        with self.found:
+        with self.table.place:
             await self._erase_now(user_id)
 
     async def _erase_now(self, user_id: str) -> None:
         async with self.frame.errors_told():
             done = await self.visitor.client.erase_user_data(user_id, app_id=self.app_id)
-            self.users, self.cursor = [], None
-            await self.show_more()
+            await self.table.refresh()
             show_receipt(done.receipt, done.note)

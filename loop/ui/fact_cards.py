@@ -13,6 +13,7 @@ from nicegui.events import ValueChangeEventArguments
 from afterthought_client.models import FactAnswer
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import Frame
+from loop.ui.turns import in_turn
 from loop.ui.undo_bar import UndoBar
 from loop.ui.visitors import Visitor
 
@@ -22,7 +23,7 @@ _ALL, _AUTOMATIC = "all", "automatic"
 EMPTY = "No memories yet. I'll learn as we talk."
 
 
-class FactList:
+class FactCards:
     """What the sheet of memories holds."""
 
     def __init__(
@@ -119,6 +120,7 @@ class FactList:
                 "round dense unelevated color=cyan-9 aria-label=Remember"
             )
 
+    @in_turn
     async def refresh(self) -> None:
         """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
         facts = await self._fetch()

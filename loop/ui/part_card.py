@@ -19,7 +19,7 @@ _WAYS = {"original": "The original", "version": "Version {}", "join": "Version {
          "compress": "A new version"}  # fmt: skip
 
 
-class CompositionPart:
+class PartCard:
     """A session's card. Where it stands among the others is for the composition to say."""
 
     def __init__(self, session: models.SessionDetail, versions: list[models.VersionAnswer]) -> None:
@@ -29,11 +29,11 @@ class CompositionPart:
 
     def build(
         self,
-        changed: Callable[[], object],
-        move: Callable[[CompositionPart, int], object],
-        remove: Callable[[CompositionPart], object],
-        dragged: Callable[[CompositionPart], object],
-        dropped: Callable[[CompositionPart], object],
+        changed: Callable[[], None],
+        move: Callable[[PartCard, int], object],
+        remove: Callable[[PartCard], object],
+        dragged: Callable[[PartCard], object],
+        dropped: Callable[[PartCard], object],
     ) -> None:
         """Build the card."""
         session = self.session
