@@ -58,6 +58,11 @@ class Composer:
             self._session.props("outlined dense options-dense").classes("grow min-w-[14rem]")
             ui.button("Add session", icon="add", on_click=self._add_chosen).props("outline no-caps")
         with ui.row().classes("w-full items-center gap-2"):
+            self._work = ui.input("What you work on").props("outlined dense").classes("grow min-w-[14rem]")
+            self._work.on("keydown.enter", self.suggest)
+            ui.button("Suggest sessions", icon="lightbulb", on_click=self.suggest).props("outline no-caps")
+        self._suggested = ui.column().classes("w-full gap-1").props("role=list aria-label='Suggested sessions'")
+        with ui.row().classes("w-full items-center gap-2"):
             ui.label("Output:")
             self._markdown = ui.checkbox("Markdown", value=True)
             self._jsonl = ui.checkbox("JSONL", value=True)
@@ -103,6 +108,7 @@ class Composer:
         self._project_id = str(self._choice.value)
         self._parts.clear()
         self._list.clear()
+        self._suggested.clear()
         async with self._view.errors_told():
             page = await self._view.client.list_project_sessions(
                 self._project_id, limit=_LISTED, app_id=self._view.app_id
@@ -130,6 +136,34 @@ class Composer:
                 part.choose(chosen)
             self._parts.append(part)
             self._arrange()
+
+    async def suggest(self) -> None:
+        """Show which sessions would help with what is worked on, within the budget."""
+        async with self._view.errors_told():
+            found = await self._view.client.suggest_sessions(
+                self._project_id or "", text=self._work.value or None, token_budget=int(self._budget.value or 0),
+                app_id=self._view.app_id,
+            )  # fmt: skip
+            self._suggested.clear()
+            with self._suggested:
+                if not found.suggestions:
+                    ui.label("No session seems to help.").classes("muted").props("role=listitem")
+                for one in found.suggestions:
+                    self._suggestion(one)
+
+    def _suggestion(self, one: models.SuggestedSession) -> None:
+        why = ", ".join([*one.matched_topics[:3], *one.matched_files[:3]])
+        form = one.version_id or "a new version"
+        told = f"{one.session_id}, {form}: about {one.suggested_tokens:,} tokens" + (f" ({why})" if why else "")
+        with ui.row().classes("card items-center no-wrap gap-2").props("role=listitem") as row:
+            ui.label(told).classes("said grow min-w-0 text-sm")
+
+            async def take() -> None:
+                row.delete()
+                await self.add(one.session_id, one.component)
+
+            button = ui.button("Add", icon="add", on_click=take).props("flat dense no-caps")
+            button.props["aria-label"] = f"Add {one.session_id}"
 
     async def take_over(self, former: models.CompositionAnswer) -> None:
         """Put what a composition was asked for back into the fields."""

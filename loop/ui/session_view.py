@@ -144,3 +144,12 @@ def made_how(version: VersionAnswer) -> str:
     if asked.get("mode") == "uniform":
         return f"uniform {asked.get('compactionRatio') or 10}:1 {asked.get('aggressiveness') or ''}".strip()
     return f"tiered {asked.get('tierPreset') or ('custom' if asked.get('customTiers') else 'standard')}"
+
+
+def whole_number(field: ui.number, least: int, most: int | None = None) -> int:
+    """Return what a field holds. Raises: ValueError where it holds nothing, or what is out of bounds."""
+    name = field.props["label"]
+    if field.value is None or field.value < least or (most is not None and field.value > most):
+        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}: give a number, {bounds}.")
+    return int(field.value)

@@ -10,6 +10,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui import session_intake
+from loop.ui.ageing import ProjectRules, Pruning
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
@@ -102,7 +103,9 @@ class SessionBrowser:
                 )
                 self._upload = _action("Upload", "upload_file", self._upload_here)
                 _action("Import", "unarchive", lambda: session_intake.import_project(self._view, self._taken))
+                self._prune = _action("Prune", "content_cut", self._prune_here)
             self._export = _action("Export", "archive", self._export_here)
+            self._rules = _action("Rules", "rule", self._rules_here)
 
     def _search_box(self) -> None:
         box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
@@ -178,9 +181,8 @@ class SessionBrowser:
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
-        self._export.set_enabled(self._project_id is not None)
-        if self._view.may_write:
-            self._upload.set_enabled(self._project_id is not None)
+        for button in (self._export, self._rules, *((self._upload, self._prune) if self._view.may_write else ())):
+            button.set_enabled(self._project_id is not None)
         self._list.clear()
         with self._list:
             if self._project_id is None:
@@ -273,6 +275,14 @@ class SessionBrowser:
     def _upload_here(self) -> None:
         if self._project_id is not None:
             session_intake.upload_transcript(self._view, self._project_id, self._taken)
+
+    async def _prune_here(self) -> None:
+        if self._project_id is not None:
+            await Pruning(self._view, self._project_id, self._refresh).open()
+
+    async def _rules_here(self) -> None:
+        if self._project_id is not None:
+            await ProjectRules(self._view, self._project_id, self._refresh).open()
 
     async def _export_here(self) -> None:
         if self._project_id is not None:
