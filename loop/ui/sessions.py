@@ -15,7 +15,7 @@ from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import SessionView, day, heading, many, short, size
+from loop.ui.session_view import SessionView, day, heading, many, projects_to_choose, short, size
 from loop.ui.visitors import Visitor
 
 Action = Callable[[], object]
@@ -42,7 +42,6 @@ table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border
   .browser .back { display: inline-flex; }
 }
 """
-_PROJECTS = 100
 _SESSIONS = 50
 _SCANNED = 20
 _FOUND = 10
@@ -91,8 +90,8 @@ class SessionBrowser:
 
     def _head(self) -> None:
         with ui.row().classes("w-full items-center gap-2"):
-            self._choice = ui.select({}, label="Project", on_change=self._choose)
-            self._choice.props("outlined dense options-dense").classes("min-w-[14rem] max-w-full")
+            self._projects = projects_to_choose(self._view, self._choose)
+            self._choice = self._projects.select
             actions = ui.row().classes("gap-1")
             ui.space()
             self._storage = ui.label().classes("muted text-sm").props("role=note aria-label=Storage")
@@ -113,13 +112,7 @@ class SessionBrowser:
         box.on("clear", self._draw)
 
     async def _load_projects(self, project_id: str = "") -> None:
-        listed = await self._view.client.list_projects(limit=_PROJECTS, app_id=self._view.app_id)
-        names = {one.project_id: one.display_name for one in listed.projects}
-        if project_id and project_id not in names:
-            names[project_id] = (
-                await self._view.client.show_project(project_id, app_id=self._view.app_id)
-            ).display_name
-        self._choice.set_options(names, value=project_id or next(iter(names), None))
+        await self._projects.load(project_id or None)
         self._draw()
         if self._choice.value != self._project_id:
             await self._choose()

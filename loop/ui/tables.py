@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from nicegui import ui
 
 from loop.ui.frame import Frame
+from loop.ui.visitors import Visitor
 
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
 Row = Sequence[Cell]
 _SHORT = 30
+CHOICES = 100
+"""At once in a chooser."""
 _STYLE = """
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
 .figures caption { position: absolute; left: -999rem; }
@@ -95,6 +99,64 @@ class PagedTable:
             await self._add_page()
             self._pages += 1
             self._draw()
+
+
+class PagedSelect:
+    """A chooser of what is listed page by page: the first page, found by typing, and the next ones by a button."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        label: str,
+        fetch: Callable[[str | None], Awaitable[tuple[dict[str, str], str | None]]],
+        always: Mapping[str, str] = MappingProxyType({}),
+        on_change: Callable[[], object] | None = None,
+    ) -> None:
+        """``fetch`` returns the options after a cursor, and the cursor of those after them; ``always``: offered too."""
+        self._frame, self._fetch, self._always = frame, fetch, dict(always)
+        self._cursor: str | None = None
+        with ui.row().classes("no-wrap items-center gap-1 min-w-0 max-w-full") as self.whole:
+            value = next(iter(always), None)
+            self.select = ui.select(dict(always), value=value, label=label, with_input=True, on_change=on_change)
+            self.select.props("outlined dense options-dense").classes("grow min-w-0")
+            self._more = ui.button(icon="more_horiz", on_click=self._show_more).props("flat round dense")
+            self._more.props["aria-label"] = f"More for {label}"
+            self._more.tooltip("Offer more")
+        self._more.set_visibility(False)
+
+    async def load(self, chosen: str | None = None) -> None:
+        """Offer the first page, and choose one of it; the first where none is named, unless something is chosen."""
+        found, self._cursor = await self._fetch(None)
+        options = {**self._always, **found}
+        if chosen is not None:
+            options.setdefault(chosen, chosen)
+        self._offer(options, chosen or next(iter(options), None))
+
+    async def _show_more(self) -> None:
+        async with self._frame.errors_told():
+            found, self._cursor = await self._fetch(self._cursor)
+            self._offer({**self._offered(), **found}, self.select.value)
+
+    def _offered(self) -> dict[str, str]:
+        options = self.select.options
+        assert isinstance(options, dict)
+        return options
+
+    def _offer(self, options: dict[str, str], value: str | None) -> None:
+        self.select.set_options(options, value=value)
+        self._more.set_visibility(self._cursor is not None)
+
+
+def apps_to_choose(
+    frame: Frame, visitor: Visitor, label: str, everything: str, on_change: Callable[[], object]
+) -> PagedSelect:
+    """Show a chooser of apps, of which none may be chosen."""
+
+    async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
+        page = await visitor.client.list_apps(limit=CHOICES, cursor=cursor)
+        return {one.app_id: one.name for one in page.apps}, page.cursor
+
+    return PagedSelect(frame, label, fetch, {"": everything}, on_change)
 
 
 def _row(row: Row) -> None:

@@ -202,7 +202,7 @@ def test_settings_are_changed_and_taken_back(at: Window, client: Afterthought) -
 def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
     phone: Window, browser: Browser, system: System, client: Afterthought
 ) -> None:
-    for view in ("now", "jobs", "dead", "memory", "settings"):
+    for view in ("now", "jobs", "dead", "memory", "settings", "doctor"):
         page = phone.open(f"/operations?view={view}")
         expect(page.get_by_role("navigation", name="Views")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
@@ -230,6 +230,11 @@ def test_a_reader_sees_everything_and_can_change_nothing(
         expect(page.get_by_role("button", name="Save")).to_be_disabled()
         page.get_by_role("button", name="Look at the tables").click()
         expect(page.get_by_role("region", name="Tables, the largest first")).to_be_visible()
+        page = reading.open("/operations?view=doctor")
+        findings = page.get_by_role("region", name="Findings, the worst first")
+        expect(findings.get_by_role("row", name=re.compile("^python well"))).to_be_visible()
+        page.get_by_role("button", name="Look again").click()
+        expect(findings.get_by_role("row", name=re.compile("^database well"))).to_be_visible()
         page = reading.open("/administration")
         expect(page.get_by_text("Only the admin's token opens this page.")).to_be_visible()
 

@@ -69,6 +69,15 @@ def test_what_is_no_page_is_the_interfaces_and_needs_a_token(system: System, pat
     assert httpx.get(f"{system.url}{path}").status_code == 401
 
 
+def test_a_page_that_is_not_there_says_so_and_leads_back(at: Window) -> None:
+    answer = at.page.goto(f"{at.url}/sessions/a/b/c")
+    assert answer is not None and answer.status == 404
+    expect(at.page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    at.page.get_by_role("link", name="Go to the apps").click()
+    expect(at.page).to_have_url(f"{at.url}/")
+    assert httpx.get(f"{at.url}/_nicegui/nothing").headers["content-type"] == "application/json"
+
+
 def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
     body = phone.page.locator("body")
     expect(body).to_contain_class("body--dark")
