@@ -165,7 +165,7 @@ class Composer:
                 row.delete()
                 await self.add(one.session_id, one.component)
 
-            button = ui.button("Add", icon="add", on_click=take).props("flat dense no-caps")
+            button = ui.button("Add", icon="add", on_click=take).props("flat dense no-caps").classes("shrink-0")
             button.props["aria-label"] = f"Add {one.session_id}"
 
     async def take_over(self, former: models.CompositionAnswer) -> None:

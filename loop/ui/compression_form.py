@@ -102,14 +102,14 @@ class TierList:
 
     def _add(self, end: int, ratio: int, level: str) -> None:
         number = len(self._tiers) + 1
-        with self._list, ui.row().classes("w-full no-wrap items-center gap-2").props("role=listitem") as row:
+        with self._list, ui.row().classes("w-full items-center gap-2").props("role=listitem") as row:
             fields = (
                 ui.number(f"Tier {number} ends at %", value=end, min=1, max=100, step=1, on_change=self._changed),
                 ui.number("Ratio of the tier", value=ratio, min=2, max=100, step=1, on_change=self._changed),
                 ui.select(_TIER_LEVELS, value=level, label="Level", on_change=self._changed),
             )
             for field in fields:
-                field.props("outlined dense options-dense debounce=200").classes("grow min-w-0 basis-0")
+                field.props("outlined dense options-dense debounce=200").classes("grow basis-[8rem]")
             tier = (row, *fields)
 
             def remove() -> None:

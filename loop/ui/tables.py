@@ -23,7 +23,8 @@ _STYLE = """
   vertical-align: top; overflow-wrap: anywhere; }
 .figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
 .figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
-.figures a { color: var(--q-primary); } .figures td .text-xs { white-space: nowrap; }
+.figures a { color: var(--q-primary); display: inline-block; min-width: 7rem; }
+.figures td .text-xs { white-space: nowrap; }
 .figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 .figures tbody tr:last-child td { border-bottom: 0; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }

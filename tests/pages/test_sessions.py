@@ -12,7 +12,7 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window, window
 from tests.support.recorded import FOLDER, MARKED, PROJECT, compress, marked_transcript, odd_transcript, register
 from tests.support.services import System
-from tests.support.transcripts import lines, user
+from tests.support.transcripts import REAL, lines, user
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -344,6 +344,33 @@ def test_an_apps_token_opens_its_sessions_and_names_no_folder_of_the_machine(
         for path in ("sessions", "composer"):
             page = opened.open(f"/{path}/another-app")
             expect(page.get_by_text("This token opens only")).to_be_visible()
+
+
+def test_a_reader_reads_a_session_that_was_really_recorded_and_changes_nothing(
+    browser: Browser, system: System, client: Afterthought, read_token: str
+) -> None:
+    recorded = REAL / "ccviewer_5c0375b4.jsonl"
+    if not recorded.exists():
+        pytest.skip("the recorded sessions are not here")
+    register(client, "real", recorded.read_bytes())
+    version = compress(client, "real", 10)
+    with window(browser, system.url) as opened:
+        opened.log_in(read_token)
+        page = _browser(opened, client, "real")
+        page.get_by_role("button", name=f"Read {version}").click()
+        reading = _dialog(page, f"real, {version}")
+        expect(reading.get_by_role("log", name="Original").locator(".message")).to_have_count(20)
+        reading.get_by_role("button", name="More messages").click()
+        expect(reading.get_by_role("log", name="Original").locator(".message").nth(20)).to_be_attached()
+        reading.get_by_role("button", name="Close").first.click()
+        for name in ("Create compression", "Remove", "Sync", "Upload", "Import", "Prune", "Open a project"):
+            expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        page.get_by_role("button", name="Rules").click()
+        expect(_dialog(page, "Rules of ferry-desk").get_by_role("button", name="Save rules")).to_have_count(0)
+        page = opened.open(f"/composer/{client.app}?project={PROJECT}&session=real")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("status", name="Budget")).to_contain_text("Preview:")
+        expect(page.get_by_role("button", name="Compose", exact=True)).to_have_count(0)
 
 
 def test_what_was_said_is_shown_as_text_whatever_it_is(phone: Window, client: Afterthought) -> None:

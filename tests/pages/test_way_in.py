@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import httpx
@@ -85,7 +86,7 @@ def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
     expect(body).not_to_contain_class("body--dark")
 
 
-def test_a_loop_that_is_asked_to_stop_waits_for_no_page(
+def test_a_loop_that_is_not_ready_says_so_and_one_that_is_asked_to_stop_waits_for_no_page(
     browser: Browser, sqlite_url: str, own_redis: EmbeddedRedis, tmp_path: Path
 ) -> None:
     env = {"AFTERTHOUGHT_DRAIN_SECONDS": "600"}
@@ -94,5 +95,11 @@ def test_a_loop_that_is_asked_to_stop_waits_for_no_page(
         window(browser, system.url) as seen,
     ):
         seen.log_in(system.admin_token)
-        seen.open("/operations")
+        page = seen.open("/operations")
+        expect(page.get_by_text(re.compile("^Ready, release"))).to_be_visible()
+        own_redis.kill()
+        page = seen.open("/operations")
+        expect(page.get_by_text(re.compile("^Not ready, release"))).to_be_visible()
+        needs = page.get_by_role("region", name="Each dependency and what to do about it")
+        expect(needs.get_by_role("row", name=re.compile("^redis missing Redis does not answer"))).to_be_visible()
         assert system.loop.stop(timeout=120) == 0
