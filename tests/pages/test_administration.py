@@ -194,7 +194,7 @@ def test_an_app_is_uninstalled_and_comes_back(at: Window, client: Afterthought, 
     assert not client.show_app().installed
     page = at.open(f"/administration/{client.app}")
     page.get_by_role("button", name="Install it again").click()
-    expect(page.get_by_role("button", name="Save")).to_be_visible()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_visible()
     assert client.show_app().installed
     assert len(client.list_memories().memories) == (0 if purge else 1)
 
