@@ -99,8 +99,12 @@ def examine(call: Invocation) -> list[Finding]:
     if settings is None:
         return findings
     now = SystemClock().now()
+    return [*findings, *check_installation(settings, now), *check_service(call, now)]
+
+
+def check_installation(settings: Settings, now: datetime) -> list[Finding]:
+    """Look at this machine and the stores, but not at what runs."""
     return [
-        *findings,
         *check_home(settings.home),
         check_sessions(settings.sessions_path),
         check_disk(settings.home),
@@ -111,7 +115,6 @@ def examine(call: Invocation) -> list[Finding]:
         *check_embedding(settings),
         *check_tracing(settings),
         check_energy(settings, now),
-        *check_service(call, now),
     ]
 
 
@@ -243,6 +246,11 @@ def _readiness(url: str, answer: dict[str, Any]) -> Iterator[Finding]:
         yield ok("service", f"ready at {url}, version {answer.get('version')}")
     else:
         yield fail("service", f"answers at {url} but is not ready", "The lines below say what it needs.")
+    yield from check_dependencies(answer)
+
+
+def check_dependencies(answer: dict[str, Any]) -> Iterator[Finding]:
+    """Look at what the service itself says of what it needs."""
     for name, one in answer["dependencies"].items():
         if not one.get("ok"):
             state = fail if one.get("needed") else warn

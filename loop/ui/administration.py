@@ -9,7 +9,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui import approvals, archives, audit, erasures, tokens, users
+from loop.ui import approvals, archives, audit, erasures, tokens, tuning, users
 from loop.ui.frame import Frame
 from loop.ui.tables import PagedTable, Row, amount, heading, number, show_table, show_views
 from loop.ui.times import show_time
@@ -125,6 +125,7 @@ async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
             *([kind, f"{amount(units)} units"] for kind, units in energy.by_kind.items()),
         ]
         show_table("What the app holds and spends", ["What", "Figure"], rows)
+    await tuning.show_settings_of(frame, visitor, app_id)
 
 
 def _spent(units: float, budget: float | None, status: str | None) -> str:

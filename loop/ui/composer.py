@@ -11,8 +11,9 @@ from loop.ui.composition_history import CompositionHistory
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.part_card import PartCard
-from loop.ui.session_view import SessionView, heading, many, short
+from loop.ui.session_view import SessionView, heading, many, projects_to_choose, short
 from loop.ui.sessions import STYLE
+from loop.ui.tables import CHOICES, PagedSelect
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -55,9 +56,15 @@ class Composer:
         heading("Parts")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
         with ui.row().classes("w-full items-center gap-2"):
-            self._session = ui.select({}, label="Session to add", with_input=True)
-            self._session.props("outlined dense options-dense").classes("grow min-w-[14rem]")
+            self._sessions = PagedSelect(self._view.frame, "Session to add", self._fetch_sessions)
+            self._session = self._sessions.select
+            self._sessions.whole.classes("grow")
             ui.button("Add session", icon="add", on_click=self._add_chosen).props("outline no-caps")
+        with ui.row().classes("w-full items-center gap-2"):
+            self._work = ui.input("What you work on").props("outlined dense").classes("grow min-w-[14rem]")
+            self._work.on("keydown.enter", self.suggest)
+            ui.button("Suggest sessions", icon="lightbulb", on_click=self.suggest).props("outline no-caps")
+        self._suggested = ui.column().classes("w-full gap-1").props("role=list aria-label='Suggested sessions'")
         with ui.row().classes("w-full items-center gap-2"):
             ui.label("Output:")
             self._markdown = ui.checkbox("Markdown", value=True)
@@ -73,13 +80,14 @@ class Composer:
 
     def _fields(self) -> None:
         with ui.element("div").classes("fields"):
-            self._choice = ui.select({}, label="Project", on_change=self._choose)
+            self._projects = projects_to_choose(self._view, self._choose)
+            self._choice = self._projects.select
             self._name = ui.input("Name", placeholder="feature-x")
             self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self._tell)
             self._window = ui.number("Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._tell)
             self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self._tell)
             self._order = ui.select(_ORDERS, value="as-given", label="Order")
-            fields = (self._choice, self._name, self._budget, self._window, self._strategy, self._order)
+            fields = (self._name, self._budget, self._window, self._strategy, self._order)
             for field in fields:
                 field.props("outlined dense options-dense debounce=200")
 
@@ -91,11 +99,7 @@ class Composer:
             self._told = ui.label().props("role=status aria-label=Budget")
 
     async def _load_projects(self, project_id: str) -> None:
-        listed = await self._view.client.list_projects(limit=_LISTED, app_id=self._view.app_id)
-        names = {one.project_id: one.display_name for one in listed.projects}
-        if project_id and project_id not in names:
-            names[project_id] = project_id
-        self._choice.set_options(names, value=project_id or next(iter(names), None))
+        await self._projects.load(project_id or None)
         await self._choose()
 
     async def _choose(self) -> None:
@@ -104,15 +108,20 @@ class Composer:
         self._project_id = str(self._choice.value)
         self._parts.clear()
         self._list.clear()
+        self._suggested.clear()
         async with self._view.errors_told():
-            page = await self._view.client.list_project_sessions(
-                self._project_id, limit=_LISTED, app_id=self._view.app_id
-            )
-            self._session.set_options(
-                {one.session_id: f"{one.session_id} ({short(one.original_tokens)})" for one in page.sessions}
-            )
+            await self._sessions.load()
+            self._session.set_value(None)
         await self._history.show(self._project_id)
         self._tell()
+
+    async def _fetch_sessions(self, cursor: str | None) -> tuple[dict[str, str], str | None]:
+        page = await self._view.client.list_project_sessions(
+            self._project_id or "", limit=CHOICES, cursor=cursor, app_id=self._view.app_id
+        )
+        return {
+            one.session_id: f"{one.session_id} ({short(one.original_tokens)})" for one in page.sessions
+        }, page.cursor
 
     async def _add_chosen(self) -> None:
         if self._session.value:
@@ -131,6 +140,34 @@ class Composer:
                 part.choose(chosen)
             self._parts.append(part)
             self._arrange()
+
+    async def suggest(self) -> None:
+        """Show which sessions would help with what is worked on, within the budget."""
+        async with self._view.errors_told():
+            found = await self._view.client.suggest_sessions(
+                self._project_id or "", text=self._work.value or None, token_budget=int(self._budget.value or 0),
+                app_id=self._view.app_id,
+            )  # fmt: skip
+            self._suggested.clear()
+            with self._suggested:
+                if not found.suggestions:
+                    ui.label("No session seems to help.").classes("muted").props("role=listitem")
+                for one in found.suggestions:
+                    self._suggestion(one)
+
+    def _suggestion(self, one: models.SuggestedSession) -> None:
+        why = ", ".join([*one.matched_topics[:3], *one.matched_files[:3]])
+        form = one.version_id or "a new version"
+        told = f"{one.session_id}, {form}: about {one.suggested_tokens:,} tokens" + (f" ({why})" if why else "")
+        with ui.row().classes("card items-center no-wrap gap-2").props("role=listitem") as row:
+            ui.label(told).classes("said grow min-w-0 text-sm")
+
+            async def take() -> None:
+                row.delete()
+                await self.add(one.session_id, one.component)
+
+            button = ui.button("Add", icon="add", on_click=take).props("flat dense no-caps").classes("shrink-0")
+            button.props["aria-label"] = f"Add {one.session_id}"
 
     @in_turn
     async def take_over(self, former: models.CompositionAnswer) -> None:

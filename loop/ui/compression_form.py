@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable
 from nicegui import background_tasks, ui
 
 from afterthought_client import models
-from loop.ui.session_view import SessionView, dialog, heading, made_how
+from loop.ui.ageing import PRESETS
+from loop.ui.session_view import SessionView, dialog, heading, made_how, whole_number
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
-_LEVELS = {"": "By the ratio", "minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
-_TIERS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
+_TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
+_LEVELS = {"": "By the ratio"} | _TIER_LEVELS
+_CUSTOM = "custom"
+_FIRST_TIERS = ((50, 15, "moderate"), (100, 5, "minimal"))
 _KEEPITS = {"decay": "Apply decay", "preserve-all": "Keep all", "ignore": "Only pinned"}
 _SETTLE_SECONDS = 0.3
 _MARKERS = 200
@@ -27,7 +30,7 @@ class CompressionForm:
             self._mode = ui.select(_MODES, value="uniform", label="Mode", on_change=self._switch)
             self._ratio = ui.number("Ratio (to 1)", value=ratio, min=2, max=100, step=1, on_change=changed)
             self._level = ui.select(_LEVELS, value="", label="Aggressiveness", on_change=changed)
-            self._tiers = ui.select(_TIERS, value="standard", label="Preset", on_change=changed)
+            self._tiers = ui.select(PRESETS | {_CUSTOM: "Tiers by hand"}, value="standard", label="Preset")
             self._keepits = ui.select(_KEEPITS, value="decay", label="Keepit handling", on_change=changed)
             self._distance = ui.number(
                 "Session distance (1 = recent, 10 = old)", value=1, min=1, step=1, on_change=changed
@@ -36,6 +39,8 @@ class CompressionForm:
             for field in (self._mode, self._ratio, self._level, self._tiers, self._keepits, self._distance, self._skip):
                 field.props("outlined dense options-dense debounce=200")
         self._changed = changed
+        self._by_hand = TierList(changed)
+        self._tiers.on_value_change(self._switch)
         self._switch()
 
     def settings(self) -> models.CompressionSettings:
@@ -44,15 +49,17 @@ class CompressionForm:
         asked = {
             "mode": self._mode.value,
             "keepit_mode": self._keepits.value,
-            "session_distance": _number(self._distance, 1),
-            "skip_first_messages": _number(self._skip, 0),
+            "session_distance": whole_number(self._distance, 1),
+            "skip_first_messages": whole_number(self._skip, 0),
         }
         if is_uniform:
-            asked["compaction_ratio"] = _number(self._ratio, 2, 100)
+            asked["compaction_ratio"] = whole_number(self._ratio, 2, 100)
             if self._level.value:
                 asked["aggressiveness"] = self._level.value
         else:
             asked["tier_preset"] = self._tiers.value
+            if self._tiers.value == _CUSTOM:
+                asked["custom_tiers"] = self._by_hand.tiers()
         return models.CompressionSettings(**asked)
 
     def _switch(self) -> None:
@@ -60,15 +67,59 @@ class CompressionForm:
         self._ratio.set_visibility(is_uniform)
         self._level.set_visibility(is_uniform)
         self._tiers.set_visibility(not is_uniform)
+        self._by_hand.whole.set_visibility(not is_uniform and self._tiers.value == _CUSTOM)
         self._changed()
 
 
-def _number(field: ui.number, least: int, most: int | None = None) -> int:
-    name = field.props["label"]
-    if field.value is None or field.value < least or (most is not None and field.value > most):
-        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name}: give a number, {bounds}.")
-    return int(field.value)
+class TierList:
+    """Parts of a session from its beginning to its end, each with where it ends and how it is compressed."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._tiers: list[tuple[ui.row, ui.number, ui.number, ui.select]] = []
+        with ui.column().classes("w-full gap-2") as self.whole:
+            ui.label("From the oldest part to the newest; the last one ends at 100 %.").classes("muted text-sm")
+            self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Tiers")
+            ui.button("Add a tier", icon="add", on_click=self._add_last).props("flat dense no-caps")
+        for end, ratio, level in _FIRST_TIERS:
+            self._add(end, ratio, level)
+
+    def tiers(self) -> list[models.Tier]:
+        """Return them. Raises: ValueError where a number is missing, out of bounds or out of order."""
+        found = [
+            models.Tier(end_percent=whole_number(end, 1, 100), compaction_ratio=whole_number(ratio, 2, 100),
+                        aggressiveness=level.value)
+            for _, end, ratio, level in self._tiers
+        ]  # fmt: skip
+        ends = [one.end_percent for one in found]
+        if not ends or ends[-1] != 100 or ends != sorted(set(ends)):
+            raise ValueError("Tiers end one after the other, and the last at 100 %.")
+        return found
+
+    def _add_last(self) -> None:
+        self._add(100, 2, "minimal")
+        self._changed()
+
+    def _add(self, end: int, ratio: int, level: str) -> None:
+        number = len(self._tiers) + 1
+        with self._list, ui.row().classes("w-full items-center gap-2").props("role=listitem") as row:
+            fields = (
+                ui.number(f"Tier {number} ends at %", value=end, min=1, max=100, step=1, on_change=self._changed),
+                ui.number("Ratio of the tier", value=ratio, min=2, max=100, step=1, on_change=self._changed),
+                ui.select(_TIER_LEVELS, value=level, label="Level", on_change=self._changed),
+            )
+            for field in fields:
+                field.props("outlined dense options-dense debounce=200").classes("grow basis-[8rem]")
+            tier = (row, *fields)
+
+            def remove() -> None:
+                self._tiers.remove(tier)
+                row.delete()
+                self._changed()
+
+            gone = ui.button(icon="close", on_click=remove).props("flat round dense")
+            gone.props["aria-label"] = f"Remove tier {number}"
+        self._tiers.append(tier)
 
 
 class VersionRequest:

@@ -44,7 +44,7 @@ async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
 def _offer(name: str, told: str, action: Any) -> None:
     with ui.row().classes("items-center gap-3 w-full"):
-        ui.button(name, on_click=action).props("outline no-caps").classes("danger")
+        ui.button(name, on_click=action, color=None).props("outline no-caps").classes("danger")
         ui.label(told).classes("muted text-sm")
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
+from afterthought_client import AsyncAfterthought
 from afterthought_client.models import FactAnswer
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import Frame
@@ -45,6 +46,7 @@ class FactCards:
         self._category: Category | None = None
         self._wanted = PAGE
         self._total = 0
+        self._clear_undo_until: datetime | None = None
         self._managing = False
         self._cards: dict[int, FactCard] = {}
         self._handlers = FactHandlers(self._save, self._pin, self._remove, self._tell_chosen)
@@ -65,6 +67,7 @@ class FactCards:
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
             self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
+            self._deleted = DeletedFacts(self._frame, self._client, self._app_id, self._user_id, self._after_change)
         self._bulk = self._build_bulk_bar()
         self._undo = UndoBar(self._frame)
         if self._may_write:
@@ -124,6 +127,8 @@ class FactCards:
     async def refresh(self) -> None:
         """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
         facts = await self._fetch()
+        if self._may_write:
+            await self._deleted.refresh(self._clear_undo_until)
         shown = {fact.id for fact in facts}
         for gone in set(self._cards) - shown:
             self._cards.pop(gone).element.delete()
@@ -151,6 +156,7 @@ class FactCards:
                 app_id=self._app_id,
             )
             facts, cursor, self._total = facts + page.facts, page.cursor, page.total
+            self._offer_to_undo_clear(page.clear_undo_until)
             if cursor is None or len(facts) >= self._wanted:
                 return facts
 
@@ -274,14 +280,84 @@ class FactCards:
             ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
 
     async def _clear(self) -> None:
+        async with self._frame.errors_told():
+            await self._client.clear_facts(user_id=self._user_id, app_id=self._app_id)
+            if self._managing:
+                self._turn_managing()
+            await self._after_change()
+
+    def _offer_to_undo_clear(self, until: datetime | None) -> None:
+        """Offer it where the service says that it can be done, also to a page that was opened since."""
+        former, self._clear_undo_until = self._clear_undo_until, until
+        if until is None or until == former or not self._may_write:
+            return
+
         async def undo() -> None:
             await self._client.undo_clearing_facts(user_id=self._user_id, app_id=self._app_id)
             await self._after_change()
 
+        seconds = ceil((until - datetime.now(UTC)).total_seconds())
+        self._undo.offer("Memory cleared", undo, max(seconds, 1), counts=True)
+
+
+class DeletedFacts:
+    """Facts that were deleted one by one, for as long as the service keeps them to be brought back."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        client: AsyncAfterthought,
+        app_id: str,
+        user_id: str | None,
+        changed: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._frame = frame
+        self._client = client
+        self._app_id = app_id
+        self._user_id = user_id
+        self._changed = changed
+        self._cleared_until: datetime | None = None
+        self._timer: ui.timer | None = None
+        self._whole = ui.expansion("Deleted", icon="restore_from_trash").props("dense").classes("w-full")
+        with self._whole:
+            self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Deleted")
+        self._whole.set_visibility(False)
+
+    async def refresh(self, cleared_until: datetime | None) -> None:
+        """Show them as they are now, without those that a clear took until some time: that is taken back as a whole."""
+        self._cleared_until = cleared_until
+        found = await self._client.list_facts(
+            state="deleted", user_id=self._user_id, limit=_MOST_AT_ONCE, app_id=self._app_id
+        )
+        kept = [one for one in found.facts if one.undo_until is not None and one.undo_until != cleared_until]
+        self._whole.set_visibility(bool(kept))
+        self._list.clear()
+        with self._list:
+            for one in kept:
+                self._show(one)
+        if self._timer is not None:
+            self._timer.cancel()
+        if kept:
+            first = min(one.undo_until for one in kept if one.undo_until is not None)
+            left = (first - datetime.now(UTC)).total_seconds()
+            with self._whole:
+                self._timer = ui.timer(max(left, 0) + 1, self._look_again, once=True)
+
+    async def _look_again(self) -> None:
         async with self._frame.errors_told():
-            cleared = await self._client.clear_facts(user_id=self._user_id, app_id=self._app_id)
-            if self._managing:
-                self._turn_managing()
-            await self._after_change()
-            seconds = ceil((cleared.undo_until - datetime.now(UTC)).total_seconds())
-            self._undo.offer("Memory cleared", undo, max(seconds, 1), counts=True)
+            await self.refresh(self._cleared_until)
+
+    def _show(self, fact: FactAnswer) -> None:
+        async def restore() -> None:
+            # Not in the list, which is shown anew.
+            with self._whole:
+                async with self._frame.errors_told():
+                    await self._client.undo_deleting_fact(fact.id, app_id=self._app_id)
+                    await self._changed()
+
+        with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
+            with ui.column().classes("grow min-w-0 gap-0"):
+                ui.label(fact.fact).classes("said text-sm").props("dir=auto")
+                ui.label(f"kept until {fact.undo_until:%H:%M:%S} UTC").classes("muted text-xs")
+            button = ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
+            button.props["aria-label"] = f"Restore: {fact.fact[:80]}"

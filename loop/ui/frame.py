@@ -29,7 +29,7 @@ _STYLE = """
 .body--dark { --line: #3f3f46; --muted: #a1a1aa; --q-primary: #22d3ee !important; }
 .nicegui-content { padding: 1rem; gap: 1rem; max-width: 1400px; margin: 0 auto; width: 100%; }
 .muted { color: var(--muted); }
-.q-btn.danger { color: #b91c1c !important; } .body--dark .q-btn.danger { color: #fca5a5 !important; }
+.q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
 a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }
@@ -98,7 +98,8 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
     """Yields where the name of the app is told."""
     ui.add_css(_STYLE)
     dark = ui.dark_mode(visitor.dark)
-    ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False)
+    # Out of the flow, in which it would leave a gap.
+    ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False).classes("absolute")
     # With a value of its own: without one the library asks the browser, which a busy one answers too late.
     drawer = ui.left_drawer(value=False, bordered=True)
     drawer.props("show-if-above width=220 breakpoint=900 role=navigation aria-label=Pages")

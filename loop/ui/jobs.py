@@ -12,7 +12,7 @@ from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import counted, heading, number, show_table
+from loop.ui.tables import apps_to_choose, counted, heading, number, show_table
 from loop.ui.times import show_time
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
@@ -27,14 +27,10 @@ _ALL = "all"
 
 async def show_jobs(frame: Frame, visitor: Visitor) -> None:
     """Show the newest jobs, and go on showing them."""
-    jobs = JobTable(frame, visitor, await _apps(visitor))
-    jobs.build()
+    jobs = JobTable(frame, visitor)
+    await jobs.build()
     await jobs.refresh()
     live(frame, visitor, None).on(_JOB_EVENTS, jobs.refresh_first)
-
-
-async def _apps(visitor: Visitor) -> list[str]:
-    return [one.app_id for one in (await visitor.client.list_apps(limit=200)).apps]
 
 
 @dataclass
@@ -43,7 +39,6 @@ class JobTable:
 
     frame: Frame
     visitor: Visitor
-    apps: list[str]
     filters: dict[str, str] = field(default_factory=dict)
     cursors: list[str | None] = field(default_factory=lambda: [None])
     """Where each page up to this one begins."""
@@ -51,13 +46,16 @@ class JobTable:
     chosen: set[str] = field(default_factory=set)
     boxes: dict[str, ui.checkbox] = field(default_factory=dict)
 
-    def build(self) -> None:
+    async def build(self) -> None:
         """Build the filters, the table's place and what can be done with what is chosen."""
         with ui.row().classes("items-center gap-3 w-full"):
-            for name, options in (("state", _STATES), ("kind", _KINDS), ("app_id", self.apps)):
-                label = {"state": "State", "kind": "Kind", "app_id": "App"}[name]
+            for name, label, options in (("state", "State", _STATES), ("kind", "Kind", _KINDS)):
                 chooser = ui.select([_ALL, *options], value=_ALL, label=label).props("outlined dense").classes("w-44")
                 chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
+            apps = apps_to_choose(
+                self.frame, self.visitor, "App", _ALL, lambda: self._filter("app_id", apps.select.value or _ALL)
+            )
+            await apps.load()
         with ui.row().classes("items-center gap-2 w-full") as actions:
             self.count = ui.label("None chosen").classes("muted text-sm").props("aria-live=polite")
             self.replay = ui.button("Run again", icon="replay", on_click=self._replay_chosen)
@@ -185,7 +183,7 @@ def _lasting(job: models.JobAnswer) -> models.JobAnswer:
 async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:
     """Show the dead letters that match, and run them again after they were counted."""
     dead = DeadLetters(frame, visitor)
-    dead.build(await _apps(visitor))
+    await dead.build()
     await dead.count()
     live(frame, visitor, None).on({"job.finished"}, dead.count)
 
@@ -197,20 +195,22 @@ class DeadLetters:
     frame: Frame
     visitor: Visitor
 
-    def build(self, apps: list[str]) -> None:
+    async def build(self) -> None:
         """Build the filters and the place of what is found."""
         with ui.row().classes("items-center gap-3 w-full"):
             self.kind = ui.select([_ALL, *_KINDS], value=_ALL, label="Kind").props("outlined dense").classes("w-44")
-            self.app = ui.select([_ALL, *apps], value=_ALL, label="App").props("outlined dense").classes("w-44")
+            apps = apps_to_choose(self.frame, self.visitor, "App", _ALL, self._count_told)
+            self.app = apps.select
             self.reason = ui.input("Part of the reason").props("outlined dense debounce=300").classes("w-56")
-        for one in (self.kind, self.app, self.reason):
+        for one in (self.kind, self.reason):
             one.on_value_change(self._count_told)
         self.found = ui.column().classes("card w-full gap-2 min-w-0")
+        await apps.load()
 
     def _wanted(self) -> dict[str, Any]:
         return {
             "kind": OMIT if self.kind.value == _ALL else self.kind.value,
-            "app_id": None if self.app.value == _ALL else self.app.value,
+            "app_id": self.app.value or None,
             "reason": (self.reason.value or "").strip() or OMIT,
         }
 
@@ -223,7 +223,7 @@ class DeadLetters:
         matching: dict[str, int] | None = None
         if self.visitor.may_write:
             matching = (await self.visitor.client.replay_jobs(dry_run=True, **self._wanted())).matching
-        kind, app_id = (None if one.value == _ALL else one.value for one in (self.kind, self.app))
+        kind, app_id = None if self.kind.value == _ALL else self.kind.value, self.app.value or None
         page = await self.visitor.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
         reason = (self.reason.value or "").strip().casefold()
         latest = [one for one in page.jobs if reason in (one.reason or "").casefold()]

@@ -46,6 +46,7 @@ def register(frame: Frame) -> None:
         changes.on(_MEMORY_EVENTS, memories.refresh)
         changes.on(_MEMORY_EVENTS, removed.refresh)
         changes.on({"job.finished", "memories.purged"}, summaries.refresh)
+        changes.on({"profile.changed"}, profile.refresh_unless_written)
         for section in (memories, removed, profile, summaries):
             await section.refresh()
 

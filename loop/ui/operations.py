@@ -14,7 +14,7 @@ from loop.ui import jobs, retrieval, tuning
 from loop.ui.charts import show_chart
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import amount, heading, number, show_table, show_views
+from loop.ui.tables import Row, amount, heading, number, show_table, show_views
 from loop.ui.visitors import Visitor
 
 _VIEWS = {
@@ -23,9 +23,12 @@ _VIEWS = {
     "dead": "Dead letters",
     "memory": "Compactions and retrieval",
     "settings": "Settings and storage",
+    "doctor": "Doctor",
 }
 _UNREADY = 503
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
+_HEALTH = {"fail": ("broken", "red-9"), "warn": ("look at it", "deep-orange-10"), "ok": ("well", "green-9")}
+_WORST_FIRST = list(_HEALTH)
 _STATUS = {"high": "green-9", "medium": "cyan-9", "low": "deep-orange-10", "urgent": "red-9"}
 
 
@@ -169,6 +172,28 @@ def _show_needs(ready: models.Ready) -> None:
         show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
 
 
+async def show_doctor(frame: Frame, visitor: Visitor) -> None:
+    """Show what the doctor finds, the worst first, and look again when that is asked for."""
+    with _section("What the doctor finds"):
+        place = ui.column().classes("w-full gap-2")
+
+        async def look() -> None:
+            async with frame.errors_told():
+                found = (await visitor.client.show_findings()).findings
+                place.clear()
+                with place:
+                    rows = [_finding(one) for one in sorted(found, key=lambda one: _WORST_FIRST.index(one.health))]
+                    show_table("Findings, the worst first", ["What", "State", "Found", "What to do"], rows)
+
+        ui.button("Look again", icon="refresh", on_click=look).props("outline no-caps")
+    await look()
+
+
+def _finding(one: models.DoctorFinding) -> Row:
+    name, colour = _HEALTH[one.health]
+    return [one.what, lambda: ui.badge(name, color=colour), one.found, one.mend or "–"]
+
+
 async def _readiness(visitor: Visitor) -> models.Ready:
     """Return what is ready, also when something is not: that is no failure of this page's."""
     try:
@@ -192,4 +217,5 @@ _BUILD: dict[str, Build] = {
     "dead": jobs.show_dead_letters,
     "memory": retrieval.show_memory_work,
     "settings": tuning.show_settings,
+    "doctor": show_doctor,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from afterthought_client.models import Context, Preferences, ProfileItem, Receipt
+from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem, Receipt
 from loop.ui.frame import Frame
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
@@ -20,7 +20,8 @@ class ProfileSection:
         self._may_write = visitor.may_write
         self._app_id = app_id
         self._user_id = user_id
-        self._profile: ProfileItem | None = None
+        self._found: ProfileAnswer | None = None
+        self._is_being_written = False
         with ui.column().classes("w-full gap-3"):
             ui.label("Profile").classes("text-lg font-semibold").props("role=heading aria-level=2")
             self._shown = ui.column().classes("w-full gap-3 card")
@@ -28,13 +29,14 @@ class ProfileSection:
     @in_turn
     async def refresh(self) -> None:
         """Show the profile as it is now."""
-        self._shown.clear()
         if self._user_id is None:
+            self._shown.clear()
             with self._shown:
                 ui.label("A profile is one user's: choose whose memory to see it.").classes("muted")
             return
         found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
-        self._profile = found.profile
+        self._found, self._is_being_written = found, False
+        self._shown.clear()
         with self._shown:
             consent = ui.switch("Agrees to having a profile", value=found.consent, on_change=self._change_consent)
             consent.set_enabled(self._may_write)
@@ -42,6 +44,20 @@ class ProfileSection:
                 ui.label("Without consent nothing is kept here.").classes("muted text-sm")
             else:
                 self._build_fields(found.profile)
+
+    async def refresh_unless_written(self) -> None:
+        """Show what others changed, unless that would lose what is being written."""
+        if self._user_id is None:
+            return
+        found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
+        if found == self._found:
+            return
+        if not self._is_being_written:
+            await self.refresh()
+            return
+        self._found = found
+        with self._shown:
+            ui.notify("Somebody else changed this profile; what you write here is not saved yet.", type="warning")
 
     async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
         if not event.value and not await self._is_sure():
@@ -62,7 +78,7 @@ class ProfileSection:
             ui.label("Take consent back?").classes("text-lg font-semibold").props("role=heading aria-level=2")
             ui.label("This erases at once and for good:")
             with ui.column().classes("gap-1 pl-4"):
-                for line in held(self._profile):
+                for line in held(self._found.profile if self._found else None):
                     ui.label(line).classes("text-sm")
             ui.label("Drafts of answers that may quote it are withdrawn. Agreeing again begins with an empty profile.")
             with ui.row().classes("w-full justify-end"):
@@ -93,6 +109,8 @@ class ProfileSection:
         for one in (languages, frameworks):
             one.props("outlined dense")
         notes.props("outlined autogrow")
+        for field in (style, languages, frameworks, goals, domain, constraints, notes):
+            field.on_value_change(self._note_writing)
 
         async def save() -> None:
             async with self._frame.errors_told():
@@ -117,6 +135,9 @@ class ProfileSection:
 
         if self._may_write:
             ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")
+
+    def _note_writing(self) -> None:
+        self._is_being_written = True
 
 
 def held(profile: ProfileItem | None) -> list[str]:

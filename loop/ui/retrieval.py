@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.charts import show_chart
 from loop.ui.frame import Frame
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import apps_to_choose, heading, number, show_table
 from loop.ui.visitors import Visitor
 
 _APPS = 10
@@ -79,17 +79,15 @@ class Retrievals:
 
     async def build(self) -> None:
         """Build the choices, and show the last day of all apps."""
-        apps = {"": "All apps"} | {
-            one.app_id: one.name for one in (await self.visitor.client.list_apps(limit=200)).apps
-        }
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Retrieval")
             with ui.row().classes("gap-3"):
                 self.hours = ui.select(_PERIODS, value=24, label="Period", on_change=self._show)
-                self.app = ui.select(apps, value="", label="App of the retrievals", on_change=self._show)
-                for one in (self.hours, self.app):
-                    one.props("outlined dense").classes("w-48")
+                self.hours.props("outlined dense").classes("w-48")
+                apps = apps_to_choose(self.frame, self.visitor, "App of the retrievals", "All apps", self._show)
+                self.app = apps.select
             self.found = ui.column().classes("w-full gap-3 min-w-0")
+        await apps.load()
         await self.show()
 
     async def _show(self) -> None:
@@ -124,7 +122,7 @@ def _figures(found: models.RetrievalMetrics) -> list[list[str]]:
         ["Found by", _counts(found.sources)],
         ["Went without", _counts(found.degraded)],
         ["Release gate", found.gate.state.replace("_", " ")],
-        ["NDCG", "– (needs labelled questions: python -m ops.bench.finding)"],
+        ["NDCG", "– (nothing here is labelled; python -m ops.bench.finding measures it on labelled questions)"],
     ]
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import httpx
-from nicegui import ui
+from fastapi.exception_handlers import http_exception_handler
+from nicegui import Client, app, ui
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, memory, operations, sessions
@@ -24,8 +28,20 @@ def register(interface: InProcess) -> None:
     frame = Frame(visitors)
     _way_in(frame)
     _apps(frame)
+    app.add_exception_handler(404, _not_found)
     for module in (administration, chat, composer, memory, operations, sessions):
         module.register(frame)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    """Answer what has the address of a page and is none. In the place of the library's own, which has no way back."""
+    if request.url.path.startswith("/_nicegui") and isinstance(error, HTTPException):
+        return await http_exception_handler(request, error)
+    client = Client(ui.page("", title="No such page - Afterthought"), request=request)
+    with client, ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("There is no such page"):
+        ui.label("Its address may be mistyped, or what it showed is gone.").classes("muted")
+        ui.link("Go to the apps", "/")
+    return client.build_response(request, 404)
 
 
 def _way_in(frame: Frame) -> None:

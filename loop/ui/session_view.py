@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from nicegui import ui
 from afterthought_client import AsyncAfterthought
 from afterthought_client.models import VersionAnswer
 from loop.ui.frame import Frame
+from loop.ui.tables import CHOICES, PagedSelect
 from loop.ui.visitors import Visitor
 
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
@@ -42,6 +43,16 @@ class SessionView:
     def errors_told(self) -> AbstractAsyncContextManager[None]:
         """Show what the service refuses, instead of raising it."""
         return self.frame.errors_told()
+
+
+def projects_to_choose(view: SessionView, on_change: Callable[[], object]) -> PagedSelect:
+    """Show a chooser of an app's projects."""
+
+    async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
+        page = await view.client.list_projects(limit=CHOICES, cursor=cursor, app_id=view.app_id)
+        return {one.project_id: one.display_name for one in page.projects}, page.cursor
+
+    return PagedSelect(view.frame, "Project", fetch, on_change=on_change)
 
 
 @contextmanager
@@ -144,3 +155,12 @@ def made_how(version: VersionAnswer) -> str:
     if asked.get("mode") == "uniform":
         return f"uniform {asked.get('compactionRatio') or 10}:1 {asked.get('aggressiveness') or ''}".strip()
     return f"tiered {asked.get('tierPreset') or ('custom' if asked.get('customTiers') else 'standard')}"
+
+
+def whole_number(field: ui.number, least: int, most: int | None = None) -> int:
+    """Return what a field holds. Raises: ValueError where it holds nothing, or what is out of bounds."""
+    name = field.props["label"]
+    if field.value is None or field.value < least or (most is not None and field.value > most):
+        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}: give a number, {bounds}.")
+    return int(field.value)

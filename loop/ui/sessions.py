@@ -10,11 +10,12 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui import session_intake
+from loop.ui.ageing import ProjectRules, Pruning
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import SessionView, day, heading, many, short, size
+from loop.ui.session_view import SessionView, day, heading, many, projects_to_choose, short, size
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -42,7 +43,6 @@ table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border
   .browser .back { display: inline-flex; }
 }
 """
-_PROJECTS = 100
 _SESSIONS = 50
 _SCANNED = 20
 _FOUND = 10
@@ -91,8 +91,8 @@ class SessionBrowser:
 
     def _head(self) -> None:
         with ui.row().classes("w-full items-center gap-2"):
-            self._choice = ui.select({}, label="Project", on_change=self._choose)
-            self._choice.props("outlined dense options-dense").classes("min-w-[14rem] max-w-full")
+            self._projects = projects_to_choose(self._view, self._choose)
+            self._choice = self._projects.select
             actions = ui.row().classes("gap-1")
             ui.space()
             self._storage = ui.label().classes("muted text-sm").props("role=note aria-label=Storage")
@@ -103,7 +103,9 @@ class SessionBrowser:
                 )
                 self._upload = _action("Upload", "upload_file", self._upload_here)
                 _action("Import", "unarchive", lambda: session_intake.import_project(self._view, self._taken))
+                self._prune = _action("Prune", "content_cut", self._prune_here)
             self._export = _action("Export", "archive", self._export_here)
+            self._rules = _action("Rules", "rule", self._rules_here)
 
     def _search_box(self) -> None:
         box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
@@ -111,13 +113,7 @@ class SessionBrowser:
         box.on("clear", self._draw)
 
     async def _load_projects(self, project_id: str = "") -> None:
-        listed = await self._view.client.list_projects(limit=_PROJECTS, app_id=self._view.app_id)
-        names = {one.project_id: one.display_name for one in listed.projects}
-        if project_id and project_id not in names:
-            names[project_id] = (
-                await self._view.client.show_project(project_id, app_id=self._view.app_id)
-            ).display_name
-        self._choice.set_options(names, value=project_id or next(iter(names), None))
+        await self._projects.load(project_id or None)
         self._draw()
         if self._choice.value != self._project_id:
             await self._choose()
@@ -179,9 +175,8 @@ class SessionBrowser:
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
-        self._export.set_enabled(self._project_id is not None)
-        if self._view.may_write:
-            self._upload.set_enabled(self._project_id is not None)
+        for button in (self._export, self._rules, *((self._upload, self._prune) if self._view.may_write else ())):
+            button.set_enabled(self._project_id is not None)
         self._list.clear()
         with self._list:
             if self._project_id is None:
@@ -276,6 +271,14 @@ class SessionBrowser:
     def _upload_here(self) -> None:
         if self._project_id is not None:
             session_intake.upload_transcript(self._view, self._project_id, self._taken)
+
+    async def _prune_here(self) -> None:
+        if self._project_id is not None:
+            await Pruning(self._view, self._project_id, self._refresh).open()
+
+    async def _rules_here(self) -> None:
+        if self._project_id is not None:
+            await ProjectRules(self._view, self._project_id, self._refresh).open()
 
     async def _export_here(self) -> None:
         if self._project_id is not None:

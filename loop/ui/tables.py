@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from nicegui import ui
 
 from loop.ui.frame import Frame
 from loop.ui.turns import in_turn
+from loop.ui.visitors import Visitor
 
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
 Row = Sequence[Cell]
 _SHORT = 30
+CHOICES = 100
+"""At once in a chooser."""
 _STYLE = """
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
 .figures caption { position: absolute; left: -999rem; }
@@ -21,7 +25,8 @@ _STYLE = """
   vertical-align: top; overflow-wrap: anywhere; }
 .figures .short { white-space: nowrap; } .figures .long { min-width: 14rem; } .figures .text-xs { font-size: inherit; }
 .figures .q-btn__content { flex-wrap: nowrap; white-space: nowrap; }
-.figures a { color: var(--q-primary); } .figures td .text-xs { white-space: nowrap; }
+.figures a { color: var(--q-primary); display: inline-block; min-width: 7rem; }
+.figures td .text-xs { white-space: nowrap; }
 .figures th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 .figures tbody tr:last-child td { border-bottom: 0; }
 .views { display: flex; gap: .25rem; flex-wrap: wrap; border-bottom: 1px solid var(--line); width: 100%; }
@@ -124,6 +129,64 @@ class PagedTable:
             await self._add_page()
             self._pages += 1
             self._draw()
+
+
+class PagedSelect:
+    """A chooser of what is listed page by page: the first page, found by typing, and the next ones by a button."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        label: str,
+        fetch: Callable[[str | None], Awaitable[tuple[dict[str, str], str | None]]],
+        always: Mapping[str, str] = MappingProxyType({}),
+        on_change: Callable[[], object] | None = None,
+    ) -> None:
+        """``fetch`` returns the options after a cursor, and the cursor of those after them; ``always``: offered too."""
+        self._frame, self._fetch, self._always = frame, fetch, dict(always)
+        self._cursor: str | None = None
+        with ui.row().classes("no-wrap items-center gap-1 min-w-0 max-w-full") as self.whole:
+            value = next(iter(always), None)
+            self.select = ui.select(dict(always), value=value, label=label, with_input=True, on_change=on_change)
+            self.select.props("outlined dense options-dense").classes("grow min-w-0")
+            self._more = ui.button(icon="more_horiz", on_click=self._show_more).props("flat round dense")
+            self._more.props["aria-label"] = f"More for {label}"
+            self._more.tooltip("Offer more")
+        self._more.set_visibility(False)
+
+    async def load(self, chosen: str | None = None) -> None:
+        """Offer the first page, and choose one of it; the first where none is named, unless something is chosen."""
+        found, self._cursor = await self._fetch(None)
+        options = {**self._always, **found}
+        if chosen is not None:
+            options.setdefault(chosen, chosen)
+        self._offer(options, chosen or next(iter(options), None))
+
+    async def _show_more(self) -> None:
+        async with self._frame.errors_told():
+            found, self._cursor = await self._fetch(self._cursor)
+            self._offer({**self._offered(), **found}, self.select.value)
+
+    def _offered(self) -> dict[str, str]:
+        options = self.select.options
+        assert isinstance(options, dict)
+        return options
+
+    def _offer(self, options: dict[str, str], value: str | None) -> None:
+        self.select.set_options(options, value=value)
+        self._more.set_visibility(self._cursor is not None)
+
+
+def apps_to_choose(
+    frame: Frame, visitor: Visitor, label: str, everything: str, on_change: Callable[[], object]
+) -> PagedSelect:
+    """Show a chooser of apps, of which none may be chosen."""
+
+    async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
+        page = await visitor.client.list_apps(limit=CHOICES, cursor=cursor)
+        return {one.app_id: one.name for one in page.apps}, page.cursor
+
+    return PagedSelect(frame, label, fetch, {"": everything}, on_change)
 
 
 def _row(row: Row) -> ui.element:

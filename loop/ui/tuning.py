@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -18,6 +19,9 @@ _NUMBERS = {
     "summary_frequency": "Messages of the assistant for a summary, 0 is never",
     "metrics_days": "Days that figures of retrievals are kept",
 }
+_SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
+_OF_ALL = {"metrics_days"}
+"""No app can have one of its own."""
 _WEIGHTS = {"alpha": "Weight of vectors", "beta": "Weight of words", "gamma": "Weight of identifiers"}
 
 
@@ -41,7 +45,18 @@ async def show_settings(frame: Frame, visitor: Visitor) -> None:
             ui.button("Look at the tables", icon="storage", on_click=look).props("outline no-caps")
 
 
-def _build_form(frame: Frame, visitor: Visitor, place: ui.column, tuning: models.TuningAnswer) -> None:
+async def show_settings_of(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show an app's own."""
+    tuning = await visitor.client.show_app_tuning(app_id=app_id)
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading("Retrieval settings of this app")
+        ui.label("They hold at once, over those of all apps.").classes("muted text-sm")
+        _build_form(frame, visitor, ui.column().classes("w-full gap-3"), tuning, app_id)
+
+
+def _build_form(
+    frame: Frame, visitor: Visitor, place: ui.column, tuning: models.TuningAnswer, app_id: str | None = None
+) -> None:
     place.clear()
     fields: dict[str, Any] = {}
     with place:
@@ -51,6 +66,8 @@ def _build_form(frame: Frame, visitor: Visitor, place: ui.column, tuning: models
                 _source(getattr(tuning, name).source)
         with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
             for name, label in {**_NUMBERS, **_WEIGHTS}.items():
+                if app_id is not None and name in _OF_ALL:
+                    continue
                 with ui.column().classes("gap-0"):
                     places = 2 if name in _WEIGHTS else 0
                     step = 0.05 if name in _WEIGHTS else 1
@@ -65,10 +82,11 @@ def _build_form(frame: Frame, visitor: Visitor, place: ui.column, tuning: models
 
         async def change(wanted: dict[str, Any]) -> None:
             async with frame.errors_told():
-                changed = await visitor.client.tune_all(**wanted)
+                tune = visitor.client.tune_all if app_id is None else partial(visitor.client.tune_app, app_id=app_id)
+                changed = await tune(**wanted)
                 told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
                 ui.notify(" ".join(told), type="positive")
-                _build_form(frame, visitor, place, changed)
+                _build_form(frame, visitor, place, changed, app_id)
 
         async def save() -> None:
             await change(_changed(tuning, fields))
@@ -77,7 +95,7 @@ def _build_form(frame: Frame, visitor: Visitor, place: ui.column, tuning: models
             await change(dict.fromkeys(fields))
 
         with ui.row():
-            ui.button("Save", on_click=save).props("unelevated no-caps color=cyan-9")
+            ui.button("Save settings", on_click=save).props("unelevated no-caps color=cyan-9")
             ui.button("Take all changes back", on_click=take_back).props("flat no-caps")
     if not visitor.may_write:
         for one in [one for one in place.descendants() if hasattr(one, "disable")]:
@@ -85,7 +103,9 @@ def _build_form(frame: Frame, visitor: Visitor, place: ui.column, tuning: models
 
 
 def _source(source: str) -> None:
-    told = {"setting": "from the settings", "everywhere": "changed for all apps"}.get(source, source)
+    told = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}.get(
+        source, source
+    )
     ui.label(told).classes("muted text-xs")
 
 

@@ -50,7 +50,7 @@ class UserTable:
         def erase() -> None:
             if one.user_id is None:
                 return
-            button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one))
+            button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one), color=None)
             button.props("outline no-caps dense").classes("px-2 danger")
             button.props["aria-label"] = f"Erase {one.user_id}"
 

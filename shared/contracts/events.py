@@ -28,6 +28,8 @@ class EventKind(StrEnum):
     FACT_CHANGED = "fact.changed"
     FACT_REMOVED = "fact.removed"
     """It stands no more: deleted, evicted, expired, erased or replaced."""
+    PROFILE_CHANGED = "profile.changed"
+    """A consent or a profile: granted, revoked, written or erased; names nobody."""
     JOB_DEFERRED = "job.deferred"
     JOB_FINISHED = "job.finished"
     """A job ended for good; the details say in which state."""

@@ -14,7 +14,9 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import hold_off_erasure
+from shared.contracts.events import EventKind
 from shared.db.engine import Database
+from shared.events.recording import record
 from shared.profiles import queries
 from shared.profiles.models import ONLY_USER, AuditEntry, AuditKind, Profile, content_of, lines_of
 from shared.profiles.queries import line_since
@@ -104,6 +106,9 @@ def write_audit(session: Session, app_id: str, user_id: str, kind: AuditKind, ac
         line = AuditEntry(app_id=app_id, user_id=user_id, kind=kind, actor=actor, count=1, at=now, last_at=now)
         session.add(line)
         session.flush()
+        if kind not in _REPEATED:
+            # Without whose, as an event outlives the user's erasure.
+            record(session, EventKind.PROFILE_CHANGED, app_id, now, change=kind.value)
     else:
         again = update(AuditEntry).where(AuditEntry.key == known)
         session.execute(again.values(count=AuditEntry.count + 1, last_at=now))

@@ -357,6 +357,17 @@ def test_facts_are_told_of_without_their_text(town: Town) -> None:
     assert {event["subject"] for event in events} == {str(written)} and "tea" not in str(events)
 
 
+def test_profiles_are_told_of_without_whose(town: Town) -> None:
+    whose = {"appId": "chat", "userId": "ann"}
+    town.api.ask("PUT", "/api/memory/consent", json=whose | {"consent": True})
+    town.api.ask("PUT", "/apps/chat/profile", params={"userId": "ann"}, json={"freeformNotes": "Likes tea"})
+    town.api.ask("PUT", "/api/memory/consent", json=whose | {"consent": False})
+    town.place()
+    events = [one for one in town.poll(after=0)["events"] if one["kind"] == "profile.changed"]
+    assert [one["details"]["change"] for one in events] == ["granted", "written", "revoked"]
+    assert "ann" not in str(events) and "tea" not in str(events)
+
+
 def test_a_poll_answers_at_once_when_there_is_something(small_town: Town) -> None:
     small_town.happen(3)
     answer = small_town.poll(after=1, wait=60, limit=1)

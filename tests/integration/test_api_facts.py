@@ -54,7 +54,7 @@ def test_a_fact_written_by_hand_is_cleaned_sorted_and_shown(api: Api) -> None:
     assert [(one["conversationId"], one["messageIds"]) for one in made["sources"]] == [(None, [])]
     shown = api.ask("GET", f"{path}/facts/{made['id']}")
     assert shown == {key: value for key, value in made.items() if key not in ("merged", "evicted")}
-    assert api.ask("GET", f"{path}/facts") == {"facts": [shown], "total": 1, "cursor": None}
+    assert api.ask("GET", f"{path}/facts") == {"facts": [shown], "total": 1, "cursor": None, "clearUndoUntil": None}
 
 
 def test_what_is_said_in_a_conversation_and_by_hand_is_one_fact(api: Api) -> None:
@@ -172,6 +172,8 @@ def test_clearing_can_be_taken_back_for_eight_seconds(sqlite_api: Api) -> None:
     cleared = api.ask("DELETE", f"{path}/facts")
     assert (cleared["deletedCount"], cleared["receipt"]) == (2, None)
     assert listed(api, path) == []
+    assert api.ask("GET", f"{path}/facts")["clearUndoUntil"] == cleared["undoUntil"]
+    assert api.ask("GET", f"{path}/facts", params={"userId": "ann"})["clearUndoUntil"] is None
     assert api.refused(409, "POST", f"{path}/facts", json={"fact": "Likes tea"})["code"] == "clear_open"
     api.clock.advance(7)
     settle(api)

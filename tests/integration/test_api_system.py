@@ -53,6 +53,15 @@ def test_the_energy_of_the_last_hours_is_shown_by_kind_and_app(api: Api, hours: 
     api.refused(403, "GET", "/energy/history", token=api.token("chat"))
 
 
+def test_what_the_doctor_finds_is_shown_to_an_admin_alone(api: Api) -> None:
+    found = {one["what"]: one for one in api.ask("GET", "/doctor")["findings"]}
+    assert {"python", "home", "disk", "database", "model", "energy"} <= set(found)
+    assert (found["python"]["health"], found["python"]["mend"]) == ("ok", None)
+    assert all(one["mend"] for one in found.values() if one["health"] != "ok")
+    api.install()
+    api.refused(403, "GET", "/doctor", token=api.token("chat"))
+
+
 def test_an_apps_spending_is_shown_by_window_and_kind(api: Api) -> None:
     path = api.install()
     for units, later in ((10.5, 30 * 60), (5.2, 70), (3.1, 0)):

@@ -127,6 +127,7 @@ CASES: dict[str, Case] = {
     "GET /health/ready": Case(),
     "GET /metrics": Case(),
     "GET /storage": Case(),
+    "GET /doctor": Case(),
     # What goes, and what is gone.
     "POST /apps/{appId}/memories/{memoryId}/restore": Case(),
     "DELETE /apps/{appId}/memories/{memoryId}": Case(),

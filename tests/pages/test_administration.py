@@ -70,8 +70,13 @@ def test_an_app_is_installed_and_changed(at: Window, client: Afterthought) -> No
     page.get_by_role("switch", name="A person approves each answer first").click()
     page.get_by_role("combobox", name="Who answers").click()
     page.get_by_role("option", name="Afterthought").click()
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_label("Tokens of retrieved messages").fill("2222")
+    page.get_by_label("Tokens of retrieved messages").press("Tab")
+    page.get_by_role("button", name="Save settings").click()
+    expect(page.get_by_text("changed for this app")).to_have_count(1)
+    assert client.show_app_tuning(app_id="diary").token_budget.value == 2222
     app = client.show_app(app_id="diary")
     assert (app.name, app.weight, app.hourly_budget, app.daily_budget) == ("My diary", 7, 50, None)
     assert (app.answered_by, app.approve_answers, app.shared_memory) == ("loop", True, False)
@@ -189,7 +194,7 @@ def test_an_app_is_uninstalled_and_comes_back(at: Window, client: Afterthought, 
     assert not client.show_app().installed
     page = at.open(f"/administration/{client.app}")
     page.get_by_role("button", name="Install it again").click()
-    expect(page.get_by_role("button", name="Save")).to_be_visible()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_visible()
     assert client.show_app().installed
     assert len(client.list_memories().memories) == (0 if purge else 1)
 

@@ -145,9 +145,11 @@ def test_consent_is_given_a_profile_written_and_taken_back_knowing_what_goes(at:
     kept = client.show_profile(user_id="ann").profile
     assert kept is not None and kept.freeform_notes == "Short answers."
     assert kept.preferences.preferred_languages == ["Rust"]
+    client.write_profile(preferences={"preferredLanguages": ["Rust"]}, freeform_notes="Long answers.", user_id="ann")
+    expect(page.get_by_label("Notes")).to_have_value("Long answers.")
     consent.click()
     dialog = page.get_by_role("dialog", name="Take consent back")
-    expect(dialog).to_contain_text("notes of 14 characters")
+    expect(dialog).to_contain_text("notes of 13 characters")
     expect(dialog).to_contain_text("1 language")
     dialog.get_by_role("button", name="Keep").click()
     expect(consent).to_be_checked()

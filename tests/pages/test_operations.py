@@ -68,7 +68,7 @@ def test_what_is_now_is_shown_and_follows_the_work(at: Window, client: Afterthou
 def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> None:
     job = _held_job(client)
     page = at.open("/operations?view=jobs")
-    _choose(page, "App", client.app or "")
+    _choose(page, "App", (client.app or "").capitalize())
     _choose(page, "Kind", "create_memory")
     table = page.get_by_role("region", name="Jobs, newest first")
     expect(table).to_contain_text("budget:")
@@ -92,7 +92,7 @@ def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) ->
     jobs = [_held_job(client, name) for name in ("monday", "tuesday")]
     wait_until(lambda: all(one.state == "deferred" for one in client.iter_jobs()), 60, "all of the work to be held")
     page = at.open("/operations?view=jobs")
-    _choose(page, "App", client.app or "")
+    _choose(page, "App", (client.app or "").capitalize())
     rows = page.get_by_role("region", name="Jobs, newest first").locator("tbody tr")
     expect(rows).to_have_count(len(list(client.iter_jobs())))
     for job in jobs:
@@ -123,7 +123,7 @@ def test_jobs_are_shown_a_page_at_a_time(at: Window, client: Afterthought) -> No
     count = len(list(client.iter_jobs()))
     assert count > 25
     page = at.open("/operations?view=jobs")
-    _choose(page, "App", client.app or "")
+    _choose(page, "App", (client.app or "").capitalize())
     rows = page.get_by_role("region", name="Jobs, newest first").locator("tbody tr")
     expect(rows).to_have_count(25)
     page.get_by_role("button", name="Older").click()
@@ -143,7 +143,7 @@ def test_dead_letters_are_counted_and_run_again_and_their_reasons_are_text(
             row.state, row.reason, row.finished_at = JobState.DEAD, reason, datetime.now(UTC)
     client.change_app(hourly_budget=None)
     page = at.open("/operations?view=dead")
-    _choose(page, "App", client.app or "")
+    _choose(page, "App", (client.app or "").capitalize())
     expect(page.get_by_text("2 dead letters match")).to_be_visible()
     expect(page.get_by_role("region", name="The latest dead letters")).to_contain_text("onerror=")
     page.get_by_label("Part of the reason").fill("ONERROR")
@@ -202,7 +202,7 @@ def test_settings_are_changed_and_taken_back(at: Window, client: Afterthought) -
 def test_it_fits_a_phone_and_an_apps_token_sees_none_of_it(
     phone: Window, browser: Browser, system: System, client: Afterthought
 ) -> None:
-    for view in ("now", "jobs", "dead", "memory", "settings"):
+    for view in ("now", "jobs", "dead", "memory", "settings", "doctor"):
         page = phone.open(f"/operations?view={view}")
         expect(page.get_by_role("navigation", name="Views")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
@@ -230,6 +230,11 @@ def test_a_reader_sees_everything_and_can_change_nothing(
         expect(page.get_by_role("button", name="Save")).to_be_disabled()
         page.get_by_role("button", name="Look at the tables").click()
         expect(page.get_by_role("region", name="Tables, the largest first")).to_be_visible()
+        page = reading.open("/operations?view=doctor")
+        findings = page.get_by_role("region", name="Findings, the worst first")
+        expect(findings.get_by_role("row", name=re.compile("^python"))).to_contain_text("well")
+        page.get_by_role("button", name="Look again").click()
+        expect(findings.get_by_role("row", name=re.compile("^database"))).to_contain_text("well")
         page = reading.open("/administration")
         expect(page.get_by_text("Only the admin's token opens this page.")).to_be_visible()
 

@@ -12,7 +12,7 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window, window
 from tests.support.recorded import FOLDER, MARKED, PROJECT, compress, marked_transcript, odd_transcript, register
 from tests.support.services import System
-from tests.support.transcripts import lines, user
+from tests.support.transcripts import REAL, lines, user
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -136,6 +136,70 @@ def test_a_compression_is_foreseen_live_and_then_made(at: Window, client: Aftert
     assert client.list_versions("abc123").versions[0].settings["sessionDistance"] == 10
 
 
+def test_a_version_is_made_by_tiers_that_were_written_by_hand(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Create compression").first.click()
+    dialog = _dialog(page, "Create compression of abc123")
+    for label, option in (("Mode", "Tiered"), ("Preset", "Tiers by hand")):
+        dialog.get_by_role("combobox", name=label).click()
+        page.get_by_role("option", name=option).click()
+    dialog.get_by_label("Tier 1 ends at %").fill("100")
+    expect(dialog.get_by_role("status", name="Preview")).to_contain_text("Tiers end one after the other")
+    dialog.get_by_role("button", name="Remove tier 2").click()
+    dialog.get_by_label("Tier 1 ends at %").fill("40")
+    dialog.get_by_role("button", name="Add a tier").click()
+    expect(dialog.get_by_role("status", name="Preview")).to_contain_text("Estimated output")
+    dialog.get_by_role("button", name="Create compression").click()
+    expect(page.get_by_role("list", name="Compressions").get_by_role("button", name="Read v001")).to_be_visible()
+    tiers = client.list_versions("abc123").versions[0].settings["customTiers"]
+    assert [(one["endPercent"], one["compactionRatio"]) for one in tiers] == [(40, 15), (100, 2)]
+
+
+def test_rules_of_ageing_are_tried_before_they_are_followed_and_versions_are_pruned(
+    at: Window, client: Afterthought
+) -> None:
+    project = register(client)
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Rules").click()
+    dialog = _dialog(page, "Rules of ferry-desk")
+    dialog.get_by_role("combobox", name="Versions kept").click()
+    page.get_by_role("option", name="The newest of a session").click()
+    dialog.get_by_label("How many, or days").fill("1")
+    dialog.get_by_role("switch", name="Compress further with age").click()
+    dialog.get_by_role("button", name="Save rules").click()
+    expect(page.get_by_text("Rules saved.")).to_be_visible()
+    held = client.show_ageing(project)
+    assert (held.retention.keep, held.retention.count, held.auto_decay.enabled) == ("newest", 1, True)
+    plan = dialog.get_by_role("status", name="Plan")
+    follow = dialog.get_by_role("button", name="Follow them now")
+    expect(follow).to_be_disabled()
+    dialog.get_by_role("button", name="See what they would do").click()
+    expect(plan).to_contain_text("They would do: 1 to compress")
+    assert client.list_versions("abc123").versions == []
+    follow.click()
+    expect(plan).to_contain_text("Done: 1 to compress")
+    dialog.get_by_role("button", name="Close").click()
+    compressions = page.get_by_role("list", name="Compressions")
+    expect(compressions.get_by_role("button", name="Read v001")).to_be_visible()
+    client.change_ageing(project, retention=None, auto_decay=None)
+    compress(client, ratio=5)
+    page.get_by_role("button", name="Prune").click()
+    dialog = _dialog(page, "Prune versions")
+    found = dialog.get_by_role("status", name="Versions to prune")
+    expect(found).to_contain_text("0 versions would go")
+    dialog.get_by_role("checkbox", name="A newer one").click()
+    expect(found).to_contain_text("Choose a rule.")
+    dialog.get_by_role("checkbox", name="Never used").click()
+    expect(found).to_contain_text("would go")
+    would = client.prune_versions(project, unused=True, dry_run=True)
+    expect(found).to_contain_text(f"Remove abc123 {would.removed[0].version_id}")
+    dialog.get_by_role("button", name="Remove them").click()
+    expect(dialog).to_be_hidden()
+    gone = {one.version_id for one in would.removed}
+    assert gone.isdisjoint(one.version_id for one in client.list_versions("abc123").versions)
+
+
 def test_a_wrong_ratio_is_told_and_asks_for_nothing(at: Window, client: Afterthought) -> None:
     register(client)
     page = _browser(at, client, "abc123")
@@ -247,6 +311,7 @@ def test_a_session_is_found_by_what_was_said_and_read_from_there(at: Window, cli
     wait_until(lambda: client.search_sessions(text="hash only what changed").results, 60, "the index of sessions")
     page.get_by_label("Search sessions").fill("hash only what changed")
     page.get_by_label("Search sessions").press("Enter")
+    expect(page.get_by_role("heading", name="Found for")).to_be_visible()
     page.get_by_role("button", name=re.compile("^abc123")).first.click()
     expect(_dialog(page, "Original of abc123")).to_contain_text("Shall I hash only what changed?")
 
@@ -279,6 +344,33 @@ def test_an_apps_token_opens_its_sessions_and_names_no_folder_of_the_machine(
         for path in ("sessions", "composer"):
             page = opened.open(f"/{path}/another-app")
             expect(page.get_by_text("This token opens only")).to_be_visible()
+
+
+def test_a_reader_reads_a_session_that_was_really_recorded_and_changes_nothing(
+    browser: Browser, system: System, client: Afterthought, read_token: str
+) -> None:
+    recorded = REAL / "ccviewer_5c0375b4.jsonl"
+    if not recorded.exists():
+        pytest.skip("the recorded sessions are not here")
+    register(client, "real", recorded.read_bytes())
+    version = compress(client, "real", 10)
+    with window(browser, system.url) as opened:
+        opened.log_in(read_token)
+        page = _browser(opened, client, "real")
+        page.get_by_role("button", name=f"Read {version}").click()
+        reading = _dialog(page, f"real, {version}")
+        expect(reading.get_by_role("log", name="Original").locator(".message")).to_have_count(20)
+        reading.get_by_role("button", name="More messages").click()
+        expect(reading.get_by_role("log", name="Original").locator(".message").nth(20)).to_be_attached()
+        reading.get_by_role("button", name="Close").first.click()
+        for name in ("Create compression", "Remove", "Sync", "Upload", "Import", "Prune", "Open a project"):
+            expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        page.get_by_role("button", name="Rules").click()
+        expect(_dialog(page, "Rules of ferry-desk").get_by_role("button", name="Save rules")).to_have_count(0)
+        page = opened.open(f"/composer/{client.app}?project={PROJECT}&session=real")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("status", name="Budget")).to_contain_text("Preview:")
+        expect(page.get_by_role("button", name="Compose", exact=True)).to_have_count(0)
 
 
 def test_what_was_said_is_shown_as_text_whatever_it_is(phone: Window, client: Afterthought) -> None:

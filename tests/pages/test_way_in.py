@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import httpx
@@ -69,6 +70,15 @@ def test_what_is_no_page_is_the_interfaces_and_needs_a_token(system: System, pat
     assert httpx.get(f"{system.url}{path}").status_code == 401
 
 
+def test_a_page_that_is_not_there_says_so_and_leads_back(at: Window) -> None:
+    answer = at.page.goto(f"{at.url}/sessions/a/b/c")
+    assert answer is not None and answer.status == 404
+    expect(at.page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    at.page.get_by_role("link", name="Go to the apps").click()
+    expect(at.page).to_have_url(f"{at.url}/")
+    assert httpx.get(f"{at.url}/_nicegui/nothing").headers["content-type"] == "application/json"
+
+
 def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
     body = phone.page.locator("body")
     expect(body).to_contain_class("body--dark")
@@ -76,7 +86,7 @@ def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
     expect(body).not_to_contain_class("body--dark")
 
 
-def test_a_loop_that_is_asked_to_stop_waits_for_no_page(
+def test_a_loop_that_is_not_ready_says_so_and_one_that_is_asked_to_stop_waits_for_no_page(
     browser: Browser, sqlite_url: str, own_redis: EmbeddedRedis, tmp_path: Path
 ) -> None:
     env = {"AFTERTHOUGHT_DRAIN_SECONDS": "600"}
@@ -85,5 +95,11 @@ def test_a_loop_that_is_asked_to_stop_waits_for_no_page(
         window(browser, system.url) as seen,
     ):
         seen.log_in(system.admin_token)
-        seen.open("/operations")
+        page = seen.open("/operations")
+        expect(page.get_by_text(re.compile("^Ready, release"))).to_be_visible()
+        own_redis.kill()
+        page = seen.open("/operations")
+        expect(page.get_by_text(re.compile("^Not ready, release"))).to_be_visible()
+        needs = page.get_by_role("region", name="Each dependency and what to do about it")
+        expect(needs.get_by_role("row", name=re.compile("^redis missing Redis does not answer"))).to_be_visible()
         assert system.loop.stop(timeout=120) == 0

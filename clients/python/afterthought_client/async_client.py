@@ -3110,7 +3110,8 @@ class AsyncAfterthought(AsyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
+                job.finished.
             conversation_id: Only events of this conversation.
             app_id: The app, where it is not that of the client.
         """
@@ -3130,7 +3131,8 @@ class AsyncAfterthought(AsyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
+                job.finished.
         """
         call = Call("GET", "/stream", query=query_of(after=after, kinds=kinds))
         return self._follow(call)
@@ -3154,7 +3156,8 @@ class AsyncAfterthought(AsyncTransport):
             wait: Seconds to wait for an event.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
+                job.finished.
             conversation_id: Only events of this conversation.
             limit: Most items to return.
             app_id: The app, where it is not that of the client.
@@ -3186,6 +3189,7 @@ class AsyncAfterthought(AsyncTransport):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "profile.changed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -3285,6 +3289,7 @@ class AsyncAfterthought(AsyncTransport):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "profile.changed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -4151,6 +4156,17 @@ class AsyncAfterthought(AsyncTransport):
         call = Call("GET", "/storage")
         response = await self._send(call)
         return read(response, models.Storage)
+
+    async def show_findings(self) -> models.DoctorFindings:
+        """Look at the installation.
+
+        Look at the service's machine, its settings, stores and models, as `afterthought doctor` does.
+
+        Needs the admin token; asks the model's server and Redis, and takes up to some seconds.
+        """
+        call = Call("GET", "/doctor")
+        response = await self._send(call)
+        return read(response, models.DoctorFindings)
 
     async def show_liveness(self) -> models.Live:
         """Whether the process answers.

@@ -3081,7 +3081,8 @@ class Afterthought(SyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
+                job.finished.
             conversation_id: Only events of this conversation.
             app_id: The app, where it is not that of the client.
         """
@@ -3101,7 +3102,8 @@ class Afterthought(SyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
+                job.finished.
         """
         call = Call("GET", "/stream", query=query_of(after=after, kinds=kinds))
         return self._follow(call)
@@ -3125,7 +3127,8 @@ class Afterthought(SyncTransport):
             wait: Seconds to wait for an event.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
+                job.finished.
             conversation_id: Only events of this conversation.
             limit: Most items to return.
             app_id: The app, where it is not that of the client.
@@ -3157,6 +3160,7 @@ class Afterthought(SyncTransport):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "profile.changed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -3255,6 +3259,7 @@ class Afterthought(SyncTransport):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "profile.changed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -4115,6 +4120,17 @@ class Afterthought(SyncTransport):
         call = Call("GET", "/storage")
         response = self._send(call)
         return read(response, models.Storage)
+
+    def show_findings(self) -> models.DoctorFindings:
+        """Look at the installation.
+
+        Look at the service's machine, its settings, stores and models, as `afterthought doctor` does.
+
+        Needs the admin token; asks the model's server and Redis, and takes up to some seconds.
+        """
+        call = Call("GET", "/doctor")
+        response = self._send(call)
+        return read(response, models.DoctorFindings)
 
     def show_liveness(self) -> models.Live:
         """Whether the process answers.

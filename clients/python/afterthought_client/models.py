@@ -84,6 +84,7 @@ class AddWebhook(Model):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "profile.changed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -684,6 +685,7 @@ class ChangeWebhook(Model):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "profile.changed",
                 "job.deferred",
                 "job.finished",
             ]
@@ -1073,6 +1075,28 @@ class DifferingSetting(Model):
 
     version: Any
     other: Any
+
+
+class DoctorFinding(Model):
+    """
+    What the doctor found about one thing.
+    """
+
+    what: str
+    health: Literal["ok", "warn", "fail"]
+    found: str
+    mend: str | None
+    """
+    What to do about it; null where it is well.
+    """
+
+
+class DoctorFindings(Model):
+    """
+    What `afterthought doctor` finds where the service runs.
+    """
+
+    findings: list[DoctorFinding]
 
 
 class Durations(Model):
@@ -3777,6 +3801,10 @@ class FactList(Model):
     On all pages.
     """
     cursor: str | None
+    clear_undo_until: Annotated[AwareDatetime | None, Field(alias="clearUndoUntil")] = None
+    """
+    Until when the last clear of the facts asked for can be taken back; null: none can.
+    """
 
 
 class FactOutcome(Model):

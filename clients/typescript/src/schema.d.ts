@@ -2248,6 +2248,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look at the installation
+         * @description Look at the service's machine, its settings, stores and models, as `afterthought doctor` does.
+         *
+         *     Needs the admin token; asks the model's server and Redis, and takes up to some seconds.
+         */
+        get: operations["showFindings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health/live": {
         parameters: {
             query?: never;
@@ -3574,6 +3596,19 @@ export interface components {
             version: unknown;
             other: unknown;
         };
+        /** @description What the doctor found about one thing. */
+        DoctorFinding: {
+            what: string;
+            /** @enum {string} */
+            health: "ok" | "warn" | "fail";
+            found: string;
+            /** @description What to do about it; null where it is well. */
+            mend: string | null;
+        };
+        /** @description What `afterthought doctor` finds where the service runs. */
+        DoctorFindings: {
+            findings: components["schemas"]["DoctorFinding"][];
+        };
         /** @description Durations, milliseconds. */
         Durations: {
             count: number;
@@ -3659,7 +3694,7 @@ export interface components {
          * @description What happened; a closed set, so it can label a metric.
          * @enum {string}
          */
-        EventKind: "answer.sent" | "answer.pending" | "answer.rejected" | "conversation.ended" | "conversation.snoozed" | "conversation.woken" | "memory.created" | "memory.changed" | "memory.removed" | "memories.purged" | "fact.created" | "fact.changed" | "fact.removed" | "job.deferred" | "job.finished";
+        EventKind: "answer.sent" | "answer.pending" | "answer.rejected" | "conversation.ended" | "conversation.snoozed" | "conversation.woken" | "memory.created" | "memory.changed" | "memory.removed" | "memories.purged" | "fact.created" | "fact.changed" | "fact.removed" | "profile.changed" | "job.deferred" | "job.finished";
         /** @description Events by position. */
         EventList: {
             events: components["schemas"]["EventPayload"][];
@@ -3774,6 +3809,8 @@ export interface components {
             /** @description On all pages. */
             total: number;
             cursor: string | null;
+            /** @description Until when the last clear of the facts asked for can be taken back; null: none can. */
+            clearUndoUntil?: string | null;
         };
         /** @description What became of one of many facts. */
         FactOutcome: {
@@ -8637,7 +8674,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this position; else from now on. */
                 after?: number | null;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred, job.finished. */
                 kinds?: string | null;
                 /** @description Only events of this conversation. */
                 conversationId?: string | null;
@@ -8669,7 +8706,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this position; else from now on. */
                 after?: number | null;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred, job.finished. */
                 kinds?: string | null;
             };
             header?: {
@@ -8699,7 +8736,7 @@ export interface operations {
                 after?: number | null;
                 /** @description Seconds to wait for an event. */
                 wait?: number;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred, job.finished. */
                 kinds?: string | null;
                 /** @description Only events of this conversation. */
                 conversationId?: string | null;
@@ -9640,6 +9677,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Storage"];
+                };
+            };
+        };
+    };
+    showFindings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoctorFindings"];
                 };
             };
         };

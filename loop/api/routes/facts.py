@@ -138,6 +138,9 @@ class FactList(ResponseModel):
     facts: list[FactAnswer]
     total: int = Field(description="On all pages.")
     cursor: str | None
+    clear_undo_until: datetime | None = Field(
+        None, description="Until when the last clear of the facts asked for can be taken back; null: none can."
+    )
 
 
 class WrittenFact(FactAnswer):
@@ -238,7 +241,10 @@ def list_facts(
         rows, more = cursors.page(queries.list_facts(session, app_id, wanted, limit + 1, start), limit)
         following = cursors.encode(_FACTS, start + limit) if more else None
         total = queries.count_wanted(session, app_id, wanted)
-        return answer(FactList(facts=_answers(session, rows), total=total, cursor=following))
+        clear = queries.open_clear(session, app_id, user_id)
+        undo_until = clear.undo_until if clear is not None and clear.undo_until > ctx.now() else None
+        listed = FactList(facts=_answers(session, rows), total=total, cursor=following, clear_undo_until=undo_until)
+        return answer(listed)
 
 
 @router.post(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -94,6 +94,21 @@ class TokenRights(ResponseModel):
     rights: Rights = Field(description="all, or read.")
 
 
+class DoctorFinding(ResponseModel):
+    """What the doctor found about one thing."""
+
+    what: str
+    health: Literal["ok", "warn", "fail"]
+    found: str
+    mend: str | None = Field(description="What to do about it; null where it is well.")
+
+
+class DoctorFindings(ResponseModel):
+    """What `afterthought doctor` finds where the service runs."""
+
+    findings: list[DoctorFinding]
+
+
 router = APIRouter()
 _APPS_SHOWN = 10
 
@@ -147,6 +162,21 @@ def show_storage(ctx: Reads) -> Storage:
     return Storage(
         size_bytes=sum(one.size_bytes or 0 for one in sizes), tables=[SizeOfTable(**asdict(one)) for one in sizes]
     )
+
+
+@router.get("/doctor", tags=["Health"], summary="Look at the installation")
+def show_findings(ctx: Reads) -> DoctorFindings:
+    """Look at the service's machine, its settings, stores and models, as `afterthought doctor` does.
+
+    Needs the admin token; asks the model's server and Redis, and takes up to some seconds.
+    """
+    # Only here: it loads what commands need.
+    from loop.cli.checks import check_dependencies, check_installation, check_python
+
+    ctx.require_admin("look at the installation")
+    found = [check_python(), *check_installation(ctx.loop.settings, ctx.now())]
+    found += check_dependencies(look(ctx.loop).model_dump())
+    return DoctorFindings(findings=[DoctorFinding(**asdict(one)) for one in found])
 
 
 @router.get("/health/live", response_model=Live, tags=["Health"], summary="Whether the process answers")

@@ -1,0 +1,77 @@
+"""Hostile text of 100,000 characters is shown as text on every page that shows people's text."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from afterthought_client import Afterthought
+from tests.support.browser import Window
+from tests.support.recorded import PROJECT, compress
+from tests.support.transcripts import assistant, lines, user
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+SHORT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
+"""Markup, script, a change of direction, and a character of several."""
+LONG = SHORT + "x" * 50_000 + SHORT + " y" * 25_000
+
+
+def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought) -> None:
+    _say_everywhere(client)
+    app, project = client.app, quote(PROJECT)
+    shown = {
+        "/": SHORT,
+        f"/chat/{app}?conversation=long": SHORT,
+        f"/memory/{app}": SHORT,
+        f"/sessions/{app}?project={project}&session=long": SHORT,
+        f"/composer/{app}?project={project}&session=long": "long",
+        "/operations": "Energy",
+        "/operations?view=jobs": app,
+        "/operations?view=memory": SHORT,
+        f"/administration/{app}": "How it behaves",
+        f"/administration/{app}?view=tokens": SHORT,
+        f"/administration/{app}?view=users": SHORT,
+        f"/administration/{app}?view=audit": "onerror=",
+    }
+    wrong: list[str] = []
+    for path, text in shown.items():
+        page = phone.open(path)
+        expect(page.locator("#main")).to_contain_text(text or "-")
+        wrong += [f"{path} {what}" for what in _wrong(page)]
+    page = phone.open(f"/sessions/{app}?project={project}&session=long")
+    for name in ("View original", "Read v001"):
+        page.get_by_role("button", name=name).click()
+        expect(page.get_by_role("dialog").first).to_contain_text("onerror=")
+        wrong += [f"{name} {what}" for what in _wrong(page)]
+        page.get_by_role("dialog").first.get_by_role("button", name="Close").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    assert wrong == []
+
+
+def _say_everywhere(client: Afterthought) -> None:
+    client.change_app(name=SHORT[:200])
+    client.start_conversation(conversation_id="long", user_id=SHORT, metadata={"title": LONG})
+    client.add_messages(
+        "long", [{"role": "user", "content": LONG}, {"role": "assistant", "content": LONG, "name": "bot"}]
+    )
+    client.write_memory(SHORT + "x" * 100, user_id=SHORT, tags=["<b>"])
+    client.write_fact(SHORT + "x" * 300, user_id=SHORT)
+    client.issue_token(label=SHORT)
+    client.open_project("/home/dev/ferry-desk", display_name=SHORT)
+    transcript = lines(user(f"##keepit0.80## {LONG}", "u1"), assistant(LONG, "a1", "u1"))
+    client.register_session(PROJECT, "long", content=transcript)
+    compress(client, "long", 5)
+
+
+def _wrong(page: Page) -> list[str]:
+    return [
+        name
+        for name, found in {
+            "ran": "owned" in page.title(),
+            "became markup": page.locator("img[src=x], #main script").count() > 0,
+            "scrolls sideways": page.evaluate("document.documentElement.scrollWidth > window.innerWidth"),
+        }.items()
+        if found
+    ]
