@@ -301,6 +301,9 @@ class EventSettings(SettingsGroup):
     stream_heartbeat_seconds: _Seconds = Field(15.0, description="Longest silence of a live stream.")
     webhook_timeout_seconds: _Seconds = Field(10.0, description="Longest a webhook may take to answer, in total.")
     webhook_max_attempts: int = Field(8, ge=1, le=100, description="Attempts before a delivery becomes a dead letter.")
+    webhook_disable_hours: float = Field(
+        24.0, gt=0, le=720, description="A webhook that took nothing for so long is disabled, hours."
+    )
     webhook_internal_hosts: str = Field(
         "", description="Addresses or networks inside that webhooks may call, by commas (`10.1.0.0/16`); others never."
     )

@@ -28,6 +28,8 @@ class EventKind(StrEnum):
     FACT_CHANGED = "fact.changed"
     FACT_REMOVED = "fact.removed"
     """It stands no more: deleted, evicted, expired, erased or replaced."""
+    WEBHOOK_DISABLED = "webhook.disabled"
+    """A webhook is told of nothing more; the details say after how many failures, or which status."""
     JOB_DEFERRED = "job.deferred"
     JOB_FINISHED = "job.finished"
     """A job ended for good; the details say in which state."""
