@@ -84,6 +84,7 @@ class AddWebhook(Model):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "webhook.disabled",
                 "job.deferred",
                 "job.finished",
             ]
@@ -120,6 +121,18 @@ class AddedWebhook(Model):
     status: int | None
     """
     The HTTP status it answered, if it answered.
+    """
+    failures: int
+    """
+    Attempts that failed since it last took something.
+    """
+    failing_since: Annotated[AwareDatetime | None, Field(alias="failingSince")]
+    """
+    When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled.
+    """
+    retry_at: Annotated[AwareDatetime | None, Field(alias="retryAt")]
+    """
+    When it is tried again; what is to be sent there waits till then.
     """
     secret: str | None
     """
@@ -684,6 +697,7 @@ class ChangeWebhook(Model):
                 "fact.created",
                 "fact.changed",
                 "fact.removed",
+                "webhook.disabled",
                 "job.deferred",
                 "job.finished",
             ]
@@ -1427,6 +1441,10 @@ class IssueToken(Model):
     """
 
     label: str = ""
+    grants: list[Literal["tokens", "uninstall", "answers"]] | None = None
+    """
+    What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
 
 
 class IssuedToken(Model):
@@ -1437,6 +1455,14 @@ class IssuedToken(Model):
     token_id: Annotated[str, Field(alias="tokenId")]
     app_id: Annotated[str, Field(alias="appId")]
     label: str
+    grants: list[Literal["tokens", "uninstall", "answers"]]
+    """
+    What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
+    parent_id: Annotated[str | None, Field(alias="parentId")]
+    """
+    The token that issued it, with which it is revoked; null: an admin did.
+    """
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     revoked_at: Annotated[AwareDatetime | None, Field(alias="revokedAt")]
     token: str | None
@@ -2612,6 +2638,14 @@ class TokenAnswer(Model):
     token_id: Annotated[str, Field(alias="tokenId")]
     app_id: Annotated[str, Field(alias="appId")]
     label: str
+    grants: list[Literal["tokens", "uninstall", "answers"]]
+    """
+    What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
+    parent_id: Annotated[str | None, Field(alias="parentId")]
+    """
+    The token that issued it, with which it is revoked; null: an admin did.
+    """
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     revoked_at: Annotated[AwareDatetime | None, Field(alias="revokedAt")]
 
@@ -2641,6 +2675,10 @@ class TokenRights(Model):
     rights: Literal["all", "read", "metrics"]
     """
     all, or read.
+    """
+    grants: list[Literal["tokens", "uninstall", "answers"]]
+    """
+    What it may do beside working with data: issue and revoke tokens, uninstall the app, change who answers. An admin's that may do all has them all.
     """
 
 
@@ -3012,6 +3050,18 @@ class WebhookAnswer(Model):
     status: int | None
     """
     The HTTP status it answered, if it answered.
+    """
+    failures: int
+    """
+    Attempts that failed since it last took something.
+    """
+    failing_since: Annotated[AwareDatetime | None, Field(alias="failingSince")]
+    """
+    When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled.
+    """
+    retry_at: Annotated[AwareDatetime | None, Field(alias="retryAt")]
+    """
+    When it is tried again; what is to be sent there waits till then.
     """
 
 

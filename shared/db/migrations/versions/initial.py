@@ -258,6 +258,8 @@ def _create_tables() -> None:
         "tokens", Column("token_id", String(40), primary_key=True),
         Column("app_id", String(100), ForeignKey("apps.app_id"), index=True), required("scope", String(10)),
         required("label", String(200)), required("digest", String(64), unique=True),
+        required("grants", JSON, server_default=text("'[]'")),
+        Column("parent_id", String(40), ForeignKey("tokens.token_id"), index=True),
         required("created_at", UtcDateTime), Column("revoked_at", UtcDateTime),
         CheckConstraint("(scope = 'app') = (app_id IS NOT NULL)", name="scope_matches_app"))
     op.create_table(
