@@ -99,6 +99,14 @@ class NotYet(Transient):
         self.until = until
 
 
+class RetryLater(Transient):
+    """It failed, and is not to be tried again before ``until``."""
+
+    def __init__(self, message: str, until: datetime, *, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.until = until
+
+
 class ModelOutput(AfterthoughtError):
     """The model answered, but with nothing that may be used, however it was asked."""
 

@@ -301,6 +301,9 @@ class EventSettings(SettingsGroup):
     stream_heartbeat_seconds: _Seconds = Field(15.0, description="Longest silence of a live stream.")
     webhook_timeout_seconds: _Seconds = Field(10.0, description="Longest a webhook may take to answer, in total.")
     webhook_max_attempts: int = Field(8, ge=1, le=100, description="Attempts before a delivery becomes a dead letter.")
+    webhook_disable_hours: float = Field(
+        24.0, gt=0, le=720, description="A webhook that took nothing for so long is disabled, hours."
+    )
     webhook_internal_hosts: str = Field(
         "", description="Addresses or networks inside that webhooks may call, by commas (`10.1.0.0/16`); others never."
     )
@@ -407,6 +410,17 @@ class HttpSettings(SettingsGroup):
 
     max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
+    app_requests: int = Field(
+        32, ge=1, le=1000, description="Most requests of one app in flight in one loop; more are answered 429."
+    )
+    app_streams: int = Field(100, ge=1, le=10_000, description="Most streams and long polls of one app in one loop.")
+    app_costly_requests: int = Field(
+        2, ge=1, le=100,
+        description="Most searches, contexts, imports, exports and transcripts of one app that are at work at once.",
+    )  # fmt: skip
+    app_wait_seconds: _Seconds = Field(
+        5.0, description="Longest such a request waits for its turn, before it is answered 429."
+    )
     idempotency_hours: float = Field(24.0, gt=0, le=8760, description="How long an Idempotency-Key is kept, hours.")
     pages: bool | None = Field(
         None, description="Whether the pages are served; when unset, only where the service listens on loopback."

@@ -34,6 +34,7 @@ from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue
+from worker.redis_transport import use_tolerant_transport
 from worker.tasks import WorkerProcess, register_tasks
 from worker.wiring import make_metrics, node_name, wire
 
@@ -74,6 +75,7 @@ def slot() -> str:
 
 
 use_files(settings.metrics_path, slot)
+use_tolerant_transport()
 app: Celery = make_celery(settings)
 app.set_current()
 app.conf.task_queues = [*app.conf.task_queues, make_queue(private_queue(node))]

@@ -95,7 +95,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
                 database, clock, agents.learning, store, accountant, metrics, rules=rules.learning
             ),
-            JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, webhooks, metrics),
+            JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, webhooks, metrics, settings),
         },
         end_conversation=EndConversationByMessage(database, clock, settings, metrics, news),
         metrics=metrics,

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
 
+from loop.api.admission import Admission, Turns
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import DOCS_FILES, AccessGuard
@@ -138,6 +139,8 @@ def attach(app: FastAPI, loop: Loop) -> None:
     app.user_middleware.clear()
     app.middleware_stack = None
     # The last one added is the outermost.
+    app.add_middleware(Turns, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
+    app.add_middleware(Admission, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(AccessGuard, loop=loop)
     app.add_middleware(Observing, metrics=loop.metrics, tracing=loop.tracing)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from loop.api.schema import APP_ID_PATTERN
 from loop.api.writes import IdempotentRequest, Work, carry_out
 from loop.wiring import Loop
-from shared.apps.models import Scope
+from shared.apps.models import Grant, Scope
 from shared.apps.tokens import Caller
 from shared.audit import Cause
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, UserId, Words
@@ -52,6 +52,13 @@ class RequestContext:
         """Raises: Denied, when an app's token asks for what is an admin's."""
         if self.caller.scope is not Scope.ADMIN:
             raise Denied(f"Only an admin token may {what}.")
+
+    def require_grant(self, grant: Grant, what: str) -> None:
+        """Raises: Denied, when an app's token was not made for what it asks for."""
+        if not self.caller.has(grant):
+            raise Denied(
+                f'This token may not {what}: use the admin token, or one that was issued with "grants": ["{grant}"].'
+            )
 
 
 def _refuse_unknown_query(request: Request) -> None:

@@ -31,7 +31,8 @@ from shared.errors import (
 TOO_LARGE = "too_large"
 UNAUTHENTICATED = "unauthenticated"
 MALFORMED = "malformed"
-STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, "too_many": 429}
+TOO_MANY = "too_many"
+STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, TOO_MANY: 429}
 """Where a code says more than its class."""
 STATUS_OF_CLASS: Sequence[tuple[type[AfterthoughtError], int]] = (
     (NotFound, 404),
@@ -70,6 +71,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
         404: "What the path names does not exist.",
         409: "The request contradicts the present state.",
         413: "The body or a text in it is too large.",
+        429: "The app asks for too much at once; Retry-After says when to try again.",
         422: "A field or parameter is not acceptable; details.fields names it.",
         503: "A dependency does not answer at the moment; Retry-After says when to try again.",
     }.items()

@@ -57,6 +57,8 @@ _CARD: Columns = {
 _TOKEN_COLUMNS: Columns = {
     "token": "tokenId",
     "label": "label",
+    "grants": lambda row: ", ".join(row["grants"]),
+    "issued by": "parentId",
     "issued (UTC)": at("createdAt"),
     "revoked": at("revokedAt"),
 }
@@ -133,9 +135,13 @@ def issue_token(
     call: Invocation,
     app: AppArgument,
     label: Annotated[str, typer.Option(help="What it is for, so that it can be told from others.")] = "",
+    grant: Annotated[
+        list[str] | None,
+        typer.Option("--grant", help="What it may do beside: tokens, uninstall or answers; may be repeated."),
+    ] = None,
 ) -> None:
     """Issue a token for an app; it is shown this once."""
-    issued = call.service.post(route("apps", app, "tokens"), {"label": label})
+    issued = call.service.post(route("apps", app, "tokens"), {"label": label, "grants": grant or []})
     call.done(issued, str(issued["token"]))
 
 

@@ -36,6 +36,7 @@ _WEBHOOK_COLUMNS: Columns = {
     "last told (UTC)": at("triedAt"),
     "outcome": "outcome",
     "status": "status",
+    "failing since (UTC)": at("failingSince"),
     "why disabled": "disabledWhy",
 }
 

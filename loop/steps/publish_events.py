@@ -62,6 +62,7 @@ class PublishEvents:
                         max_attempts=self.max_attempts,
                         payload={WEBHOOK: webhook.webhook_id, POSITION: event.position},
                         sequence=webhook.webhook_id,
+                        due_at=webhook.retry_at,
                     )
                     enqueue(session, wanted, self.clock.now())
             notified = len(listeners)

@@ -63,6 +63,16 @@ class Scope(StrEnum):
     APP = "app"
 
 
+class Grant(StrEnum):
+    """What an app's token may do beside working with its app's data, if it was made for it."""
+
+    TOKENS = "tokens"
+    """To issue tokens of the app and to revoke others than itself."""
+    UNINSTALL = "uninstall"
+    ANSWERS = "answers"
+    """To change who answers, and whether a person approves answers."""
+
+
 class Token(Base):
     """A bearer token, kept only as its SHA-256."""
 
@@ -74,6 +84,10 @@ class Token(Base):
     scope: Mapped[str] = mapped_column(String(10))
     label: Mapped[str] = mapped_column(String(200), default="")
     digest: Mapped[str] = mapped_column(String(64), unique=True)
+    grants: Mapped[list[str]] = mapped_column(JSON, default=list, server_default=text("'[]'"))
+    """Of ``Grant``."""
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("tokens.token_id"), index=True)
+    """The token that issued it, if no admin did; it is revoked with that one."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 

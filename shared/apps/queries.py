@@ -117,6 +117,11 @@ def list_tokens(session: Session, app_id: str) -> Sequence[Token]:
     return session.scalars(select(Token).where(Token.app_id == app_id).order_by(Token.created_at, Token.token_id)).all()
 
 
+def tokens_issued_by(session: Session, token_id: str) -> Sequence[Token]:
+    """Return the tokens that a token issued."""
+    return session.scalars(select(Token).where(Token.parent_id == token_id)).all()
+
+
 def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
     """Return an app's erasure receipts, newest first."""
     return session.scalars(select(Erasure).where(Erasure.app_id == app_id).order_by(Erasure.at.desc())).all()

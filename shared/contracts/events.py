@@ -30,6 +30,8 @@ class EventKind(StrEnum):
     """It stands no more: deleted, evicted, expired, erased or replaced."""
     PROFILE_CHANGED = "profile.changed"
     """A consent or a profile: granted, revoked, written or erased; names nobody."""
+    WEBHOOK_DISABLED = "webhook.disabled"
+    """A webhook is told of nothing more; the details say after how many failures, or which status."""
     JOB_DEFERRED = "job.deferred"
     JOB_FINISHED = "job.finished"
     """A job ended for good; the details say in which state."""

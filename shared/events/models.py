@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey, partial
@@ -58,6 +58,11 @@ class Webhook(Base):
     """When something was last sent there, and how that went."""
     outcome: Mapped[str | None] = mapped_column(String(20))
     status: Mapped[int | None]
+    failures: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    """Attempts since it last took something."""
+    failing_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    retry_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Until when nothing is sent there, since the last attempt failed."""
 
 
 class EventCount(Base):

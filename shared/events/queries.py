@@ -114,9 +114,9 @@ def listening_webhooks(session: Session, app_ids: Sequence[str]) -> Sequence[Web
     return session.scalars(query.order_by(Webhook.webhook_id)).all()
 
 
-def get_webhook(session: Session, app_id: str, webhook_id: str) -> Webhook:
-    """Return an app's webhook. Raises: NotFound."""
-    webhook = session.get(Webhook, webhook_id)
+def get_webhook(session: Session, app_id: str, webhook_id: str, lock: bool = False) -> Webhook:
+    """Return an app's webhook, locked if wished. Raises: NotFound."""
+    webhook = session.get(Webhook, webhook_id, with_for_update=lock or None)
     if webhook is None or webhook.app_id != app_id:
         raise NotFound(
             f"App {app_id} has no webhook {webhook_id}; GET /apps/{app_id}/webhooks lists those it has.",

@@ -10,8 +10,8 @@ import binascii
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +19,7 @@ from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.errors import Invalid, Limit
 from shared.events import queries
 from shared.events.models import Webhook
+from shared.events.recording import record
 from shared.ids import new_id
 
 MOST_WEBHOOKS = 10
@@ -48,20 +49,63 @@ def add(
     return webhook
 
 
-def enable(webhook: Webhook) -> None:
-    """Have a webhook told of what happens from now on."""
-    webhook.disabled_at = webhook.disabled_why = None
-
-
-def disable(webhook: Webhook, why: str, now: datetime) -> None:
-    """Have a webhook told of nothing more."""
-    if webhook.disabled_at is None:
-        webhook.disabled_at, webhook.disabled_why = now, why
+def disable(session: Session, webhook: Webhook, why: str, now: datetime) -> None:
+    """Have a webhook told of nothing more, and its app told of that."""
+    if webhook.disabled_at is not None:
+        return
+    webhook.disabled_at, webhook.disabled_why = now, why
+    record(
+        session,
+        EventKind.WEBHOOK_DISABLED,
+        webhook.app_id,
+        now,
+        subject=webhook.webhook_id,
+        failures=webhook.failures or None,
+        status=webhook.status,
+    )
 
 
 def note(webhook: Webhook, outcome: DeliveryOutcome, status: int | None, now: datetime) -> None:
     """Keep how the last delivery to it went."""
     webhook.tried_at, webhook.outcome, webhook.status = now, outcome, status
+
+
+def forget_failures(webhook: Webhook) -> bool:
+    """Have what is to be sent to a webhook wait no more; return whether it did, as its jobs are to be made due then."""
+    was_failing = webhook.failures > 0
+    webhook.failures, webhook.failing_since, webhook.retry_at = 0, None, None
+    return was_failing
+
+
+def note_failure(
+    webhook: Webhook,
+    outcome: DeliveryOutcome,
+    status: int | None,
+    now: datetime,
+    wait: Callable[[int], timedelta],
+) -> datetime:
+    """Keep that a delivery failed, and return till when all that is to be sent there waits.
+
+    ``wait``: how long to wait after so many failures in a row.
+    """
+    note(webhook, outcome, status, now)
+    webhook.failures += 1
+    webhook.failing_since = webhook.failing_since or now
+    webhook.retry_at = now + wait(webhook.failures)
+    return webhook.retry_at
+
+
+def disable_if_failing(session: Session, webhook: Webhook, after: timedelta, attempts: int, now: datetime) -> bool:
+    """Disable a webhook that took nothing for so long; return whether it is so.
+
+    More than ``attempts`` must have failed: one event that it cannot take says nothing of the others.
+    """
+    since = webhook.failing_since
+    if since is None or now - since < after or webhook.failures <= attempts:
+        return False
+    why = f"it took nothing since {since:%Y-%m-%d %H:%M} UTC, in {webhook.failures} attempts ({webhook.outcome}"
+    disable(session, webhook, why + (")" if webhook.status is None else f", status {webhook.status})"), now)
+    return True
 
 
 def new_secret() -> str:

@@ -53,6 +53,8 @@ class NewJob:
     work_class: WorkClass | None = None
     max_attempts: int = 5
     payload: dict[str, Any] | None = None
+    due_at: datetime | None = None
+    """Not before then."""
     sequence: str = NO_SEQUENCE
     """What it is done one after the other with: a user of the app, a webhook, or what no user can be called."""
 
@@ -88,7 +90,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         max_attempts=wanted.max_attempts,
         state=JobState.PENDING,
         created_at=now,
-        due_at=now,
+        due_at=max(now, wanted.due_at or now),
         traceparent=current_traceparent(),
     )
     session.add(job)
@@ -218,6 +220,22 @@ def make_due(session: Session, now: datetime, horizon: timedelta) -> int:
         job.due_at = now
     refresh_all(session, jobs, now)
     return len(jobs)
+
+
+def defer_sequence(
+    session: Session, app_id: str, work_class: WorkClass, sequence: str, until: datetime, now: datetime
+) -> None:
+    """Have what waits in a sequence wait until then, in the order it has."""
+    earlier = queries.seqs_of_sequence(app_id, work_class, sequence).where(Job.due_at < until)
+    session.execute(update(Job).where(Job.seq.in_(earlier)).values(due_at=until))
+    refresh(session, app_id, work_class, now)
+
+
+def make_sequence_due(session: Session, app_id: str, work_class: WorkClass, sequence: str, now: datetime) -> None:
+    """Make what waits in a sequence due."""
+    later = queries.seqs_of_sequence(app_id, work_class, sequence).where(Job.due_at > now)
+    session.execute(update(Job).where(Job.seq.in_(later)).values(due_at=now))
+    refresh(session, app_id, work_class, now)
 
 
 def resume(session: Session, now: datetime, limit: int = DEFER_LIMIT) -> int:

@@ -183,6 +183,12 @@ def first_waiting(session: Session, app_id: str, work_class: str) -> Job | None:
     return session.scalar(select(Job).where(*mine).order_by(Job.priority, Job.seq).limit(1))
 
 
+def seqs_of_sequence(app_id: str, work_class: str, sequence: str) -> Select[int]:
+    """Select the ``seq`` of the waiting jobs of a sequence, locked; those in other hands are left to them."""
+    mine = _waiting_in_tenant_queue(app_id, work_class)
+    return select(Job.seq).where(*mine, Job.sequence == sequence).order_by(Job.seq).with_for_update(skip_locked=True)
+
+
 def _waiting_in_tenant_queue(app_id: _Text, work_class: _Text) -> tuple[ColumnElement[bool], ...]:
     return Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES
 

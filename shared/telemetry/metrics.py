@@ -151,6 +151,17 @@ THINKING_JOBS = (
 """Kinds of jobs that an agent does: a model's, or the rules'."""
 
 
+class Refusal(StrEnum):
+    """Why a request was not done."""
+
+    IN_FLIGHT = "in_flight"
+    """Its app has too many in flight."""
+    TURN = "turn"
+    """It waited too long for its turn among its app's costly ones."""
+    LEFT = "left"
+    """Its client left while it waited."""
+
+
 class Takeover(StrEnum):
     """Why a loop began to regulate."""
 
@@ -392,6 +403,9 @@ class Metrics:
         )
         self.ticks = self._histogram("whole_tick_duration_seconds", "Duration of whole ticks.", {}, _SHORT)
         self.takeovers = self._counter("takeovers", "Times this loop began to regulate.", {"why": Takeover})
+        self.http_refused = self._counter(
+            "http_refused", "Requests that were too much for one app at once.", {"why": Refusal}
+        )
         self.http_requests = Counter(
             "afterthought_http_requests",
             "Requests answered, by route template and status class.",

@@ -16,10 +16,10 @@ from loop.steps.publish_events import PublishEvents
 from shared.apps.registry import uninstall
 from shared.audit import Cause
 from shared.contracts.events import EventKind
-from shared.contracts.jobs import JobMessage, WorkClass
+from shared.contracts.jobs import JobKind, JobMessage, WorkClass
 from shared.energy import ledger
 from shared.erasure.erasing import erase_app, purge_memories
-from shared.errors import AfterthoughtError, Invalid, Transient
+from shared.errors import AfterthoughtError, Invalid, RetryLater, Transient
 from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Event, Webhook
@@ -31,8 +31,8 @@ from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
-from worker.pipelines.deliver_webhook import DeliverWebhook, Undelivered
-from worker.webhook_client import WebhookClient, WebhookRequest, WebhookUnreachable
+from worker.pipelines.deliver_webhook import DeliverWebhook
+from worker.webhook_client import WebhookClient, WebhookRequest
 
 SECONDS = 0.5
 PATIENCE = 10.0
@@ -55,7 +55,7 @@ class Post:
             house.database, house.clock, self.told.append, timedelta(hours=24), 3, house.metrics
         )
         self.client = WebhookClient(guard_of(internal), seconds)
-        self.pipeline = DeliverWebhook(house.database, house.clock, self.client, house.metrics)
+        self.pipeline = DeliverWebhook(house.database, house.clock, self.client, house.metrics, house.settings)
 
     def add(self, url: str, *kinds: EventKind, app_id: str = "notes") -> Webhook:
         with self.house.database.write() as session:
@@ -84,7 +84,8 @@ class Post:
         except AfterthoughtError as error:
             now = self.house.clock.now()
             with self.house.database.write() as session:
-                return ownership.fail(session, claim, error.message, now, self.house.settings)
+                until = error.until if isinstance(error, RetryLater) else None
+                return ownership.fail(session, claim, error.message, now, self.house.settings, until=until)
 
     def webhook(self, webhook_id: str) -> Webhook:
         with self.house.database.read() as session:
@@ -167,6 +168,91 @@ def test_a_webhook_that_hangs_keeps_nothing_from_the_others_of_its_app(post: Pos
     assert told == [1, 2, 3]
     running = post.house.jobs(state=JobState.RUNNING)
     assert [job.payload["webhookId"] for job in running] == [hung.webhook_id]
+
+
+def test_while_a_webhook_fails_all_that_is_to_be_sent_there_waits_and_then_comes_in_order(
+    post: Post, receiver: Receiver
+) -> None:
+    webhook = post.add(receiver.url)
+    for number in range(3):
+        post.remember(f"fact {number}")
+    receiver.statuses = [503, 503]
+    waits = []
+    for _ in range(2):
+        assert post.attempt(post.claims()[0]) is JobState.RETRYING
+        post.remember("one more meanwhile")
+        assert post.claims() == [], "one attempt for the whole webhook, not one an event"
+        found = post.webhook(webhook.webhook_id)
+        assert found.retry_at is not None
+        waits.append((found.retry_at - post.house.clock.now()).total_seconds())
+        post.house.clock.advance(waits[-1])
+    assert waits[0] < waits[1] and found.failures == 2
+    while claims := post.claims():
+        assert post.attempt(claims[0]) is JobState.DONE
+    assert [got.json["position"] for got in receiver.received] == [1, 1, 1, 2, 3, 4, 5]
+    found = post.webhook(webhook.webhook_id)
+    assert (found.failures, found.failing_since, found.retry_at) == (0, None, None)
+
+
+def test_what_waits_for_a_webhook_goes_on_at_once_when_a_trial_or_one_delivery_succeeds(
+    post: Post, receiver: Receiver
+) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [503]
+    post.attempt(post.claims()[0])
+    with post.house.database.write() as session:
+        payload = {"webhookId": webhook.webhook_id, "position": None}
+        trial = dispatch.NewJob(JobKind.DELIVER_WEBHOOK, "notes", "trial", payload=payload, sequence=webhook.webhook_id)
+        dispatch.enqueue(session, trial, post.house.clock.now())
+    assert post.attempt(post.due()[0]) is JobState.DONE
+    assert post.attempt(post.due()[0]) is JobState.DONE
+    assert [got.json["position"] for got in receiver.received] == [1, None, 1]
+
+
+def test_a_webhook_that_took_nothing_for_a_day_is_disabled_and_that_is_an_event(post: Post, receiver: Receiver) -> None:
+    well = post.add(receiver.url, EventKind.WEBHOOK_DISABLED)
+    webhook = post.add(f"http://127.0.0.1:{receiver.port}/away")
+    attempts = 0
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(503 if handler.path == "/away" else 204)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    receiver.behave = refuse
+    for number in range(60):
+        post.remember(f"fact {number}")
+    while (found := post.webhook(webhook.webhook_id)).disabled_at is None:
+        [claim] = post.claims()
+        post.attempt(claim)
+        attempts += 1
+        post.house.clock.advance(1800)
+        assert attempts < 60
+    assert found.failing_since is not None
+    assert found.disabled_at - found.failing_since >= timedelta(days=1) and found.failures == attempts
+    assert found.disabled_why is not None and "it took nothing since 2026-03-01 12:00 UTC" in found.disabled_why
+    assert "refused, status 503" in found.disabled_why
+    states = []
+    while claims := post.claims():
+        states += [post.attempt(claim) for claim in claims]
+    assert set(states) == {JobState.NOTHING, JobState.DONE}, "what was to be sent there is dropped"
+    told = [got.json for got in receiver.received if got.path != "/away"]
+    assert [(one["kind"], one["subject"]) for one in told] == [("webhook.disabled", webhook.webhook_id)]
+    assert told[0]["details"] == {"failures": attempts, "status": 503}
+    assert post.webhook(well.webhook_id).disabled_at is None
+
+
+def test_a_webhook_that_cannot_take_one_event_is_not_disabled_for_it(post: Post, receiver: Receiver) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [503] * 4
+    for _ in range(3):
+        post.attempt(post.claims()[0])
+        post.house.clock.advance(90_000)
+    post.remember("Likes coffee.")
+    assert post.attempt(post.claims()[0]) is JobState.RETRYING
+    assert post.webhook(webhook.webhook_id).disabled_at is None
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 400, 404, 301, 307])
@@ -258,7 +344,7 @@ def test_an_answer_is_waited_for_only_so_long(house: House, receiver: Receiver, 
     receiver.behave = behave  # type: ignore[assignment]
     [claim] = post.claims()
     begun = time.monotonic()
-    with pytest.raises(WebhookUnreachable):
+    with pytest.raises(RetryLater):
         post.pipeline(claim)
     assert time.monotonic() - begun < 60
     assert post.webhook(webhook.webhook_id).outcome == "unreachable"
@@ -280,7 +366,7 @@ def test_the_body_of_an_answer_is_not_read(post: Post, receiver: Receiver) -> No
 def test_nobody_listens(post: Post) -> None:
     post.add("http://127.0.0.1:1/")
     post.remember("Likes tea.")
-    with pytest.raises(WebhookUnreachable):
+    with pytest.raises(RetryLater):
         post.pipeline(post.claims()[0])
 
 
@@ -290,10 +376,12 @@ def test_a_name_that_leads_inside_by_the_time_of_the_delivery_is_not_called(hous
     address = parse(f"http://rebinding.example:{receiver.port}/")
     assert guard.addresses(address), "as it was when the webhook was added"
     post = Post(house)
-    post.pipeline = DeliverWebhook(house.database, house.clock, WebhookClient(guard, SECONDS), house.metrics)
+    post.pipeline = DeliverWebhook(
+        house.database, house.clock, WebhookClient(guard, SECONDS), house.metrics, house.settings
+    )
     webhook = post.add(f"http://{address.authority}/")
     post.remember("Likes tea.")
-    with pytest.raises(Invalid, match="not public"):
+    with pytest.raises(RetryLater, match="not public"):
         post.pipeline(post.claims()[0])
     assert receiver.received == [] and post.webhook(webhook.webhook_id).outcome == "forbidden"
 
@@ -330,7 +418,9 @@ def test_no_transaction_is_open_while_a_webhook_is_told(post: Post, receiver: Re
             return super().post(request)
 
     client = Watching(guard_of("127.0.0.1"), SECONDS)
-    post.pipeline = DeliverWebhook(post.house.database, post.house.clock, client, post.house.metrics)
+    post.pipeline = DeliverWebhook(
+        post.house.database, post.house.clock, client, post.house.metrics, post.house.settings
+    )
     post.add(receiver.url)
     post.remember("Likes tea.")
     assert post.attempt(post.claims()[0]) is JobState.DONE
@@ -349,7 +439,8 @@ def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, rece
         if what == "removed":
             session.delete(found)
         elif what == "disabled":
-            webhooks.disable(found, "by admin", house.clock.now())  # type: ignore[arg-type]
+            assert found is not None
+            webhooks.disable(session, found, "by admin", house.clock.now())
         else:
             uninstall(session, "notes", house.clock.now())
     assert post.attempt(claim) is JobState.NOTHING and receiver.received == []
@@ -395,7 +486,7 @@ def test_a_failure_is_of_the_kind_that_is_tried_again(post: Post, receiver: Rece
     post.add(receiver.url)
     post.remember("Likes tea.")
     receiver.statuses = [418]
-    with pytest.raises(Undelivered) as raised:
+    with pytest.raises(RetryLater) as raised:
         post.pipeline(post.claims()[0])
     assert isinstance(raised.value, Transient) and "418" in raised.value.message
 

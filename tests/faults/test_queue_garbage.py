@@ -30,6 +30,17 @@ GARBAGE: list[tuple[str, list[Any], dict[str, Any], str]] = [
     (END_CONVERSATION, [], {"appId": "app0", "conversationId": CANARY}, "pickle"),
     (END_CONVERSATION, [], {"appId": "app0", "conversationId": CANARY}, "yaml"),
 ]
+ENTRIES = [
+    b"\xff\xfe\x00" + CANARY.encode(),
+    CANARY.encode(),
+    b"{",
+    b"null",
+    b"[" * 100_000,
+    b'{"properties": null}',
+    b'{"body": "!", "properties": {"delivery_tag": "1", "body_encoding": "base64"}}',
+    b'{"body": 1, "headers": [], "properties": {"delivery_tag": 1, "delivery_info": {}}}',
+    b'{"__type__": "datetime", "__value__": "zyzzogeton-2718"}',
+]
 
 
 @pytest.fixture
@@ -44,6 +55,29 @@ def stranger(fleet: Fleet, tmp_path: Path) -> Iterator[Celery]:
     celery = make_celery(settings)
     yield celery
     celery.close()
+
+
+def test_bytes_that_are_no_message_are_dead_letters_and_end_no_worker(fleet: Fleet) -> None:
+    fleet.make_whole()
+    worker = fleet.system.workers[0].pid
+    with fleet.redis.client() as client:
+        for queue in Queue:
+            for entry in ENTRIES:
+                client.lpush(queue.value, entry)
+                client.lpush(f"{queue.value}:9", entry)
+    count = 2 * len(Queue) * len(ENTRIES)
+    dead = {"kind": "end_conversation", "state": "dead", "limit": 200}
+    wait_until(lambda: len(fleet.ask("GET", "/jobs", params=dead)["jobs"]) == count, 90, f"{count} dead letters")
+    assert {job["reason"] for job in fleet.ask("GET", "/jobs", params=dead)["jobs"]} == {
+        "malformed intake message: appId, conversationId, a field that is not known"
+    }
+    app = fleet.new_app()
+    fleet.converse(app, "I adopted a greyhound named Pixel.")
+    fleet.settle(app)
+    assert fleet.memories(app) and fleet.system.workers[0].pid == worker and fleet.system.workers[0].alive
+    assert CANARY not in fleet.system.workers[0].log
+    fleet.ask("DELETE", f"/apps/{app}/data")
+    fleet.wait_until_gone(CANARY)
 
 
 def test_garbage_on_the_queues_stops_nothing_and_is_repeated_nowhere(fleet: Fleet, stranger: Celery) -> None:

@@ -67,6 +67,56 @@ def test_a_worker_killed_in_the_middle_of_a_delivery_delivers_it_again_under_the
     assert job["state"] == "done" and job["attempts"] >= 2
 
 
+def test_eight_webhooks_are_told_everything_in_order_while_the_ninth_hangs(fleet: Fleet, receiver: Receiver) -> None:
+    app_id, go = fleet.new_app(), threading.Event()
+
+    def hang_at_one(handler: BaseHTTPRequestHandler) -> None:
+        if handler.path == "/0":
+            go.wait(120)
+            return
+        handler.send_response(204)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    receiver.behave = hang_at_one
+    hooks = f"/apps/{app_id}/webhooks"
+    urls = [f"http://127.0.0.1:{receiver.port}/{number}" for number in range(9)]
+    added = [fleet.ask("POST", hooks, json={"url": url, "kinds": ["conversation.ended"]})["webhookId"] for url in urls]
+    for number in range(12):
+        fleet.converse(app_id, f"Conversation {number}: hello.")
+    query = {"after": 0, "limit": 200, "kinds": "conversation.ended"}
+
+    def listed() -> list[int]:
+        return [one["position"] for one in fleet.ask("GET", f"/apps/{app_id}/events", params=query)["events"]]
+
+    wait_until(lambda: len(listed()) == 12, 30, "twelve events")
+    events = listed()
+
+    def told() -> list[list[int]]:
+        paths = [got.path for got in receiver.received]
+        positions = [got.json["position"] for got in receiver.received]
+        return [[at for path, at in zip(paths, positions, strict=True) if path == f"/{n}"] for n in range(1, 9)]
+
+    wait_until(lambda: all(set(events) <= set(one) for one in told()), 90, f"all of {events} told: {told()}")
+    assert told() == [events] * 8, "in order, and each once"
+    hung = wait_until(lambda: failed_there(fleet, f"{hooks}/{added[0]}"), 60, "the ninth to have failed")
+    assert hung["failingSince"] < hung["retryAt"] and hung["outcome"] == "unreachable"
+    waiting = fleet.ask("GET", "/jobs", params={"appId": app_id, "kind": "deliver_webhook", "limit": 200})["jobs"]
+    assert len([job for job in waiting if job["state"] in ("pending", "retrying", "queued", "running")]) == len(events)
+    assert {got.json["position"] for got in receiver.received if got.path == "/0"} == {events[0]}
+    go.set()
+    receiver.behave = None
+    fleet.settle(app_id)
+    late = [got.json["position"] for got in receiver.received if got.path == "/0"]
+    assert list(dict.fromkeys(late)) == events, "in order, once it answers"
+
+
+def failed_there(fleet: Fleet, webhook: str) -> dict[str, str] | None:
+    """Return a webhook once something failed there."""
+    found: dict[str, str] = fleet.ask("GET", webhook)
+    return found if found["failures"] else None
+
+
 def test_a_stream_goes_on_where_it_broke_off_when_the_loop_is_killed(fleet: Fleet) -> None:
     app_id = fleet.new_app()
     fleet.converse(app_id, "I adopted a greyhound named Pixel.")

@@ -58,9 +58,9 @@ def test_ways_that_do_not_exist_are_refused(api: Api, wrong: dict[str, Any]) -> 
     api.refused(422, "PATCH", path, json=wrong)
 
 
-def test_an_app_may_choose_who_answers_but_not_its_weight(api: Api) -> None:
+def test_an_app_that_was_granted_it_chooses_who_answers_but_not_its_weight(api: Api) -> None:
     path = api.install()
-    token = api.token()
+    token = str(api.ask("POST", f"{path}/tokens", json={"grants": ["answers"]})["token"])
     assert api.ask("PATCH", path, token=token, json={"answeredBy": "app"})["answeredBy"] == "app"
     api.refused(403, "PATCH", path, token=token, json={"weight": 50})
 

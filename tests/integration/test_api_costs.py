@@ -51,7 +51,8 @@ def test_who_holds_a_token_is_not_looked_up_for_every_request(sqlite_api: Api) -
 
 
 def test_a_token_revoked_here_opens_nothing_from_then_on(sqlite_api: Api) -> None:
-    path, token = sqlite_api.install(), sqlite_api.token()
+    path = sqlite_api.install()
+    token = str(sqlite_api.ask("POST", f"{path}/tokens", json={"grants": ["tokens"]})["token"])
     for _ in range(20):
         issued = sqlite_api.ask("POST", f"{path}/tokens")
         sqlite_api.ask("GET", path, token=issued["token"])

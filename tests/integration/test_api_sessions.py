@@ -349,6 +349,31 @@ def test_a_project_is_opened_changed_and_its_folder_looked_through(sqlite_api: A
         api.refused(422, "PATCH", path, params=CHAT, json=body)
 
 
+def test_a_scan_follows_no_link_and_what_became_one_is_not_read_on(api: Api, tmp_path: Path) -> None:
+    api.install()
+    folder, secret = tmp_path / "folder", tmp_path / "secret.jsonl"
+    write(folder / "s1.jsonl", user("One", "1"))
+    write(secret, user("One", "1"), user("zyzzogeton", "2"))
+    (folder / "linked.jsonl").symlink_to(secret)
+    path = "/api/memory/projects/-home-me-app"
+    opened = {"originalPath": "/home/me/app", "sourceFolder": str(folder)}
+    api.ask("POST", "/api/memory/projects", params=CHAT, json=opened)
+    api.ask("PATCH", path, params=CHAT, json={"settings": {"autoRegisterNewSessions": True}})
+    for dry_run in (True, False):
+        scan = api.ask("POST", f"{path}/scan", params=CHAT | {"dryRun": dry_run})
+        assert [one["file"] for one in scan["refused"]] == ["linked.jsonl"]
+        assert "links are not followed" in scan["refused"][0]["reason"]
+    (folder / "s1.jsonl").unlink()
+    (folder / "s1.jsonl").symlink_to(secret)
+    scan = api.ask("POST", f"{path}/scan", params=CHAT)
+    assert sorted(one["file"] for one in scan["refused"]) == ["linked.jsonl", "s1.jsonl"]
+    api.refused(422, "POST", "/api/memory/sessions/s1/sync", params=CHAT)
+    [session] = api.ask("GET", f"{path}/sessions", params=CHAT)["sessions"]
+    assert session["sessionId"] == "s1" and session["originalMessages"] == 1
+    by_hand = api.send("POST", f"{path}/sessions/linked", params=CHAT, json={"path": str(folder / "linked.jsonl")})
+    assert by_hand.status_code == 201, "an admin names the file"
+
+
 def test_what_would_be_registered_is_shown_with_its_counts_and_leaves_nothing(api: Api, tmp_path: Path) -> None:
     api.install()
     token, path = api.token(), write(tmp_path / "s1.jsonl")

@@ -32,6 +32,7 @@ from shared.errors import (
     OverBudget,
     ProviderAway,
     Purged,
+    RetryLater,
     Transient,
 )
 from shared.events.recording import record, record_end_of_job
@@ -125,6 +126,9 @@ class Attempts:
             return JobState.RETRYING, None
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
+        except RetryLater as error:
+            get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
+            return self._fail(held, f"{error.code}: {error.message}", until=error.until)
         except AfterthoughtError as error:
             get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
             return self._fail(
@@ -135,13 +139,20 @@ class Attempts:
             get_logger().exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
-    def _fail(self, held: Claim, reason: str, patiently: bool = False, for_good: bool = False) -> tuple[JobState, str]:
+    def _fail(
+        self,
+        held: Claim,
+        reason: str,
+        patiently: bool = False,
+        for_good: bool = False,
+        until: datetime | None = None,
+    ) -> tuple[JobState, str]:
         with self.database.write() as session:
             now = self.clock.now()
             if for_good:
                 state = ownership.give_up(session, held, reason, now)
             else:
-                state = ownership.fail(session, held, reason, now, self.settings, patiently)
+                state = ownership.fail(session, held, reason, now, self.settings, patiently, until)
             if state is JobState.DEAD:
                 record_end(session, held, state, self.clock.now())
         return state, reason

@@ -1,12 +1,15 @@
 """Tells one webhook of one event: reads both, sends with no transaction open, and writes how it went.
 
 The message keeps its id over all attempts, so that a receiver can drop what it has seen. Everything but a success is
-tried again; 410 means that the address is gone for good, and disables the webhook.
+tried again, and what else is to be sent there waits for it; 410 means that the address is gone for good, and disables
+the webhook, and so does a day of failures.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 
 import orjson
 from pydantic import ValidationError
@@ -14,16 +17,18 @@ from pydantic import ValidationError
 from shared.apps.queries import get_app
 from shared.clock import Clock
 from shared.contracts.events import DeliveryOutcome
-from shared.contracts.jobs import WebhookPayload
+from shared.contracts.jobs import WebhookPayload, WorkClass
 from shared.db.engine import Database
-from shared.errors import Configuration, Invalid, Transient
+from shared.errors import AfterthoughtError, Configuration, Invalid, RetryLater, Transient
 from shared.event_payloads import payloads_of, trial_payload
 from shared.events import webhooks
 from shared.events.models import Webhook
 from shared.events.queries import event_at
 from shared.events.webhooks import signed_headers
+from shared.jobs.dispatch import defer_sequence, make_sequence_due
 from shared.jobs.models import JobState
-from shared.jobs.ownership import Claim
+from shared.jobs.ownership import Claim, retry_wait
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import end
@@ -49,12 +54,6 @@ class Undeliverable:
     why: str
 
 
-class Undelivered(Transient):
-    """The webhook answered that it did not take the event."""
-
-    code = "undelivered"
-
-
 @dataclass
 class DeliverWebhook:
     """The pipeline of ``deliver_webhook`` jobs."""
@@ -63,9 +62,10 @@ class DeliverWebhook:
     clock: Clock
     client: WebhookClient
     metrics: Metrics
+    settings: Settings
 
     def __call__(self, claim: Claim) -> JobState:
-        """Carry out one job. Raises: Transient, Invalid, LeaseLost."""
+        """Carry out one job. Raises: RetryLater, Configuration, LeaseLost."""
         try:
             payload = WebhookPayload.model_validate(claim.payload)
         except ValidationError:
@@ -80,18 +80,16 @@ class DeliverWebhook:
         headers["Content-Type"] = "application/json"
         try:
             status = self.client.post(WebhookRequest(event.url, headers, event.body))
-        except Invalid:
-            self._note(payload, DeliveryOutcome.FORBIDDEN)
-            raise
-        except Transient:
-            self._note(payload, DeliveryOutcome.UNREACHABLE)
-            raise
+        except Invalid as error:
+            raise self._failed(payload, DeliveryOutcome.FORBIDDEN, error) from error
+        except Transient as error:
+            raise self._failed(payload, DeliveryOutcome.UNREACHABLE, error) from error
         if 200 <= status < 300:
             return self._end(claim, payload, DeliveryOutcome.DELIVERED, status)
         if status == GONE:
             return self._end(claim, payload, DeliveryOutcome.GONE, status)
-        self._note(payload, DeliveryOutcome.REFUSED, status)
-        raise Undelivered(f"The webhook answered with status {status}.")
+        refused = Transient(f"The webhook answered with status {status}.", code="undelivered")
+        raise self._failed(payload, DeliveryOutcome.REFUSED, refused, status)
 
     def _read(self, claim: Claim, payload: WebhookPayload) -> SignedEvent | Undeliverable:
         with self.database.read() as session:
@@ -125,18 +123,30 @@ class DeliverWebhook:
             if webhook is not None:
                 webhooks.note(webhook, outcome, status, now)
                 if is_gone:
-                    webhooks.disable(webhook, "it answered that it is gone (410)", now)
+                    webhooks.disable(session, webhook, "it answered that it is gone (410)", now)
+                elif webhooks.forget_failures(webhook):
+                    make_sequence_due(session, webhook.app_id, WorkClass.DELIVERY, webhook.webhook_id, now)
         self._report(claim, outcome, status)
         return state
 
-    def _note(self, payload: WebhookPayload, outcome: DeliveryOutcome, status: int | None = None) -> None:
+    def _failed(
+        self, payload: WebhookPayload, outcome: DeliveryOutcome, error: AfterthoughtError, status: int | None = None
+    ) -> RetryLater:
         """Record on the webhook how an attempt failed; the job's own row is written by ``attempt``."""
+        now, disabled = self.clock.now(), False
+        until, attempts = now, self.settings.webhook_max_attempts
         with self.database.write() as session:
             webhook = session.get(Webhook, payload.webhook_id, with_for_update=True)
             if webhook is not None:
-                webhooks.note(webhook, outcome, status, self.clock.now())
+                until = webhooks.note_failure(webhook, outcome, status, now, partial(retry_wait, self.settings))
+                defer_sequence(session, webhook.app_id, WorkClass.DELIVERY, webhook.webhook_id, until, now)
+                after = timedelta(hours=self.settings.webhook_disable_hours)
+                disabled = webhooks.disable_if_failing(session, webhook, after, attempts, now)
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_not_told", webhook_id=payload.webhook_id, outcome=outcome, status=status)
+        if disabled:
+            get_logger().warning("webhook_disabled", webhook_id=payload.webhook_id, outcome=outcome, status=status)
+        return RetryLater(error.message, until, code=error.code)
 
     def _report(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
         self.metrics.webhook_deliveries.labels(outcome).inc()

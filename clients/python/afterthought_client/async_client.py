@@ -898,6 +898,8 @@ class AsyncAfterthought(AsyncTransport):
 
         Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for.
 
+        An app's token needs the grant `uninstall`.
+
         Args:
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
@@ -912,20 +914,30 @@ class AsyncAfterthought(AsyncTransport):
         return read(response, models.Uninstalled)
 
     async def issue_token(
-        self, *, label: str | Omit = OMIT, app_id: str | None = None, idempotency_key: str | None = None
+        self,
+        *,
+        label: str | Omit = OMIT,
+        grants: Sequence[Literal["tokens", "uninstall", "answers"]] | Omit = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> models.IssuedToken:
         """Issue a token.
 
         Make a token that opens this app alone. It is shown this once.
 
+        An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what
+        it issued when it is revoked.
+
         Args:
+            grants: What it may do beside working with the app's data: tokens (issue and revoke them), uninstall,
+                answers (who).
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
             "POST",
             path_of("/apps/{appId}/tokens", appId=self._app(app_id)),
-            content=json_body(label=label),
+            content=json_body(label=label, grants=grants),
             headers=write_headers(idempotency_key, "application/json"),
         )
         response = await self._send(call)
@@ -972,7 +984,7 @@ class AsyncAfterthought(AsyncTransport):
     ) -> models.Success:
         """Revoke a token.
 
-        Make a token useless from now on.
+        Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`.
 
         Args:
             app_id: The app, where it is not that of the client.
@@ -3110,8 +3122,8 @@ class AsyncAfterthought(AsyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
-                job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, webhook.disabled,
+                job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             app_id: The app, where it is not that of the client.
         """
@@ -3131,8 +3143,8 @@ class AsyncAfterthought(AsyncTransport):
             after: Only events after this position; else from now on.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
-                job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, webhook.disabled,
+                job.deferred, job.finished.
         """
         call = Call("GET", "/stream", query=query_of(after=after, kinds=kinds))
         return self._follow(call)
@@ -3156,8 +3168,8 @@ class AsyncAfterthought(AsyncTransport):
             wait: Seconds to wait for an event.
             kinds: Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended,
                 conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed,
-                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred,
-                job.finished.
+                memories.purged, fact.created, fact.changed, fact.removed, profile.changed, webhook.disabled,
+                job.deferred, job.finished.
             conversation_id: Only events of this conversation.
             limit: Most items to return.
             app_id: The app, where it is not that of the client.
@@ -3190,6 +3202,7 @@ class AsyncAfterthought(AsyncTransport):
                 "fact.changed",
                 "fact.removed",
                 "profile.changed",
+                "webhook.disabled",
                 "job.deferred",
                 "job.finished",
             ]
@@ -3290,6 +3303,7 @@ class AsyncAfterthought(AsyncTransport):
                 "fact.changed",
                 "fact.removed",
                 "profile.changed",
+                "webhook.disabled",
                 "job.deferred",
                 "job.finished",
             ]

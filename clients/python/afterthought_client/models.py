@@ -85,6 +85,7 @@ class AddWebhook(Model):
                 "fact.changed",
                 "fact.removed",
                 "profile.changed",
+                "webhook.disabled",
                 "job.deferred",
                 "job.finished",
             ]
@@ -121,6 +122,18 @@ class AddedWebhook(Model):
     status: int | None
     """
     The HTTP status it answered, if it answered.
+    """
+    failures: int
+    """
+    Attempts that failed since it last took something.
+    """
+    failing_since: Annotated[AwareDatetime | None, Field(alias="failingSince")]
+    """
+    When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled.
+    """
+    retry_at: Annotated[AwareDatetime | None, Field(alias="retryAt")]
+    """
+    When it is tried again; what is to be sent there waits till then.
     """
     secret: str | None
     """
@@ -686,6 +699,7 @@ class ChangeWebhook(Model):
                 "fact.changed",
                 "fact.removed",
                 "profile.changed",
+                "webhook.disabled",
                 "job.deferred",
                 "job.finished",
             ]
@@ -1451,6 +1465,10 @@ class IssueToken(Model):
     """
 
     label: str = ""
+    grants: list[Literal["tokens", "uninstall", "answers"]] | None = None
+    """
+    What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
 
 
 class IssuedToken(Model):
@@ -1461,6 +1479,14 @@ class IssuedToken(Model):
     token_id: Annotated[str, Field(alias="tokenId")]
     app_id: Annotated[str, Field(alias="appId")]
     label: str
+    grants: list[Literal["tokens", "uninstall", "answers"]]
+    """
+    What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
+    parent_id: Annotated[str | None, Field(alias="parentId")]
+    """
+    The token that issued it, with which it is revoked; null: an admin did.
+    """
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     revoked_at: Annotated[AwareDatetime | None, Field(alias="revokedAt")]
     token: str | None
@@ -2636,6 +2662,14 @@ class TokenAnswer(Model):
     token_id: Annotated[str, Field(alias="tokenId")]
     app_id: Annotated[str, Field(alias="appId")]
     label: str
+    grants: list[Literal["tokens", "uninstall", "answers"]]
+    """
+    What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who).
+    """
+    parent_id: Annotated[str | None, Field(alias="parentId")]
+    """
+    The token that issued it, with which it is revoked; null: an admin did.
+    """
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     revoked_at: Annotated[AwareDatetime | None, Field(alias="revokedAt")]
 
@@ -2665,6 +2699,10 @@ class TokenRights(Model):
     rights: Literal["all", "read", "metrics"]
     """
     all, or read.
+    """
+    grants: list[Literal["tokens", "uninstall", "answers"]]
+    """
+    What it may do beside working with data: issue and revoke tokens, uninstall the app, change who answers. An admin's that may do all has them all.
     """
 
 
@@ -3036,6 +3074,18 @@ class WebhookAnswer(Model):
     status: int | None
     """
     The HTTP status it answered, if it answered.
+    """
+    failures: int
+    """
+    Attempts that failed since it last took something.
+    """
+    failing_since: Annotated[AwareDatetime | None, Field(alias="failingSince")]
+    """
+    When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled.
+    """
+    retry_at: Annotated[AwareDatetime | None, Field(alias="retryAt")]
+    """
+    When it is tried again; what is to be sent there waits till then.
     """
 
 

@@ -415,6 +415,8 @@ export interface paths {
         /**
          * Uninstall an app
          * @description Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for.
+         *
+         *     An app's token needs the grant `uninstall`.
          */
         delete: operations["uninstallApp"];
         options?: never;
@@ -442,6 +444,9 @@ export interface paths {
         /**
          * Issue a token
          * @description Make a token that opens this app alone. It is shown this once.
+         *
+         *     An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what it
+         *     issued when it is revoked.
          */
         post: operations["issueToken"];
         delete?: never;
@@ -462,7 +467,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a token
-         * @description Make a token useless from now on.
+         * @description Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`.
          */
         delete: operations["revokeToken"];
         options?: never;
@@ -2405,6 +2410,12 @@ export interface components {
             outcome: components["schemas"]["DeliveryOutcome"] | null;
             /** @description The HTTP status it answered, if it answered. */
             status: number | null;
+            /** @description Attempts that failed since it last took something. */
+            failures: number;
+            /** @description When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled. */
+            failingSince: string | null;
+            /** @description When it is tried again; what is to be sent there waits till then. */
+            retryAt: string | null;
             /** @description Signs what is sent; null when this answer is a repetition. */
             secret: string | null;
         };
@@ -3694,7 +3705,7 @@ export interface components {
          * @description What happened; a closed set, so it can label a metric.
          * @enum {string}
          */
-        EventKind: "answer.sent" | "answer.pending" | "answer.rejected" | "conversation.ended" | "conversation.snoozed" | "conversation.woken" | "memory.created" | "memory.changed" | "memory.removed" | "memories.purged" | "fact.created" | "fact.changed" | "fact.removed" | "profile.changed" | "job.deferred" | "job.finished";
+        EventKind: "answer.sent" | "answer.pending" | "answer.rejected" | "conversation.ended" | "conversation.snoozed" | "conversation.woken" | "memory.created" | "memory.changed" | "memory.removed" | "memories.purged" | "fact.created" | "fact.changed" | "fact.removed" | "profile.changed" | "webhook.disabled" | "job.deferred" | "job.finished";
         /** @description Events by position. */
         EventList: {
             events: components["schemas"]["EventPayload"][];
@@ -3916,6 +3927,11 @@ export interface components {
          */
         GateVerdict: "passes" | "fails" | "not_enough_queries";
         /**
+         * @description What an app's token may do beside working with its app's data, if it was made for it.
+         * @enum {string}
+         */
+        Grant: "tokens" | "uninstall" | "answers";
+        /**
          * @description What was found.
          * @enum {string}
          */
@@ -4013,12 +4029,18 @@ export interface components {
         IssueToken: {
             /** @default  */
             label?: string;
+            /** @description What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who). */
+            grants?: components["schemas"]["Grant"][];
         };
         /** @description A new token; its text is shown this once and kept nowhere. */
         IssuedToken: {
             tokenId: string;
             appId: string;
             label: string;
+            /** @description What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who). */
+            grants: components["schemas"]["Grant"][];
+            /** @description The token that issued it, with which it is revoked; null: an admin did. */
+            parentId: string | null;
             /** Format: date-time */
             createdAt: string;
             revokedAt: string | null;
@@ -5301,6 +5323,10 @@ export interface components {
             tokenId: string;
             appId: string;
             label: string;
+            /** @description What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who). */
+            grants: components["schemas"]["Grant"][];
+            /** @description The token that issued it, with which it is revoked; null: an admin did. */
+            parentId: string | null;
             /** Format: date-time */
             createdAt: string;
             revokedAt: string | null;
@@ -5318,6 +5344,8 @@ export interface components {
             appId: string | null;
             /** @description all, or read. */
             rights: components["schemas"]["Rights"];
+            /** @description What it may do beside working with data: issue and revoke tokens, uninstall the app, change who answers. An admin's that may do all has them all. */
+            grants: components["schemas"]["Grant"][];
         };
         /**
          * @description Where a figure comes from, the best first.
@@ -5575,6 +5603,12 @@ export interface components {
             outcome: components["schemas"]["DeliveryOutcome"] | null;
             /** @description The HTTP status it answered, if it answered. */
             status: number | null;
+            /** @description Attempts that failed since it last took something. */
+            failures: number;
+            /** @description When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled. */
+            failingSince: string | null;
+            /** @description When it is tried again; what is to be sent there waits till then. */
+            retryAt: string | null;
         };
         /** @description An app's webhooks, oldest first. */
         WebhookList: {
@@ -8674,7 +8708,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this position; else from now on. */
                 after?: number | null;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, webhook.disabled, job.deferred, job.finished. */
                 kinds?: string | null;
                 /** @description Only events of this conversation. */
                 conversationId?: string | null;
@@ -8706,7 +8740,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this position; else from now on. */
                 after?: number | null;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, webhook.disabled, job.deferred, job.finished. */
                 kinds?: string | null;
             };
             header?: {
@@ -8736,7 +8770,7 @@ export interface operations {
                 after?: number | null;
                 /** @description Seconds to wait for an event. */
                 wait?: number;
-                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, job.deferred, job.finished. */
+                /** @description Only these kinds, by commas, of: answer.sent, answer.pending, answer.rejected, conversation.ended, conversation.snoozed, conversation.woken, memory.created, memory.changed, memory.removed, memories.purged, fact.created, fact.changed, fact.removed, profile.changed, webhook.disabled, job.deferred, job.finished. */
                 kinds?: string | null;
                 /** @description Only events of this conversation. */
                 conversationId?: string | null;

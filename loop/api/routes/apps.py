@@ -16,7 +16,7 @@ from loop.api.erasures import Receipt, ReceiptList, Uninstalled
 from loop.api.schema import AppId, Flag, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
 from shared.apps import queries, registry, tokens
-from shared.apps.models import AnsweredBy, App, Erasure, Token
+from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.registry import AppChange
 from shared.contracts.values import JsonObject
 from shared.conversations.focus import hide_all, look_again, show_all
@@ -30,6 +30,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
 Weight = Annotated[int, Field(strict=True, ge=1, le=100, description="The app's share of the work beside other apps'.")]
 _ANSWERED_BY = "Who answers its conversations: the loop, when a model is set, or the app itself."
 _SHARED = "Whether what names no user (memories, facts, old messages) is recalled for every user of the app."
+_GRANTS = "What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who)."
 _APPROVE = "Whether a person approves each answer of the loop's before it is sent."
 
 
@@ -125,6 +126,7 @@ class IssueToken(RequestModel):
     """Asks for a token."""
 
     label: Annotated[str, Field(max_length=200)] = ""
+    grants: Annotated[list[Grant], Field(max_length=len(Grant), description=_GRANTS)] = Field(default_factory=list)
 
 
 class TokenAnswer(ResponseModel):
@@ -133,6 +135,8 @@ class TokenAnswer(ResponseModel):
     token_id: str
     app_id: str
     label: str
+    grants: list[Grant] = Field(description=_GRANTS)
+    parent_id: str | None = Field(description="The token that issued it, with which it is revoked; null: an admin did.")
     created_at: datetime
     revoked_at: datetime | None
 
@@ -196,6 +200,8 @@ def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
     """Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight."""
     if body.sets("hourly_budget") or body.sets("daily_budget") or body.weight is not None:
         ctx.require_admin("change an app's budgets or weight")
+    if body.answered_by is not None or body.approve_answers is not None:
+        ctx.require_grant(Grant.ANSWERS, "change who answers")
 
     def work(session: Session) -> WriteResult:
         wanted = replace(_behaviour(body), name=body.name, config=body.config)
@@ -244,7 +250,11 @@ def _set_budgets(app: App, body: ChangeApp) -> bool:
 def uninstall_app(
     ctx: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
 ) -> Response:
-    """Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for."""
+    """Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for.
+
+    An app's token needs the grant `uninstall`.
+    """
+    ctx.require_grant(Grant.UNINSTALL, "uninstall its app")
 
     def work(session: Session) -> WriteResult:
         registry.uninstall(session, app_id, ctx.now())
@@ -273,11 +283,16 @@ def _without_memories(erasure: Erasure) -> Uninstalled:
 
 @router.post("/{appId}/tokens", status_code=201, response_model=IssuedToken, summary="Issue a token")
 def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
-    """Make a token that opens this app alone. It is shown this once."""
-    label = body.label if body is not None else ""
+    """Make a token that opens this app alone. It is shown this once.
+
+    An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what it
+    issued when it is revoked.
+    """
+    ctx.require_grant(Grant.TOKENS, "issue tokens")
+    wanted = body or IssueToken()
 
     def work(session: Session) -> WriteResult:
-        token, secret = tokens.issue(session, app_id, label, ctx.now())
+        token, secret = tokens.issue(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
         shown = TokenAnswer.of(token).model_dump()
         return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 
@@ -297,7 +312,9 @@ def list_tokens(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor:
 def revoke_token(
     ctx: Writes, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
 ) -> Response:
-    """Make a token useless from now on."""
+    """Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`."""
+    if token_id != ctx.caller.token_id:
+        ctx.require_grant(Grant.TOKENS, "revoke other tokens")
 
     def work(session: Session) -> WriteResult:
         tokens.revoke(session, app_id, token_id, ctx.now())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path as FilePath
@@ -203,6 +204,7 @@ async def register_session(
     else:
         path = FilePath(_path_in(await request.body()))
         ctx.require_admin("register a file by its path; upload it instead")
+        path = FilePath(os.path.realpath(path)) if path.is_symlink() else path
         taking, source = from_path(ctx.loop.store, app_id, session_id, path, ctx.loop.settings), "path"
         taking = in_place(path, session_id, ctx.loop.settings) if dry_run else taking
     if dry_run:

@@ -16,6 +16,7 @@ from loop.api.health import Live, Ready, look
 from loop.api.schema import ResponseModel
 from loop.api.writes import answer
 from loop.gauges import StateGauges
+from shared.apps.models import Grant
 from shared.apps.tokens import Rights
 from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status, to_units
@@ -92,6 +93,10 @@ class TokenRights(ResponseModel):
     name: str = Field(description="Recorded with every change: admin, reader, or token: and its id.")
     app_id: str | None = Field(description="The only app it opens; null: all of them.")
     rights: Rights = Field(description="all, or read.")
+    grants: list[Grant] = Field(
+        description="What it may do beside working with data: issue and revoke tokens, uninstall the app, change who "
+        "answers. An admin's that may do all has them all."
+    )
 
 
 class DoctorFinding(ResponseModel):
@@ -116,7 +121,8 @@ _APPS_SHOWN = 10
 @router.get("/token", tags=["Apps"], summary="Show what your token opens")
 def show_token(ctx: Reads) -> TokenRights:
     """Show what the token of this request opens."""
-    return TokenRights(name=ctx.caller.name, app_id=ctx.caller.app_id, rights=ctx.caller.rights)
+    granted = [grant for grant in Grant if ctx.caller.has(grant) and ctx.caller.rights is Rights.ALL]
+    return TokenRights(name=ctx.caller.name, app_id=ctx.caller.app_id, rights=ctx.caller.rights, grants=granted)
 
 
 @router.get("/energy", tags=["Energy"], summary="Show the energy")

@@ -16,14 +16,14 @@ from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.events import DeliveryOutcome, EventKind
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import JobKind, WorkClass
 from shared.contracts.values import ID_PATTERN
 from shared.errors import Conflict, Invalid, Transient
 from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Webhook
 from shared.ids import new_id
-from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.dispatch import NewJob, enqueue, make_sequence_due
 
 Url = Annotated[str, Field(min_length=8, max_length=2000, examples=["https://example.org/hooks/afterthought"])]
 Kinds = Annotated[list[EventKind], Field(max_length=len(EventKind), description="Kinds of events; empty means all.")]
@@ -62,6 +62,11 @@ class WebhookAnswer(ResponseModel):
     tried_at: datetime | None = Field(description="When something was last sent there.")
     outcome: DeliveryOutcome | None = Field(description="How that went.")
     status: int | None = Field(description="The HTTP status it answered, if it answered.")
+    failures: int = Field(description="Attempts that failed since it last took something.")
+    failing_since: datetime | None = Field(
+        description="When the first of them was; after a day (AFTERTHOUGHT_WEBHOOK_DISABLE_HOURS) it is disabled."
+    )
+    retry_at: datetime | None = Field(description="When it is tried again; what is to be sent there waits till then.")
 
     @classmethod
     def of(cls, webhook: Webhook) -> WebhookAnswer:
@@ -130,14 +135,17 @@ def change_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath, bo
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
-        webhook = queries.get_webhook(session, app_id, webhook_id)
-        webhook.url = webhook.url if body.url is None else body.url
+        webhook = queries.get_webhook(session, app_id, webhook_id, lock=True)
+        if body.url is not None and body.url != webhook.url:
+            webhook.url = body.url
+            _resume(session, webhook, ctx.now())
         if body.kinds is not None:
             webhook.kinds = [kind.value for kind in dict.fromkeys(body.kinds)]
         if body.enabled:
-            webhooks.enable(webhook)
+            webhook.disabled_at = webhook.disabled_why = None
+            _resume(session, webhook, ctx.now())
         elif body.enabled is False:
-            webhooks.disable(webhook, f"by {ctx.caller.name}", ctx.now())
+            webhooks.disable(session, webhook, f"by {ctx.caller.name}", ctx.now())
         return WriteResult(WebhookAnswer.of(webhook), about=app_id)
 
     return ctx.write(work)
@@ -176,6 +184,12 @@ def try_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Re
         return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
 
     return ctx.write(work)
+
+
+def _resume(session: Session, webhook: Webhook, now: datetime) -> None:
+    """Have what waits for a webhook sent at once, whatever failed before."""
+    if webhooks.forget_failures(webhook):
+        make_sequence_due(session, webhook.app_id, WorkClass.DELIVERY, webhook.webhook_id, now)
 
 
 def _refuse_app(ctx: RequestContext, app_id: str) -> None:

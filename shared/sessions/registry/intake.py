@@ -24,6 +24,7 @@ from shared.setting_groups import SessionSettings
 
 TOO_LARGE = "too_large"
 STORAGE_FULL = "storage_full"
+A_LINK = "is a link, and links are not followed; register the file it leads to."
 _CHUNK = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -98,9 +99,15 @@ def check_size(size: int, name: str, settings: SessionSettings) -> None:
 
 
 def open_original(path: Path) -> IO[bytes]:
-    """Open an original for reading only. Raises: OSError, Invalid where it is no plain file."""
-    # Without waiting: opening a pipe would otherwise block until somebody writes to it.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    """Open an original for reading only. Raises: OSError, Invalid where it is a link or no plain file."""
+    try:
+        # Without waiting: opening a pipe would otherwise block until somebody writes to it. And no link: whoever writes
+        # in a folder that is scanned would else have any file of this machine taken in.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise Invalid(f"{path} {A_LINK}", code="not_a_transcript", details={"file": path.name}) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise Invalid(f"{path} is not a file.", code="not_a_transcript", details={"file": path.name})

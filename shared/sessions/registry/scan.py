@@ -7,6 +7,7 @@ from being taken in.
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError, Transient
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import get_project, lock_project, registered_in, sessions_of
-from shared.sessions.registry.intake import Intake, from_path, in_place
+from shared.sessions.registry.intake import A_LINK, Intake, from_path, in_place
 from shared.sessions.registry.registration import Registrar, SessionWork
 from shared.sessions.store import Store
 
@@ -164,11 +165,13 @@ def _files(project: Project, scan: FolderScan) -> Iterator[tuple[Path, list[int]
         return
     for path in paths:
         try:
-            status = path.stat()
+            status = path.lstat()
         except OSError as error:
             scan.refused[_as_text(path.name)] = f"It cannot be looked at: {error.strerror}."
             continue
-        if _SESSION_ID.fullmatch(path.stem):
+        if stat.S_ISLNK(status.st_mode):
+            scan.refused[_as_text(path.name)] = f"It {A_LINK}"
+        elif _SESSION_ID.fullmatch(path.stem):
             yield path, [status.st_size, status.st_mtime_ns]
         else:
             scan.refused[_as_text(path.name)] = "Its name has characters that a session's id cannot have; rename it."

@@ -258,6 +258,8 @@ def _create_tables() -> None:
         "tokens", Column("token_id", String(40), primary_key=True),
         Column("app_id", String(100), ForeignKey("apps.app_id"), index=True), required("scope", String(10)),
         required("label", String(200)), required("digest", String(64), unique=True),
+        required("grants", JSON, server_default=text("'[]'")),
+        Column("parent_id", String(40), ForeignKey("tokens.token_id"), index=True),
         required("created_at", UtcDateTime), Column("revoked_at", UtcDateTime),
         CheckConstraint("(scope = 'app') = (app_id IS NOT NULL)", name="scope_matches_app"))
     op.create_table(
@@ -277,7 +279,9 @@ def _create_tables() -> None:
         required("app_id", String(100), ForeignKey("apps.app_id"), index=True), required("url", String(2000)),
         required("secret", String(100)), required("kinds", JSON), required("created_at", UtcDateTime),
         Column("disabled_at", UtcDateTime), Column("disabled_why", String(300)), Column("tried_at", UtcDateTime),
-        Column("outcome", String(20)), Column("status", Integer))
+        Column("outcome", String(20)), Column("status", Integer),
+        required("failures", Integer, server_default=text("0")),
+        Column("failing_since", UtcDateTime), Column("retry_at", UtcDateTime))
     op.create_table(
         "answers", Column("key", BigKey, primary_key=True), required("answer_id", String(40), unique=True),
         required("app_id", String(100), ForeignKey("apps.app_id")),

@@ -1,0 +1,178 @@
+"""How much of the loop one app may have at once, so that its load is not felt by the others.
+
+Every request of an app counts while it is in flight, and one too many is refused (429). Searching, recalling and taking
+in files cost the most: of those an app has a few done at a time, and some more that wait for their turn a while. Who
+waits and leaves is dropped, without a thread having been taken. Requests that name no app are the admin's own, and the
+installation's probes: they are not bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from loop.api.errors import TOO_MANY, answer_error
+from shared.apps.tokens import Caller
+from shared.errors import AfterthoughtError, Limit
+from shared.setting_groups import HttpSettings
+from shared.telemetry.metrics import Metrics, Refusal
+
+_APP_IN_PATH = re.compile(r"/apps/([^/]+)")
+_COSTLY = re.compile(
+    r"/apps/[^/]+/(?:search|context|retrieval/debug|import|export)"
+    r"|/api/memory/(?:sessions/search|projects/import|projects/[^/]+/(?:search|suggest|export|scan))"
+    r"|/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync)"
+)
+_WAITS = re.compile(r"/apps/[^/]+/(?:stream|events)|/stream")
+"""They take no thread while they wait, and are counted apart."""
+_READING = frozenset({"GET", "HEAD"})
+
+
+class Admission:
+    """ASGI middleware within the guard: refuses what is too much, before a body is read."""
+
+    def __init__(self, app: ASGIApp, settings: HttpSettings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._in_flight: Counter[str] = Counter()
+        self._listening: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app_id = app_of(scope) if scope["type"] == "http" else None
+        if app_id is None:
+            await self._app(scope, receive, send)
+            return
+        counted, most = self._in_flight, self._settings.app_requests
+        if _WAITS.fullmatch(scope["path"]):
+            counted, most = self._listening, self._settings.app_streams
+        if counted[app_id] >= most:
+            self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
+            await answer_error(_too_many(f"{most} requests are in flight already"))(scope, receive, send)
+            return
+        counted[app_id] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            counted[app_id] -= 1
+            if not counted[app_id]:
+                del counted[app_id]
+
+
+class Turns:
+    """ASGI middleware within the body gate: has costly requests of an app done a few at a time."""
+
+    def __init__(self, app: ASGIApp, settings: HttpSettings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._users: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app_id = app_of(scope) if scope["type"] == "http" and _is_costly(scope) else None
+        if app_id is None:
+            await self._app(scope, receive, send)
+            return
+        heard = _Heard(receive)
+        try:
+            async with self._turn(app_id, heard) as is_there:
+                if is_there:
+                    await self._app(scope, heard.receive, send)
+        except AfterthoughtError as error:
+            self._metrics.http_refused.labels(Refusal.TURN).inc()
+            await answer_error(error)(scope, receive, send)
+
+    @asynccontextmanager
+    async def _turn(self, app_id: str, heard: _Heard) -> AsyncIterator[bool]:
+        """Wait for a turn; whether the client is still there then. Raises: Limit."""
+        most = self._settings.app_costly_requests
+        turns = self._turns.setdefault(app_id, asyncio.Semaphore(most))
+        self._users[app_id] += 1
+        try:
+            is_there = not turns.locked()
+            if is_there:
+                await turns.acquire()
+            else:
+                is_there = await self._wait(turns, heard)
+            try:
+                yield is_there
+            finally:
+                if is_there:
+                    turns.release()
+        finally:
+            self._users[app_id] -= 1
+            if not self._users[app_id]:
+                del self._users[app_id], self._turns[app_id]
+
+    async def _wait(self, turns: asyncio.Semaphore, heard: _Heard) -> bool:
+        """Wait for a turn until the client leaves; whether it was had. Raises: Limit, after too long."""
+        turn, leaving = asyncio.ensure_future(turns.acquire()), asyncio.ensure_future(heard.leaving())
+        try:
+            await asyncio.wait(
+                (turn, leaving),
+                timeout=self._settings.app_wait_seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if turn.done() and not leaving.done():
+                return True
+            if turn.done():
+                turns.release()
+            if leaving.done():
+                self._metrics.http_refused.labels(Refusal.LEFT).inc()
+                return False
+            raise _too_many(f"{self._settings.app_costly_requests} such requests are at work, and others wait")
+        finally:
+            for one in (turn, leaving):
+                one.cancel()
+            await asyncio.gather(turn, leaving, return_exceptions=True)
+
+
+class _Heard:
+    """What a client sends: its body is kept for the route while it is listened whether the client leaves."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._kept: list[Message] = []
+        self._has_left = False
+
+    async def leaving(self) -> None:
+        """Return once the client has left; never for one that sends a file, which is not read before its turn."""
+        while not self._has_left:
+            if self._kept and self._kept[-1].get("more_body"):
+                await asyncio.Event().wait()
+            message = await self._receive()
+            self._has_left = message["type"] == "http.disconnect"
+            self._kept.append(message)
+
+    async def receive(self) -> Message:
+        return self._kept.pop(0) if self._kept else await self._receive()
+
+
+def app_of(scope: Scope) -> str | None:
+    """Return the app a request is counted for."""
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    if caller is not None and caller.app_id is not None:
+        return caller.app_id
+    found = _APP_IN_PATH.match(scope["path"])
+    if found is not None:
+        return found[1]
+    named = parse_qs(scope["query_string"].decode("latin-1")).get("appId")
+    return named[0] if named else None
+
+
+def _is_costly(scope: Scope) -> bool:
+    path: str = scope["path"]
+    if scope["method"] in _READING:
+        return path.endswith("/export")
+    return scope["method"] == "POST" and _COSTLY.fullmatch(path) is not None
+
+
+def _too_many(why: str) -> Limit:
+    return Limit(f"This app asks for too much at once: {why}. Try again after Retry-After.", code=TOO_MANY)
