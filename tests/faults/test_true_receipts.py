@@ -1,4 +1,4 @@
-"""Whatever a receipt calls clean is clean: of what was erased, nothing can be read in the bytes of the database's files.
+"""What a receipt calls clean is clean: nothing of what was erased can be read in the bytes of the database's files.
 
 Apps write long facts and messages by turns, so that their rows share pages that are divided and joined again; one app
 after the other is erased while others write, and now and then the loop is killed in the middle of it.
