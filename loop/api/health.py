@@ -7,8 +7,6 @@ back. Their age is a metric with an alert.
 from __future__ import annotations
 
 from pydantic import Field
-from sqlalchemy import text
-
 from loop.api.schema import ResponseModel
 from loop.leadership import LeaderState
 from loop.release import release
@@ -62,11 +60,10 @@ def look(loop: Loop) -> Ready:
 def _database(loop: Loop) -> Dependency:
     kind = "SQLite" if loop.database.is_sqlite else "PostgreSQL"
     try:
-        with loop.database.read() as session:
-            session.execute(text("SELECT 1"))
+        loop.database.look()
     except Transient as error:
         return Dependency(ok=False, needed=True, detail=f"{kind}: {error.message}")
-    return Dependency(ok=True, needed=True, detail=f"{kind} answers.")
+    return Dependency(ok=True, needed=True, detail=f"{kind} answers and takes writes.")
 
 
 def _redis(loop: Loop) -> Dependency:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import select
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,16 +19,19 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from shared.db.base import Base
+from shared.db.trouble import Trouble, as_transient, trouble_of
 from shared.errors import Transient
 
 BUSY_TIMEOUT_SECONDS = 15
 SCRUB_PATIENCE_SECONDS = 2.0
 """How long scrubbing may wait for others; who asked for it is waiting too, and it is tried again later."""
-_OURS_TO_RETRY = (OperationalError, InterfaceError)
+_TROUBLED_SECONDS = 5.0
+"""How long a database counts as troubled after it refused something; then it is asked again."""
+_ANEW_SECONDS = 1.0
 
 
 class Database:
@@ -43,6 +47,9 @@ class Database:
             sa.event.listen(self._reading, "before_cursor_execute", _fetch_in_binary)
         self._open = threading.local()
         self._turn = threading.Lock() if self.is_sqlite else None
+        self._trouble: tuple[Trouble, float] | None = None
+        """What it refused something for, and when (monotonic seconds)."""
+        self._anew_at = 0.0
 
     @property
     def is_held_here(self) -> bool:
@@ -75,11 +82,53 @@ class Database:
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
         except DBAPIError as error:
-            if not isinstance(error, _OURS_TO_RETRY) and not error.connection_invalidated:
+            told = self._told(error)
+            if told is None:
                 raise
-            raise Transient(f"The database did not answer ({_brief(error)}); try again.") from error
+            raise told from error
         finally:
             self._open.depth -= 1
+
+    def look(self) -> None:
+        """See whether the database answers and takes writes. Raises: Transient."""
+        noted = self._trouble
+        if noted is not None and (noted[0] is Trouble.DAMAGED or time.monotonic() - noted[1] < _TROUBLED_SECONDS):
+            raise Transient(noted[0])
+        if not self.is_sqlite:
+            self._look_at_postgres()
+        elif noted is None:
+            with self.read() as session:
+                session.execute(sa.text("SELECT 1"))
+        else:
+            with self.write() as session:
+                # Only what really writes a page says that there is room for one.
+                number = session.scalar(sa.text("PRAGMA user_version")) or 0
+                session.execute(sa.text(f"PRAGMA user_version = {int(number)}"))
+        if self._trouble is noted:
+            self._trouble = None
+
+    def _look_at_postgres(self) -> None:
+        with self.read() as session:
+            is_read_only = session.scalar(sa.text("SELECT current_setting('transaction_read_only')")) == "on"
+        if is_read_only:
+            self._note(Trouble.READ_ONLY)
+            raise Transient(Trouble.READ_ONLY)
+
+    def _told(self, error: DBAPIError) -> Transient | None:
+        """Return what to tell of a driver's error, and remember what is wrong with the database itself."""
+        trouble = trouble_of(error)
+        if trouble is not None:
+            self._note(trouble)
+        return as_transient(error)
+
+    def _note(self, trouble: Trouble) -> None:
+        now = time.monotonic()
+        self._trouble = (trouble, now)
+        if trouble is Trouble.READ_ONLY and now - self._anew_at >= _ANEW_SECONDS:
+            # The others lead to the same server; a new one may be the primary by now. Not at every refusal, or a busy
+            # loop would open connections all the time.
+            self._anew_at = now
+            self.engine.dispose()
 
     def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS, most_bytes: int | None = None) -> None:
         """Make deleted text unreadable in the database's own files; one larger than ``most_bytes`` is left to others.
@@ -94,8 +143,11 @@ class Database:
                 self._rewrite(min(patience_seconds, BUSY_TIMEOUT_SECONDS), most_bytes)
             else:
                 self._vacuum()
-        except _OURS_TO_RETRY as error:
-            raise Transient(f"The database could not be scrubbed ({_brief(error)}); try again.") from error
+        except DBAPIError as error:
+            told = self._told(error)
+            if told is None:
+                raise
+            raise told from error
 
     def _rewrite(self, patience_seconds: float, most_bytes: int | None) -> None:
         with self.engine.connect().execution_options(no_transaction=True) as connection:
@@ -128,10 +180,6 @@ class Database:
     def dispose(self) -> None:
         """Close this process's connections."""
         self.engine.dispose()
-
-
-def _brief(error: DBAPIError) -> str:
-    return str(error.orig).splitlines()[0][:200]
 
 
 def _impatiently(connection: Connection, patience_seconds: float, statement: str) -> sa.CursorResult[Any]:

@@ -5,10 +5,11 @@ An exception is told by its type and its frames. What it says is left out: it ma
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import traceback
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
@@ -35,12 +36,39 @@ def configure_logging(level: str, form: str, process: str) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=LossyStream(sys.stderr)),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(
         level=max(number, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s %(message)s"
     )
+
+
+class LossyStream(io.StringIO):
+    """A stream that loses lines while nothing takes them, as on a full disk, and says so once something does again.
+
+    Whoever writes a log line is in the middle of work that must not end for want of it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._lost = 0
+
+    def write(self, text: str) -> int:
+        """Write a text, or count it as lost."""
+        try:
+            if self._lost:
+                self._stream.write(f"log_lines_lost count={self._lost}\n")
+                self._lost = 0
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._lost += 1
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: each text was handed on as it came."""
 
 
 def frames_only(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
