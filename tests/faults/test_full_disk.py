@@ -111,6 +111,7 @@ def see_that_all_goes_on(system: System, client: httpx.Client) -> None:
     wait_until(lambda: client.post("/apps/chat/conversations", json=opened).is_success, 30, "a write to be taken")
     assert say(client, "c2", "My sister Ines lives in Lisbon.").is_success
     assert client.post("/apps/chat/conversations/c2/end").is_success
+
     def remembers() -> bool:
         # As the supervisor would: a worker ends where Redis, with its file on the full disk, refuses it.
         if not system.workers[0].alive:
@@ -133,9 +134,7 @@ def test_a_full_disk_ends_nobody_and_costs_only_writes(small_disk: Path, own_red
         assert system.loop.alive and pool_children(system.workers[0].pid) == [child]
 
 
-def test_processes_that_start_on_a_full_disk_serve_what_is_there(
-    small_disk: Path, redis_on_it: EmbeddedRedis
-) -> None:
+def test_processes_that_start_on_a_full_disk_serve_what_is_there(small_disk: Path, redis_on_it: EmbeddedRedis) -> None:
     with start_on(small_disk, redis_on_it) as system, system.client() as client:
         prepared(client)
         filler = fill(small_disk)
