@@ -17,7 +17,13 @@ PATHS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, True), (390, False)])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1440, False), (390, True), pytest.param(1440, True, marks=LONG), pytest.param(390, False, marks=LONG)],
+)
 def test_axe_finds_nothing_serious(
     browser: Browser, system: System, client: Afterthought, width: int, dark: bool
 ) -> None:
