@@ -7,6 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem, Receipt
 from loop.ui.frame import Frame
+from loop.ui.tables import counted, heading
 from loop.ui.visitors import Visitor
 
 
@@ -22,7 +23,7 @@ class ProfileSection:
         self._found: ProfileAnswer | None = None
         self._is_being_written = False
         with ui.column().classes("w-full gap-3"):
-            ui.label("Profile").classes("text-lg font-semibold").props("role=heading aria-level=2")
+            heading("Profile").classes("text-lg")
             self._shown = ui.column().classes("w-full gap-3 card")
 
     async def refresh(self) -> None:
@@ -32,16 +33,7 @@ class ProfileSection:
             with self._shown:
                 ui.label("A profile is one user's: choose whose memory to see it.").classes("muted")
             return
-        found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
-        self._found, self._is_being_written = found, False
-        self._shown.clear()
-        with self._shown:
-            consent = ui.switch("Agrees to having a profile", value=found.consent, on_change=self._change_consent)
-            consent.set_enabled(self._may_write)
-            if not found.consent:
-                ui.label("Without consent nothing is kept here.").classes("muted text-sm")
-            else:
-                self._build_fields(found.profile)
+        self._show(await self._client.show_profile(user_id=self._user_id, app_id=self._app_id))
 
     async def refresh_unless_written(self) -> None:
         """Show what others changed, unless that would lose what is being written."""
@@ -51,11 +43,22 @@ class ProfileSection:
         if found == self._found:
             return
         if not self._is_being_written:
-            await self.refresh()
+            self._show(found)
             return
         self._found = found
         with self._shown:
             ui.notify("Somebody else changed this profile; what you write here is not saved yet.", type="warning")
+
+    def _show(self, found: ProfileAnswer) -> None:
+        self._found, self._is_being_written = found, False
+        self._shown.clear()
+        with self._shown:
+            consent = ui.switch("Agrees to having a profile", value=found.consent, on_change=self._change_consent)
+            consent.set_enabled(self._may_write)
+            if not found.consent:
+                ui.label("Without consent nothing is kept here.").classes("muted text-sm")
+            else:
+                self._build_fields(found.profile)
 
     async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
         if not event.value and not await self._is_sure():
@@ -149,14 +152,10 @@ def held(profile: ProfileItem | None) -> list[str]:
         "the domain": context.domain,
         "the constraints": context.constraints,
         f"notes of {len(profile.freeform_notes):,} characters": profile.freeform_notes,
-        _counted(len(profile.preferences.preferred_languages), "language"): profile.preferences.preferred_languages,
-        _counted(len(profile.preferences.framework_experience), "framework"): profile.preferences.framework_experience,
+        counted(len(profile.preferences.preferred_languages), "language"): profile.preferences.preferred_languages,
+        counted(len(profile.preferences.framework_experience), "framework"): profile.preferences.framework_experience,
     }
     return [name for name, value in texts.items() if value] or ["nothing: the profile is empty"]
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def _field(label: str, value: str | None) -> ui.input:
