@@ -61,20 +61,22 @@ class ProfileSection:
                 self._build_fields(found.profile)
 
     async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
-        if not event.value and not await self._is_sure():
+        # Of the section, as the switch goes when others change the profile.
+        with self._shown:
+            if not event.value and not await self._is_sure():
+                async with self._frame.errors_told():
+                    await self.refresh()
+                return
             async with self._frame.errors_told():
+                answer = await self._client.change_consent(
+                    bool(event.value), user_id=self._user_id or "", app_id=self._app_id
+                )
                 await self.refresh()
-            return
-        async with self._frame.errors_told():
-            answer = await self._client.change_consent(
-                bool(event.value), user_id=self._user_id or "", app_id=self._app_id
-            )
-            await self.refresh()
-            if answer.receipt is not None:
-                self._show_receipt(answer.receipt)
+                if answer.receipt is not None:
+                    self._show_receipt(answer.receipt)
 
     async def _is_sure(self) -> bool:
-        with ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
+        with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
             dialog.props("aria-label='Take consent back'")
             ui.label("Take consent back?").classes("text-lg font-semibold").props("role=heading aria-level=2")
             ui.label("This erases at once and for good:")
