@@ -12,8 +12,8 @@ from tests.support.services import System
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATHS = (
-    "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations", "/operations?view=doctor",
-    "/administration", "/administration/{app}",
+    "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations",
+    "/operations?view=doctor", "/administration", "/administration/{app}",
 )  # fmt: skip
 
 
