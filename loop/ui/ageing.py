@@ -8,7 +8,8 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.session_view import SessionView, dialog, heading, many, minute, whole_number
+from loop.ui.session_view import SessionView, dialog, minute, whole_number
+from loop.ui.tables import counted, heading
 
 PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}
@@ -170,7 +171,7 @@ class Pruning:
             if found is None:
                 ui.label("Choose a rule.").classes("muted text-sm")
                 return
-            told = f"{many(len(found.removed), 'version')} would go, {found.tokens:,} tokens."
+            told = f"{counted(len(found.removed), 'version')} would go, {found.tokens:,} tokens."
             ui.label(told).classes("font-medium text-sm")
             for verb, decisions in (("Remove", found.removed), ("Keep", found.kept)):
                 for one in decisions[:_SHOWN]:
@@ -184,5 +185,5 @@ class Pruning:
                 self._project_id, **self._rules(), dry_run=False, app_id=self._view.app_id
             )
             await self._changed()
-            ui.notify(f"Removed {many(len(done.removed), 'version')}.", type="positive")
+            ui.notify(f"Removed {counted(len(done.removed), 'version')}.", type="positive")
             self._dialog.close()

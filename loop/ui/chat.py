@@ -11,6 +11,7 @@ from afterthought_client import models
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.memory_panel import MemoryPanel
+from loop.ui.session_view import long_text
 from loop.ui.subject import choose_subject
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
@@ -346,16 +347,7 @@ def _bubble(message: dict[str, Any]) -> ui.column:
         with ui.row().classes("items-center gap-2"):
             ui.label(str(name)).classes("text-xs font-medium")
             ui.label(str(message.get("createdAt", ""))[:16].replace("T", " ")).classes("muted text-xs")
-        text = _text_of(message)
-        said = ui.label(text[:_SHOWN_CHARACTERS]).classes("said").props("dir=auto")
-        if len(text) > _SHOWN_CHARACTERS:
-            more = ui.button(f"Show all {len(text):,} characters").props("flat dense no-caps")
-
-            def show_all() -> None:
-                said.set_text(text)
-                more.delete()
-
-            more.on_click(show_all)
+        long_text(_text_of(message), _SHOWN_CHARACTERS)
         for call in message.get("tool_calls") or ():
             ui.label(f"calls {call.get('function', call).get('name', '?')}").classes("muted text-sm")
     return bubble

@@ -11,9 +11,9 @@ from loop.ui.composition_history import CompositionHistory
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.part_card import PartCard
-from loop.ui.session_view import SessionView, heading, many, projects_to_choose, short
+from loop.ui.session_view import SessionView, projects_to_choose, short
 from loop.ui.sessions import STYLE
-from loop.ui.tables import CHOICES, PagedSelect
+from loop.ui.tables import CHOICES, PagedSelect, counted, heading
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -250,7 +250,7 @@ class Composer:
             for part in self._parts:
                 part.foresee(of_session[part.session.session_id])
             made = (
-                f"{many(found.compressions, 'new version')} would be made."
+                f"{counted(found.compressions, 'new version')} would be made."
                 if found.compressions
                 else "All versions are there."
             )

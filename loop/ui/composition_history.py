@@ -8,7 +8,8 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.session_view import SessionView, dialog, heading, long_text, many, minute
+from loop.ui.session_view import SessionView, dialog, long_text, minute
+from loop.ui.tables import counted, heading
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
 _SHOWN = 10
@@ -74,7 +75,7 @@ class CompositionHistory:
                 ui.label(one.name).classes("font-medium").style("overflow-wrap: anywhere")
                 ui.badge(one.state, color=_COLOURS[one.state])
             tokens = f"{one.total_tokens:,} of {one.token_budget:,} tokens" if one.state == "ready" else "…"
-            ui.label(f"{tokens} · {many(one.total_messages, 'message')} · {minute(one.created_at)} UTC").classes(
+            ui.label(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)} UTC").classes(
                 "muted text-sm"
             )
             parts = ", ".join(f"{part.session_id} {part.version_id}" for part in one.components)
@@ -164,7 +165,7 @@ class CompositionHistory:
 
 def _use_of(one: models.CompositionAnswer) -> str:
     used = ", ".join(one.used_in_sessions) or "none"
-    return f"Handed out {many(one.uses, 'time')} · used in sessions: {used}"
+    return f"Handed out {counted(one.uses, 'time')} · used in sessions: {used}"
 
 
 def _button(name: str, icon: str, act: Callable[[], object], of: str) -> None:

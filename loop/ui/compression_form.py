@@ -9,7 +9,8 @@ from nicegui import background_tasks, ui
 
 from afterthought_client import models
 from loop.ui.ageing import PRESETS
-from loop.ui.session_view import SessionView, dialog, heading, made_how, whole_number
+from loop.ui.session_view import SessionView, dialog, made_how, whole_number
+from loop.ui.tables import heading
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}

@@ -12,6 +12,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from afterthought_client.models import FactAnswer
 from loop.ui.frame import COLOURS
+from loop.ui.tables import icon_button
 from loop.ui.times import ago
 
 Category = Literal["project", "preference", "identity"]
@@ -81,9 +82,9 @@ class FactCard:
                 self._fill = ui.element("div")
             self._said = ui.label().classes("muted text-xs ellipsis w-full")
         with ui.row().classes("fact-acts no-wrap gap-0") as self._acts:
-            self._pin = _button("push_pin", "Pin", lambda: self._handlers.pin(self))
-            _button("edit_note", "Edit in full", self._open_in_full)
-            _button("delete_outline", "Delete", lambda: self._handlers.remove(self))
+            self._pin = icon_button("push_pin", "Pin", lambda: self._handlers.pin(self))
+            icon_button("edit_note", "Edit in full", self._open_in_full)
+            icon_button("delete_outline", "Delete", lambda: self._handlers.remove(self))
         self._acts.set_visibility(self._may_write)
 
     @property
@@ -167,7 +168,3 @@ class FactCard:
                 ui.button("Save", on_click=save, color=None).props("unelevated no-caps dense color=cyan-9").classes(
                     "px-3"
                 )
-
-
-def _button(icon: str, name: str, act: Callable[[], Awaitable[None] | None]) -> ui.button:
-    return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")

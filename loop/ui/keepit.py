@@ -9,7 +9,8 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.session_view import PRESETS, SessionView, dialog, heading, long_text, weight_name
+from loop.ui.session_view import PRESETS, SessionView, dialog, long_text, weight_name
+from loop.ui.tables import heading
 
 _DISTANCES = (1, 5, 10)
 _RATIOS: tuple[tuple[int, Literal["light", "moderate", "aggressive"]], ...] = (

@@ -10,6 +10,7 @@ from nicegui import ui
 
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, Source
 from loop.ui.frame import COLOURS
+from loop.ui.tables import icon_button
 from loop.ui.times import show_time
 
 _KINDS = {
@@ -91,12 +92,12 @@ class MemoryCard:
 
     def _build_actions(self) -> None:
         with ui.row().classes("no-wrap gap-0"):
-            _button("history", "History", self._toggle_history)
+            icon_button("history", "History", self._toggle_history)
             if self._may_write:
-                pin = _button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
+                pin = icon_button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
                 pin.style(f"color: {COLOURS['pin'] if self.memory.pinned else 'inherit'}")
-                _button("edit", "Edit", self._edit)
-                _button("delete_outline", "Delete", self._remove)
+                icon_button("edit", "Edit", self._edit)
+                icon_button("delete_outline", "Delete", self._remove)
 
     async def _pin(self) -> None:
         await self._handlers.pin(self.memory)
@@ -194,10 +195,6 @@ def _link(source: Source, app_id: str) -> None:
         "text-xs !text-inherit"
     )
     link.tooltip(f"Conversation {source.conversation_id}")
-
-
-def _button(icon: str, name: str, act: Callable[[], Awaitable[None] | None]) -> ui.button:
-    return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")
 
 
 def chat_address(app_id: str, **asked: str) -> str:

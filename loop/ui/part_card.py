@@ -8,7 +8,8 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.compression_form import CompressionForm
-from loop.ui.session_view import day, heading, made_how, short
+from loop.ui.session_view import day, made_how, short
+from loop.ui.tables import heading
 
 AUTOMATIC, ORIGINAL = "auto", "original"
 _DRAG = (

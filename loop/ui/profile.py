@@ -7,6 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem, Receipt
 from loop.ui.frame import Frame
+from loop.ui.tables import counted, heading
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -23,7 +24,7 @@ class ProfileSection:
         self._found: ProfileAnswer | None = None
         self._is_being_written = False
         with ui.column().classes("w-full gap-3"):
-            ui.label("Profile").classes("text-lg font-semibold").props("role=heading aria-level=2")
+            heading("Profile").classes("text-lg")
             self._shown = ui.column().classes("w-full gap-3 card")
 
     @in_turn
@@ -34,7 +35,23 @@ class ProfileSection:
             with self._shown:
                 ui.label("A profile is one user's: choose whose memory to see it.").classes("muted")
             return
+        self._show(await self._client.show_profile(user_id=self._user_id, app_id=self._app_id))
+
+    async def refresh_unless_written(self) -> None:
+        """Show what others changed, unless that would lose what is being written."""
+        if self._user_id is None:
+            return
         found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
+        if found == self._found:
+            return
+        if not self._is_being_written:
+            self._show(found)
+            return
+        self._found = found
+        with self._shown:
+            ui.notify("Somebody else changed this profile; what you write here is not saved yet.", type="warning")
+
+    def _show(self, found: ProfileAnswer) -> None:
         self._found, self._is_being_written = found, False
         self._shown.clear()
         with self._shown:
@@ -45,35 +62,23 @@ class ProfileSection:
             else:
                 self._build_fields(found.profile)
 
-    async def refresh_unless_written(self) -> None:
-        """Show what others changed, unless that would lose what is being written."""
-        if self._user_id is None:
-            return
-        found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
-        if found == self._found:
-            return
-        if not self._is_being_written:
-            await self.refresh()
-            return
-        self._found = found
-        with self._shown:
-            ui.notify("Somebody else changed this profile; what you write here is not saved yet.", type="warning")
-
     async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
-        if not event.value and not await self._is_sure():
+        # Of the section, as the switch goes when others change the profile.
+        with self._shown:
+            if not event.value and not await self._is_sure():
+                async with self._frame.errors_told():
+                    await self.refresh()
+                return
             async with self._frame.errors_told():
+                answer = await self._client.change_consent(
+                    bool(event.value), user_id=self._user_id or "", app_id=self._app_id
+                )
                 await self.refresh()
-            return
-        async with self._frame.errors_told():
-            answer = await self._client.change_consent(
-                bool(event.value), user_id=self._user_id or "", app_id=self._app_id
-            )
-            await self.refresh()
-            if answer.receipt is not None:
-                self._show_receipt(answer.receipt)
+                if answer.receipt is not None:
+                    self._show_receipt(answer.receipt)
 
     async def _is_sure(self) -> bool:
-        with ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
+        with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
             dialog.props("aria-label='Take consent back'")
             ui.label("Take consent back?").classes("text-lg font-semibold").props("role=heading aria-level=2")
             ui.label("This erases at once and for good:")
@@ -151,14 +156,10 @@ def held(profile: ProfileItem | None) -> list[str]:
         "the domain": context.domain,
         "the constraints": context.constraints,
         f"notes of {len(profile.freeform_notes):,} characters": profile.freeform_notes,
-        _counted(len(profile.preferences.preferred_languages), "language"): profile.preferences.preferred_languages,
-        _counted(len(profile.preferences.framework_experience), "framework"): profile.preferences.framework_experience,
+        counted(len(profile.preferences.preferred_languages), "language"): profile.preferences.preferred_languages,
+        counted(len(profile.preferences.framework_experience), "framework"): profile.preferences.framework_experience,
     }
     return [name for name, value in texts.items() if value] or ["nothing: the profile is empty"]
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def _field(label: str, value: str | None) -> ui.input:

@@ -15,9 +15,7 @@ from loop.ui.session_view import (
     UNKNOWN,
     SessionView,
     dialog,
-    heading,
     made_how,
-    many,
     minute,
     rows,
     short,
@@ -25,6 +23,7 @@ from loop.ui.session_view import (
     time_range,
     weight_name,
 )
+from loop.ui.tables import counted, heading
 
 _VERSIONS = 20
 _MARKERS = 20
@@ -87,8 +86,8 @@ class SessionDetails:
             ("Topics", ", ".join(session.metadata.get("primaryTopics") or ()) or UNKNOWN),
             (
                 "Storage",
-                f"{many(held.versions, 'version')} {size(held.version_bytes)}, "
-                f"{many(held.compositions, 'composition')}",
+                f"{counted(held.versions, 'version')} {size(held.version_bytes)}, "
+                f"{counted(held.compositions, 'composition')}",
             ),
         ]
         rows(told)
@@ -220,7 +219,7 @@ class SessionDetails:
 
         with dialog("Remove from memory?") as shown:
             ui.label(
-                f"{session.session_id} leaves memory with its {many(session.versions, 'version')}. Its file stays."
+                f"{session.session_id} leaves memory with its {counted(session.versions, 'version')}. Its file stays."
             ).classes("said")
             with ui.row().classes("w-full justify-end gap-2"):
                 ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")

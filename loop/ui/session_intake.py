@@ -10,7 +10,8 @@ from nicegui import events, ui
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
-from loop.ui.session_view import SessionView, dialog, heading, many, rows, size, time_range, weight_name
+from loop.ui.session_view import SessionView, dialog, rows, size, time_range, weight_name
+from loop.ui.tables import counted, heading
 
 Taken = Callable[[str, str], Awaitable[None]]
 """Called with the project and the session that were taken in; the latter is empty where it is a project."""
@@ -112,8 +113,8 @@ def import_project(view: SessionView, taken: Taken) -> None:
                 )
                 await taken(found.project_id, "")
                 ui.notify(
-                    f"Imported {found.display_name}: {many(found.sessions, 'session')}, "
-                    f"{many(found.versions, 'version')}, {many(found.compositions, 'composition')}.",
+                    f"Imported {found.display_name}: {counted(found.sessions, 'session')}, "
+                    f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}.",
                     type="positive",
                 )
                 shown.close()

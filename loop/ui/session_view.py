@@ -12,7 +12,7 @@ from nicegui import ui
 from afterthought_client import AsyncAfterthought
 from afterthought_client.models import VersionAnswer
 from loop.ui.frame import Frame
-from loop.ui.tables import CHOICES, PagedSelect
+from loop.ui.tables import CHOICES, PagedSelect, heading
 from loop.ui.visitors import Visitor
 
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
@@ -76,11 +76,6 @@ def dialog(title: str, *, is_wide: bool = False) -> Iterator[ui.dialog]:
     shown.open()
 
 
-def heading(text: str, level: int = 2) -> ui.label:
-    """Show a heading."""
-    return ui.label(text).classes("font-medium").props(f"role=heading aria-level={level}")
-
-
 def rows(pairs: Sequence[tuple[str, str]]) -> None:
     """Show names with their values, two columns."""
     with ui.element("dl").classes("figures"):
@@ -119,11 +114,6 @@ def size(count: int | None) -> str:
 def short(tokens: int) -> str:
     """Return a number of tokens in a few characters."""
     return f"{tokens / 1000:,.0f}k" if tokens >= 10_000 else f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
-
-
-def many(count: int, noun: str) -> str:
-    """Return a number of things."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def day(at: datetime | None) -> str:

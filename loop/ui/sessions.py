@@ -15,7 +15,8 @@ from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import SessionView, day, heading, many, projects_to_choose, short, size
+from loop.ui.session_view import SessionView, day, projects_to_choose, short, size
+from loop.ui.tables import counted, heading
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -137,8 +138,8 @@ class SessionBrowser:
                 held = found.storage
                 self._storage.set_text(
                     f"Originals {size(held.original_bytes)} · "
-                    f"{many(held.versions, 'version')} {size(held.version_bytes)} · "
-                    f"{many(held.compositions, 'composition')} {size(held.composition_bytes)}"
+                    f"{counted(held.versions, 'version')} {size(held.version_bytes)} · "
+                    f"{counted(held.compositions, 'composition')} {size(held.composition_bytes)}"
                 )
                 self._folder = found.source_folder
             await self._list_more()
@@ -196,7 +197,7 @@ class SessionBrowser:
         if one.markers:
             told.append(f"{one.markers} marked")
         if isinstance(one, models.SessionItem) and one.versions:
-            told.append(many(one.versions, "version"))
+            told.append(counted(one.versions, "version"))
 
         async def opened() -> None:
             if isinstance(one, models.SessionItem):

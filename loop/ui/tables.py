@@ -210,9 +210,15 @@ def show_views(path: str, views: Mapping[str, str], current: str) -> None:
                 link.props("aria-current=page")
 
 
-def heading(text: str) -> ui.label:
+def heading(text: str, level: int = 2) -> ui.label:
     """Show the heading of a section."""
-    return ui.label(text).classes("text-base font-semibold").props("role=heading aria-level=2")
+    look = "text-base font-semibold" if level == 2 else "font-medium"
+    return ui.label(text).classes(look).props(f"role=heading aria-level={level}")
+
+
+def icon_button(icon: str, name: str, act: Callable[[], object]) -> ui.button:
+    """Show a small button of which only screen readers say the name."""
+    return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")
 
 
 def number(value: float | None, places: int = 0, unit: str = "") -> str:

@@ -9,7 +9,8 @@ from nicegui import ui
 
 from afterthought_client import ApiError, models
 from loop.ui.originals import OriginalReader
-from loop.ui.session_view import SessionView, day, dialog, heading, long_text, made_how, many, rows, size
+from loop.ui.session_view import SessionView, day, dialog, long_text, made_how, rows, size
+from loop.ui.tables import counted, heading
 
 _VERSIONS = 100
 _DIFFERENCES = 20
@@ -203,7 +204,7 @@ class VersionManager:
         tokens = sum(one.output_tokens for one in self._chosen.values())
         in_use = sum(bool(one.used_in) for one in self._chosen.values())
         warning = f" {in_use} of them in use: the service refuses to remove what a composition uses." if in_use else ""
-        self._told.set_text(f"Selected: {many(len(self._chosen), 'version')} ({tokens:,} tokens).{warning}")
+        self._told.set_text(f"Selected: {counted(len(self._chosen), 'version')} ({tokens:,} tokens).{warning}")
         self._delete.set_enabled(bool(self._chosen) and self._view.may_write)
 
     async def _remove(self) -> None:

@@ -13,7 +13,7 @@ from tests.support.services import System
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATHS = (
     "/", "/chat/{app}?conversation=monday", "/memory/{app}", "/sessions/{app}", "/composer/{app}", "/operations",
-    "/administration", "/administration/{app}",
+    "/operations?view=doctor", "/administration", "/administration/{app}",
 )  # fmt: skip
 
 

@@ -70,6 +70,15 @@ def test_a_long_list_shows_its_newest_sessions_first_and_asks_for_no_more(at: Wi
     expect(page.get_by_role("region", name="Sessions").get_by_role("heading")).to_have_text(
         ["February 2026", "January 2026"]
     )
+    for number in range(100):
+        client.open_project(f"/home/dev/other-{number}")
+    page = _browser(at, client)
+    more = page.get_by_role("button", name="More for Project")
+    more.click()
+    expect(more).to_be_hidden()
+    page.get_by_role("combobox", name="Project").fill("ferry")
+    page.get_by_role("option", name="ferry-desk").click()
+    expect(sessions).to_have_count(50)
 
 
 def test_a_project_is_opened_and_a_transcript_uploaded(at: Window, client: Afterthought, tmp_path: Path) -> None:

@@ -225,5 +225,9 @@ def why_of(found: Mapping[str, LeftOut], most: int = 10_000) -> str:
     """Return in one sentence of at most so many characters what was left out; that nothing was, where nothing was."""
     told = [text for kind, one in found.items() if (text := one.told(kind))]
     fitting = list(fill_budget(told, lambda text: len(text) + 2, most - len("Left out: and more.")))
+    if not told:
+        return "Nothing was left out."
+    if not fitting:
+        return "Much was left out."
     more = " and more" if len(fitting) < len(told) else ""
-    return f"Left out: {'; '.join(fitting)}{more}." if told else "Nothing was left out."
+    return f"Left out: {'; '.join(fitting)}{more}."
