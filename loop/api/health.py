@@ -7,6 +7,7 @@ back. Their age is a metric with an alert.
 from __future__ import annotations
 
 from pydantic import Field
+
 from loop.api.schema import ResponseModel
 from loop.leadership import LeaderState
 from loop.release import release

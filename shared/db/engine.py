@@ -213,7 +213,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
-        "synchronous=NORMAL",
+        "synchronous=FULL",
         "foreign_keys=ON",
         f"busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}",
         "secure_delete=ON",

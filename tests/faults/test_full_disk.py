@@ -95,14 +95,15 @@ def prepared(client: httpx.Client) -> None:
     assert say(client, "c1", "I adopted a greyhound named Pixel.").is_success
 
 
-def see_that_reading_goes_on(system: System, client: httpx.Client) -> None:
+def see_that_reading_goes_on(client: httpx.Client) -> None:
+    error = refused_for_want_of_room(client)
+    ready = client.get("/health/ready")
+    assert error["code"] == "transient" and "disk" in error["message"] and "Make room" in error["message"], error
+    database = ready.json()["dependencies"]["database"]
+    assert ready.status_code == 503 and not database["ok"] and "full" in database["detail"], ready.text
     assert client.get("/health/live").status_code == 200
     for path in ("/apps", "/apps/chat/conversations/c1/messages", "/apps/chat/facts", "/jobs", "/energy", "/metrics"):
         assert client.get(path).status_code == 200, path
-    ready = client.get("/health/ready")
-    assert ready.status_code == 503, ready.text
-    database = ready.json()["dependencies"]["database"]
-    assert not database["ok"] and "full" in database["detail"]
 
 
 def see_that_all_goes_on(system: System, client: httpx.Client) -> None:
@@ -111,6 +112,7 @@ def see_that_all_goes_on(system: System, client: httpx.Client) -> None:
     wait_until(lambda: client.post("/apps/chat/conversations", json=opened).is_success, 30, "a write to be taken")
     assert say(client, "c2", "My sister Ines lives in Lisbon.").is_success
     assert client.post("/apps/chat/conversations/c2/end").is_success
+
     def remembers() -> bool:
         # As the supervisor would: a worker ends where Redis, with its file on the full disk, refuses it.
         if not system.workers[0].alive:
@@ -125,17 +127,13 @@ def test_a_full_disk_ends_nobody_and_costs_only_writes(small_disk: Path, own_red
         prepared(client)
         [child] = wait_until(lambda: pool_children(system.workers[0].pid), 20, "a pool child")
         filler = fill(small_disk)
-        error = refused_for_want_of_room(client)
-        assert error["code"] == "transient" and "disk" in error["message"] and "room" in error["message"], error
-        see_that_reading_goes_on(system, client)
+        see_that_reading_goes_on(client)
         filler.unlink()
         see_that_all_goes_on(system, client)
         assert system.loop.alive and pool_children(system.workers[0].pid) == [child]
 
 
-def test_processes_that_start_on_a_full_disk_serve_what_is_there(
-    small_disk: Path, redis_on_it: EmbeddedRedis
-) -> None:
+def test_processes_that_start_on_a_full_disk_serve_what_is_there(small_disk: Path, redis_on_it: EmbeddedRedis) -> None:
     with start_on(small_disk, redis_on_it) as system, system.client() as client:
         prepared(client)
         filler = fill(small_disk)
@@ -147,7 +145,7 @@ def test_processes_that_start_on_a_full_disk_serve_what_is_there(
         fill(small_disk)
         system.loop.start()
         wait_until(lambda: _is_live(client), 30, f"the loop; its log: {system.loop.log[-2000:]}")
-        see_that_reading_goes_on(system, client)
+        see_that_reading_goes_on(client)
         filler.unlink()
         see_that_all_goes_on(system, client)
 
