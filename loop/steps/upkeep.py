@@ -104,7 +104,7 @@ class Upkeep:
         record_end_of_job(session, job.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
 
 
-_PATIENCE_SECONDS = 0.05
+_PATIENCE_SECONDS = 0.5
 _PAUSE = 30
 """After a scrub the next waits so many times longer than it took: nobody can write to SQLite meanwhile."""
 

@@ -1,7 +1,7 @@
 """What it costs to have each commit of SQLite on the disk before it is acknowledged: ``python -m ops.bench.syncing``.
 
-Writes rows like messages, one a transaction, into a file with the settings of ours, by turns with
-``synchronous=NORMAL`` (a loss of power may take the last commits) and ``FULL`` (it takes none).
+Writes rows like messages, one a transaction, into a file with our settings, by turns with ``synchronous=NORMAL``
+(a loss of power may take the last commits) and ``FULL`` (it takes none).
 """
 
 from __future__ import annotations

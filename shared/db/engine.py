@@ -29,6 +29,7 @@ from shared.errors import Transient
 BUSY_TIMEOUT_SECONDS = 15
 SCRUB_PATIENCE_SECONDS = 2.0
 """How long scrubbing may wait for others; who asked for it is waiting too, and it is tried again later."""
+_LOG_SECONDS, _LOG_TRY_SECONDS = 2.0, 0.05
 _TROUBLED_SECONDS = 5.0
 """How long a database counts as troubled after it refused something; then it is asked again."""
 _ANEW_SECONDS = 1.0
@@ -162,8 +163,7 @@ class Database:
             finally:
                 if self._turn is not None:
                     self._turn.release()
-            if _impatiently(connection, patience_seconds, "PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
-                raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
+            _empty_log(connection, max(patience_seconds, _LOG_SECONDS))
 
     def _vacuum(self) -> None:
         # Ours alone: the server's catalogues hold no text, and are most of the work.
@@ -191,6 +191,16 @@ def _impatiently(connection: Connection, patience_seconds: float, statement: str
         connection.execute(sa.text(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}"))
 
 
+def _empty_log(connection: Connection, seconds: float) -> None:
+    """Truncate SQLite's log, which takes a moment in which nobody reads from it. Raises: Transient."""
+    until = time.monotonic() + min(seconds, BUSY_TIMEOUT_SECONDS)
+    # In short tries: writers wait during each, and one that is long may still miss the moment.
+    while _impatiently(connection, _LOG_TRY_SECONDS, "PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
+        if time.monotonic() > until:
+            raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
+        time.sleep(_LOG_TRY_SECONDS)
+
+
 def _sqlite_engine(url: str, pool_size: int) -> Engine:
     location = make_url(url).database
     if location and location != ":memory:":
@@ -213,7 +223,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
-        "synchronous=NORMAL",
+        "synchronous=FULL",
         "foreign_keys=ON",
         f"busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}",
         "secure_delete=ON",

@@ -95,14 +95,15 @@ def prepared(client: httpx.Client) -> None:
     assert say(client, "c1", "I adopted a greyhound named Pixel.").is_success
 
 
-def see_that_reading_goes_on(system: System, client: httpx.Client) -> None:
+def see_that_reading_goes_on(client: httpx.Client) -> None:
+    error = refused_for_want_of_room(client)
+    ready = client.get("/health/ready")
+    assert error["code"] == "transient" and "disk" in error["message"] and "Make room" in error["message"], error
+    database = ready.json()["dependencies"]["database"]
+    assert ready.status_code == 503 and not database["ok"] and "full" in database["detail"], ready.text
     assert client.get("/health/live").status_code == 200
     for path in ("/apps", "/apps/chat/conversations/c1/messages", "/apps/chat/facts", "/jobs", "/energy", "/metrics"):
         assert client.get(path).status_code == 200, path
-    ready = client.get("/health/ready")
-    assert ready.status_code == 503, ready.text
-    database = ready.json()["dependencies"]["database"]
-    assert not database["ok"] and "full" in database["detail"]
 
 
 def see_that_all_goes_on(system: System, client: httpx.Client) -> None:
@@ -126,9 +127,7 @@ def test_a_full_disk_ends_nobody_and_costs_only_writes(small_disk: Path, own_red
         prepared(client)
         [child] = wait_until(lambda: pool_children(system.workers[0].pid), 20, "a pool child")
         filler = fill(small_disk)
-        error = refused_for_want_of_room(client)
-        assert error["code"] == "transient" and "disk" in error["message"] and "room" in error["message"], error
-        see_that_reading_goes_on(system, client)
+        see_that_reading_goes_on(client)
         filler.unlink()
         see_that_all_goes_on(system, client)
         assert system.loop.alive and pool_children(system.workers[0].pid) == [child]
@@ -146,7 +145,7 @@ def test_processes_that_start_on_a_full_disk_serve_what_is_there(small_disk: Pat
         fill(small_disk)
         system.loop.start()
         wait_until(lambda: _is_live(client), 30, f"the loop; its log: {system.loop.log[-2000:]}")
-        see_that_reading_goes_on(system, client)
+        see_that_reading_goes_on(client)
         filler.unlink()
         see_that_all_goes_on(system, client)
 

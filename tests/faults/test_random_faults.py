@@ -236,4 +236,4 @@ def test_two_hundred_random_faults_lose_and_double_nothing(fleet: Fleet) -> None
 @pytest.mark.timeout(3600)
 def test_random_faults_lose_and_double_nothing_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     with launch(tmp_path, postgres_url) as fleet:
-        play_rounds(fleet, 40, first=5000)
+        play_rounds(fleet, ROUNDS_IN_THE_LONG_RUN, first=5000)
