@@ -27,6 +27,7 @@ from shared.telemetry.logging import get_logger
 
 ECHO_SECONDS = 1.0
 """A signal so soon after another is the same wish: a terminal and a supervisor may both pass it on."""
+SWITCH_SECONDS = 0.0005
 STOPPING_SECONDS = 4.0
 """How much longer than ``drain_seconds`` a stop may take, whatever hangs."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -92,6 +93,9 @@ class Server(uvicorn.Server):
 
 def serve(loop: Loop, listener: socket.socket) -> None:
     """Serve a loop's HTTP interface on a socket until a signal says to stop."""
+    # A thread that works hard (a search, a transcript) keeps the others from going on for so long each time they want
+    # to, a dozen times in a short request: by the default of 5 ms, one such thread made that request ten times as long.
+    sys.setswitchinterval(SWITCH_SECONDS)
     address = listener.getsockname()
     get_logger().info("loop_started", host=address[0], port=address[1])
     interface = build_api(loop)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import io
 import json
 import random
 import tempfile
@@ -17,6 +19,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,8 +30,14 @@ from ops.bench.figures import say, show, spread
 from tests.support.services import System, start_redis, start_system
 
 _ENV = {"AFTERTHOUGHT_LOG_LEVEL": "warning", "AFTERTHOUGHT_WORKER_CONCURRENCY": "1"}
+_UNBOUNDED = {
+    "AFTERTHOUGHT_APP_REQUESTS": "1000", "AFTERTHOUGHT_APP_COSTLY_REQUESTS": "100",
+    "AFTERTHOUGHT_APP_WAIT_SECONDS": "600",
+}  # fmt: skip
+_PROJECT = "/api/memory/projects/-home-me-app"
 _WORDS = [f"{a}{b}{c}" for a in ("ba", "ke", "li", "mo", "nu", "ra") for b in ("ta", "so", "ve", "di") for c in "nrslt"]
 _LEAVING_SECONDS = 15.0
+_LOADS = ("searches", "uploads", "archive")
 _LISTINGS = 150
 
 
@@ -39,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--searches", type=int, default=200, help="how many at once")
     parser.add_argument("--megabytes", type=int, default=50, help="how large each of the four uploads is")
     parser.add_argument("--lines", type=int, default=4_000_000, help="how many the archive holds")
+    parser.add_argument("--loads", nargs="+", default=_LOADS, choices=_LOADS, help="what the greedy app does")
+    parser.add_argument("--unbounded", action="store_true", help="with no bounds on an app's requests, to compare")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         show(measure(Path(folder), options))
@@ -50,12 +61,14 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     url = options.database_url or f"sqlite:///{folder / 'bench.db'}"
     redis = start_redis(folder / "redis")
     try:
-        with start_system(folder, url, redis.url, workers=1, env=_ENV) as system:
+        env = _ENV | (_UNBOUNDED if options.unbounded else {})
+        with start_system(folder, url, redis.url, workers=1, env=env) as system:
             system.wait_ready()
             with system.client() as client:
                 client.timeout = httpx.Timeout(120)
                 greedy, quiet = fill(client)
-            return asyncio.run(_measure(system, greedy, quiet, options, folder))
+                archive = archive_of(client, options.lines)
+            return asyncio.run(_measure(system, greedy, quiet, options, archive))
     finally:
         redis.stop()
 
@@ -86,7 +99,7 @@ def text_of(size: int, chance: random.Random) -> str:
 
 
 async def _measure(
-    system: System, greedy: str, quiet: str, options: argparse.Namespace, folder: Path
+    system: System, greedy: str, quiet: str, options: argparse.Namespace, archive: bytes
 ) -> dict[str, Any]:
     say("the quiet app alone")
     crowd = Crowd(system, greedy, quiet)
@@ -97,40 +110,48 @@ async def _measure(
     ]
     line = json.dumps({"type": "user", "uuid": "u", "message": {"role": "user", "content": text_of(2000, chance)}})
     transcript = (line + "\n").encode() * (options.megabytes * 2**20 // len(line))
-    project = "/api/memory/projects/-home-me-app"
     loads: dict[str, Callable[[], list[Awaitable[str]]]] = {
         "searches": lambda: [
             crowd.send("POST", "/apps/greedy/search", one.encode(), "application/json", _LEAVING_SECONDS)
             for one in asked
         ],
         "uploads": lambda: [
-            crowd.send("POST", f"{project}/sessions/s{number}", transcript, "application/x-ndjson", 300)
+            crowd.send("POST", f"{_PROJECT}/sessions/s{number}", transcript, "application/x-ndjson", 300)
             for number in range(4)
         ],
         "archive": lambda: [
-            crowd.send("POST", "/api/memory/projects/import", archive_of(folder, options.lines), "application/zip", 300)
+            crowd.send("POST", "/api/memory/projects/import?projectId=bomb", archive, "application/zip", 300)
         ],
     }
-    for name, make in loads.items():
+    for name in options.loads:
         say(name)
-        figures[name] = await crowd.under(make())
+        figures[name] = await crowd.under(loads[name]())
         figures["resident_mb"][name] = crowd.resident_mb()
+        say(json.dumps(figures[name]))
     p95 = figures["alone"]["p95_ms"]
-    figures["p95_over_alone"] = {name: round(figures[name]["listing"]["p95_ms"] / p95, 2) for name in loads}
+    figures["p95_over_alone"] = {name: round(figures[name]["listing"]["p95_ms"] / p95, 2) for name in options.loads}
     return figures
 
 
-def archive_of(folder: Path, lines: int) -> bytes:
-    """Return an archive of one transcript with so many lines, which packs very well."""
-    path = folder / "bomb.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-        with file.open("project.json", "w") as member:
-            member.write(b'{"format": "afterthought-project", "version": 1}')
-        with file.open("sessions/s1.jsonl", "w", force_zip64=True) as member:
-            block = b'{"type":"user","message":{"role":"user","content":"x"}}\n' * 10_000
-            for _ in range(lines // 10_000):
-                member.write(block)
-    return path.read_bytes()
+def archive_of(client: httpx.Client, lines: int) -> bytes:
+    """Return an archive of one session with so many lines, which packs very well: a real one, made larger."""
+    line = b'{"type":"user","uuid":"u","message":{"role":"user","content":"x"}}\n'
+    mine, kind = {"appId": "greedy"}, {"Content-Type": "application/x-ndjson"}
+    client.post(f"{_PROJECT}/sessions/small", params=mine, content=line, headers=kind).raise_for_status()
+    packed = zipfile.ZipFile(io.BytesIO(client.get(f"{_PROJECT}/export", params=mine).raise_for_status().content))
+    client.delete(f"{_PROJECT}/sessions/small", params=mine).raise_for_status()
+    members = {name: packed.read(name) for name in packed.namelist()}
+    [original] = (name for name in members if name.startswith("originals/"))
+    before, members[original] = sha256(members[original]).hexdigest(), line * lines
+    digest = sha256(members[original]).hexdigest()
+    members["archive.json"] = members["archive.json"].replace(before.encode(), digest.encode())
+    sums = {name: sha256(data).hexdigest() for name, data in members.items() if name != "checksums.json"}
+    members["checksums.json"] = json.dumps(sums).encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return made.getvalue()
 
 
 class Crowd:
@@ -156,7 +177,8 @@ class Crowd:
         ) as client:
             while len(taken) < _LISTINGS or not until():
                 begun = time.perf_counter()
-                (await client.get("/apps/quiet/conversations")).raise_for_status()
+                with contextlib.suppress(httpx.ReadTimeout):
+                    (await client.get("/apps/quiet/conversations")).raise_for_status()
                 taken.append(time.perf_counter() - begun)
                 await asyncio.sleep(0.02)
         return {**spread(taken), "most_ms": round(max(taken) * 1000, 1), "count": len(taken)}

@@ -311,6 +311,8 @@ HTTP = (
           {"sum by (status) (rate(afterthought_http_requests_total[5m]))": "{{status}}"}, "reqps", stacked=True),
     Panel("Failing requests", "Share answered with a 5xx in 5 minutes, readiness probes left out.",
           {"afterthought:http_errors:ratio5m": "5xx"}, "percentunit", steps=((0.05, _RED),), low=0, high=1),
+    Panel("Too much for one app", "A second, by why: too many in flight, no turn in time, or left while waiting.",
+          {"sum by (why) (rate(afterthought_http_refused_total[5m]))": "{{why}}"}, "reqps"),
     Panel("Duration by route", "95 % are faster; over half a second is an alert.",
           {"afterthought:http_request_seconds:p95_5m": "{{route}}"}, "s", steps=((0.5, _RED),)),
 )  # fmt: skip

@@ -32,15 +32,25 @@ _WEIGHTS = {
 }  # fmt: skip
 """How likely a shape is to be missed later."""
 _ENDS = ".,;:!?'\""
+_REMEMBERED_CHARS = 4_000
 _COMMON = frozenset({"e.g", "i.e", "and/or", "n/a", "N/A", "w/o", "etc.", "he/she", "TODO", "OK"})
 
 
-@lru_cache(maxsize=4096)
 def names_in(text: str) -> Mapping[str, float]:
     """Return the names a text holds, each with the weight of its shape, in order.
 
     No tag is one, nor what is cut off, nor what begins with an escape (``\\nDemo``).
     """
+    # Not remembered where it is long: thousands of whole messages would be kept in memory.
+    return _remembered(text) if len(text) <= _REMEMBERED_CHARS else _found(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> Mapping[str, float]:
+    return _found(text)
+
+
+def _found(text: str) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for match in _SHAPES.finditer(text):
         shape = match.lastgroup or ""

@@ -125,6 +125,38 @@ def test_a_job_that_has_taken_long_gives_way_and_another_goes_on(house: House, e
     check_vectors(house, "ollama:first")
 
 
+@pytest.mark.parametrize("way", ["said", "filled in"])
+def test_a_message_too_long_for_one_job_is_embedded_in_parts_by_several(
+    house: House, embedder: ScriptedEmbedder, way: str
+) -> None:
+    long = "\n\n".join(f"Paragraph {n} of the heron. " + f"It flew over lake {n}. " * 80 for n in range(30))
+    parts = 1 + len(passages_of(long))
+    assert parts > 3 * 8
+    tell(house, "notes", "c1", long, "a swan")
+    if way == "filled in":
+        house.embed()
+        embedder.name = "ollama:second"
+    embedder.seen.clear()
+    jobs = 0
+    while house.ask_for_vectors():
+        ticks = iter(range(0, 100_000, 15))
+        hasty = EmbedMessages(
+            house.database,
+            house.clock,
+            embedder,
+            house.accountant,
+            house.metrics,
+            8,
+            elapsed=lambda ticks=ticks: float(next(ticks)),  # type: ignore[misc]
+        )
+        before = len(embedder.seen)
+        assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
+        assert len(embedder.seen) - before <= 3 * 8, "no job goes far beyond its time"
+        jobs += 1
+    assert jobs > 1 and len(embedder.seen) == parts + 1, "and nothing is embedded twice"
+    check_vectors(house, embedder.name)
+
+
 def test_while_the_embedder_is_away_messages_are_kept_and_catch_up_once_it_is_back(
     house: House, embedder: ScriptedEmbedder
 ) -> None:

@@ -7,8 +7,8 @@ and a job that is killed leaves nothing undone that the next does not do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from sqlalchemy import delete
@@ -89,6 +89,14 @@ class FillBatch:
     texts: tuple[Text, ...]
     is_last: bool
 
+    def before(self, unfinished: Collection[int]) -> FillBatch:
+        """Return what there was time for: the messages before the first, by key, that is not finished."""
+        if not unfinished:
+            return self
+        first = min(self.keys[doc_id] for doc_id in unfinished)
+        done = [key for key in self.keys.values() if key < first]
+        return replace(self, up_to=max(done, default=self.filled_to), messages=len(done), is_last=False)
+
 
 @dataclass(eq=False)
 class EmbedMessages:
@@ -115,7 +123,9 @@ class EmbedMessages:
                     self._lock(session, claim)
                     arrange_sets(session, claim.app_id, self.embedder.name, self.clock.now())
             # Some of each in every round, so that a long fill does not keep what was just said waiting.
-            did = any([self._embed_new(claim, meter), self._fill(claim, meter), self._clear_retired(claim)])
+            did = any(
+                [self._embed_new(claim, meter, until), self._fill(claim, meter, until), self._clear_retired(claim)]
+            )
             rounds += did
         state, reason = (JobState.DONE, None) if rounds else (JobState.NOTHING, NOTHING)
         with self.database.write() as session:
@@ -128,22 +138,30 @@ class EmbedMessages:
         lock_app(session, claim.app_id)
         confirm(session, claim)
 
-    def _embed_new(self, claim: Claim, meter: Meter) -> bool:
+    def _embed_new(self, claim: Claim, meter: Meter, until: float) -> bool:
+        """Embed some messages; of those there is no time for, however long, what was begun is kept for the next job."""
         with self.database.read() as session:
             batch = self._next_batch(session, claim.app_id)
             models = {one.model: one.key for one in live_sets(session, claim.app_id)}
+            kept = {key: parts_kept(session, key, batch.doc_ids) for key in models.values()}
         if not batch.doc_ids:
             return False
-        vectors = {key: self._vectors(model, batch.texts, meter) for model, key in models.items()}
+        vectors: dict[int, PartVectors] = {}
+        unfinished: set[int] = set()
+        for model, key in models.items():
+            lacking = [one for one in batch.texts if one.part not in kept[key].get(one.doc_id, ())]
+            vectors[key], left = self._vectors(model, lacking, meter, until)
+            unfinished |= {one.doc_id for one in left}
+        finished = [doc_id for doc_id in batch.doc_ids if doc_id not in unfinished]
         with self.database.write() as session:
             self._lock(session, claim)
             # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
             waiting = still_unembedded(session, claim.app_id, batch.doc_ids)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
-            mine = (Unembedded.app_id == claim.app_id, Unembedded.doc_id.in_(batch.doc_ids))
+            mine = (Unembedded.app_id == claim.app_id, Unembedded.doc_id.in_(finished))
             session.execute(delete(Unembedded).where(*mine))
-        self.metrics.messages_embedded.inc(len(waiting))
+        self.metrics.messages_embedded.inc(len(waiting - unfinished))
         return True
 
     def _next_batch(self, session: Session, app_id: str) -> Batch:
@@ -160,24 +178,41 @@ class EmbedMessages:
                 taken += mine
         return Batch(tuple(doc_id for doc_id in waiting if doc_id not in left_out), tuple(taken))
 
-    def _vectors(self, model: str, texts: Sequence[Text], meter: Meter) -> PartVectors:
-        """Return the vectors of texts by one model; none while a model is away that is about to be replaced."""
+    def _vectors(
+        self, model: str, texts: Sequence[Text], meter: Meter, until: float
+    ) -> tuple[PartVectors, Sequence[Text]]:
+        """Return the vectors of texts by one model, and the texts there was no time for.
+
+        Neither while a model is away that is about to be replaced.
+        """
         if model == self.embedder.name:
-            return _embed(self.embedder, texts, meter)
+            return self._embed_until(self.embedder, texts, meter, until)
         former = self.embedder_of(model)
         try:
-            return {} if former is None else _embed(former, texts, meter)
+            return ({}, ()) if former is None else self._embed_until(former, texts, meter, until)
         except (Transient, Configuration) as error:
             get_logger().warning("former_embedder_away", embedder=model, why=error.code)
             self.metrics.embedding_failures.inc()
-            return {}
+            return {}, ()
 
-    def _fill(self, claim: Claim, meter: Meter) -> bool:
+    def _embed_until(
+        self, embedder: Embedder, texts: Sequence[Text], meter: Meter, until: float
+    ) -> tuple[PartVectors, Sequence[Text]]:
+        found: PartVectors = {}
+        for start in range(0, len(texts), self.batch):
+            # Some at least, or a job that begins late would come to nothing, again and again.
+            if start and self.elapsed() >= until:
+                return found, texts[start:]
+            found = {**found, **_embed(embedder, texts[start : start + self.batch], meter)}
+        return found, ()
+
+    def _fill(self, claim: Claim, meter: Meter, until: float) -> bool:
         with self.database.read() as session:
             batch = self._next_of_fill(session, claim.app_id)
         if batch is None:
             return False
-        vectors = _embed(self.embedder, batch.texts, meter)
+        vectors, left = self._embed_until(self.embedder, batch.texts, meter, until)
+        batch = batch.before({one.doc_id for one in left})
         with self.database.write() as session:
             self._lock(session, claim)
             filling = _filling(session, claim.app_id, self.embedder.name)
@@ -190,7 +225,7 @@ class EmbedMessages:
             advance_fill(session, filling, batch.up_to, batch.messages)
             if batch.is_last:
                 start_serving(session, filling, self.clock.now())
-        self.metrics.messages_filled_in.labels("vectors").inc(len(doc_ids))
+        self.metrics.messages_filled_in.labels("vectors").inc(min(len(doc_ids), batch.messages))
         return True
 
     def _next_of_fill(self, session: Session, app_id: str) -> FillBatch | None:

@@ -121,8 +121,9 @@ def _time_of(text: str | None) -> datetime | None:
         return None
 
 
-MAX_LINE_BYTES = 64 * 2**20
-"""A longer line is passed over: no recorder writes such, and holding it would take a multiple of it."""
+MAX_LINE_BYTES = 16 * 2**20
+"""A longer line is passed over: no recorder writes such, and to work on one message of 60 MB took a job longer than its
+limit, five times over."""
 _STEP = 2**16
 _ESCAPED = (b"\\u0000", b"\\ud", b"\\uD", b"\x00")
 """Where these stand, a text can hold what neither UTF-8 nor a database takes."""
