@@ -18,7 +18,7 @@ from shared.db.engine import BUSY_TIMEOUT_SECONDS, Database, _prepare_sqlite
         ("secure_delete", "OFF", 1),
         ("foreign_keys", "OFF", 1),
         ("journal_mode", "DELETE", "wal"),
-        ("synchronous", "OFF", 1),
+        ("synchronous", "OFF", 2),
         ("busy_timeout", "0", BUSY_TIMEOUT_SECONDS * 1000),
     ],
 )
