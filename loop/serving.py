@@ -94,7 +94,7 @@ class Server(uvicorn.Server):
 def serve(loop: Loop, listener: socket.socket) -> None:
     """Serve a loop's HTTP interface on a socket until a signal says to stop."""
     # A thread that works hard (a search, a transcript) keeps the others from going on for so long each time they want
-    # to, a dozen times in a short request: by the default of 5 ms, one such thread made that request ten times as long.
+    # to, several times in a short request; the default is 5 ms.
     sys.setswitchinterval(SWITCH_SECONDS)
     address = listener.getsockname()
     get_logger().info("loop_started", host=address[0], port=address[1])
