@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from nicegui import ui
 
@@ -13,7 +14,9 @@ from loop.ui.tables import PagedTable, Row, heading
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
+Grant = Literal["tokens", "uninstall", "answers"]
 _LISTED = 25
+_GRANTS: dict[Grant, str] = {"tokens": "issue tokens", "uninstall": "uninstall", "answers": "choose who answers"}
 
 
 async def show_tokens(frame: Frame, visitor: Visitor, app_id: str) -> None:
@@ -28,6 +31,7 @@ class TokenTable:
     frame: Frame
     visitor: Visitor
     app_id: str
+    granted: dict[Grant, ui.checkbox] = field(default_factory=dict)
 
     async def build(self) -> None:
         """Build the form and the table."""
@@ -36,10 +40,12 @@ class TokenTable:
             with ui.row().classes("items-center gap-3 w-full"):
                 self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
                 self.label.on("keydown.enter", self._issue)
+                for grant, told in _GRANTS.items():
+                    self.granted[grant] = ui.checkbox(f"May {told}").props("dense")
                 ui.button("Issue", icon="key", on_click=self._issue).props("unelevated no-caps color=cyan-9")
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Tokens")
-            head = ["For", "Number", "Issued", ""]
+            head = ["For", "Number", "May also", "Issued", "By", ""]
             self.table = PagedTable(
                 self.frame, "Tokens, the oldest first", head, self._fetch, empty="The app has no token."
             )
@@ -58,17 +64,27 @@ class TokenTable:
             button.props("outline no-caps dense").classes("px-2")
             button.props["aria-label"] = f"Revoke {one.label or one.token_id}"
 
-        return [one.label or "–", one.token_id, lambda: show_time(one.created_at), end]
+        may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
+        by = one.parent_id or "an admin"
+        return [one.label or "–", one.token_id, may, lambda: show_time(one.created_at), by, end]
 
     async def _issue(self) -> None:
         async with self.frame.errors_told():
-            issued = await self.visitor.client.issue_token(label=self.label.value or "", app_id=self.app_id)
+            grants = [grant for grant, box in self.granted.items() if box.value]
+            issued = await self.visitor.client.issue_token(
+                label=self.label.value or "", grants=grants, app_id=self.app_id
+            )
             self.label.value = ""
+            for box in self.granted.values():
+                box.value = False
             await self.table.refresh()
             _show_once(issued.token or "")
 
     async def _revoke(self, one: models.TokenAnswer) -> None:
-        goes = ["Whoever uses it is refused from now on.", "It cannot be brought back."]
+        goes = [
+            "Whoever uses it is refused from now on, and so is whoever uses a token that was issued with it.",
+            "It cannot be brought back.",
+        ]
         if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
             async with self.frame.errors_told():
                 await self.visitor.client.revoke_token(one.token_id, app_id=self.app_id)

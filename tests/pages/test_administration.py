@@ -89,6 +89,7 @@ def test_a_token_is_issued_shown_once_and_revoked(at: Window, client: Afterthoug
     page = at.open(f"/administration/{client.app}?view=tokens")
     expect(page.get_by_text("The app has no token.")).to_be_visible()
     page.get_by_label("What it is for").fill("phone")
+    page.get_by_role("checkbox", name="May uninstall").click()
     page.get_by_role("button", name="Issue").click()
     dialog = page.get_by_role("dialog", name="New token")
     token = dialog.get_by_label("Token").input_value()
@@ -99,7 +100,7 @@ def test_a_token_is_issued_shown_once_and_revoked(at: Window, client: Afterthoug
     expect(dialog).to_be_hidden()
     assert token not in page.content()
     with Afterthought(system.url, token, app=client.app) as own:
-        assert own.show_token().app_id == client.app
+        assert (own.show_token().app_id, own.show_token().grants) == (client.app, ["uninstall"])
         page.get_by_role("button", name="Revoke phone").click()
         page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
         expect(page.get_by_text("revoked just now")).to_be_visible()
