@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,11 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import Frame
 from loop.ui.live import live
+from loop.ui.memory_card import chat_address
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.session_view import long_text
 from loop.ui.subject import choose_subject
+from loop.ui.tables import counted
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -23,6 +26,8 @@ _SHOWN_CHARACTERS = 20_000
 """Of one message; the rest is shown when asked for."""
 _WINDOW_TOKENS = 8192
 _MOST_LISTED = 200
+_GENERATED = "conv_"
+"""How an id begins that the service gave."""
 _EVENTS = frozenset({"answer.sent", "conversation.ended", "conversation.snoozed", "conversation.woken", "job.finished"})
 _SIGNALS = {
     "dense": "meaning", "window": "what was said around it", "words": "words", "window_words": "words nearby",
@@ -43,8 +48,21 @@ _STYLE = """
 .bubble:target, .bubble.sought { outline: 2px solid #0891b2; }
 .remember { position: absolute; z-index: 6000; display: none; }
 """
+# Keeps in the address which conversation is open, and in the tab what is being written, also while the service is away.
 # Offers to remember what is selected of one message. A triple click ends in the next one: what lies there is cut off.
-_SELECTION = """
+_SCRIPT = """
+let shownAt = location.search;
+window.goTo = (address) => {
+  if (location.pathname + location.search !== address) history.pushState({}, '', address);
+  shownAt = location.search;
+};
+window.addEventListener('popstate', () => { if (location.search !== shownAt) location.reload(); });
+window.keepDraft = (key) => requestAnimationFrame(() => {
+  const box = document.querySelector('.draft textarea'), kept = sessionStorage.getItem(key);
+  if (!box) return;
+  if (kept && !box.value) { box.value = kept; box.dispatchEvent(new Event('input', {bubbles: true})); }
+  box.addEventListener('input', () => sessionStorage.setItem(key, box.value));
+});
 document.addEventListener('selectionchange', () => {
   const offer = document.querySelector('.remember'), chosen = document.getSelection();
   const bubble = chosen.rangeCount && chosen.getRangeAt(0).startContainer.parentElement?.closest('.bubble');
@@ -74,6 +92,7 @@ def register(frame: Frame) -> None:
             ui.space()
             MemoryPanel(frame, visitor, app_id, user_id).pill()
         chat = ChatPage(frame, visitor, app_id, user_id)
+        chat.is_answered = (await visitor.client.show_app(app_id=app_id)).answered_by == "loop"
         await chat.build()
         if conversation:
             await chat.open(conversation, around=message or None)
@@ -91,16 +110,22 @@ class ChatPage:
     conversation: models.ConversationDetails | None = None
     first_position: int = 0
     shown: set[str] = field(default_factory=set)
+    told: dict[str, ui.label] = field(default_factory=dict)
+    """What the list says of each conversation."""
     cursor: str | None = None
+    is_answered: bool = True
+    """Whether the loop answers what the user says."""
 
     async def build(self) -> None:
         """Build the list and the place of what is open."""
         with ui.element().classes("chat") as self.whole:
             with ui.column().classes("list gap-2"):
                 if self.visitor.may_write:
-                    ui.button("New conversation", icon="add", on_click=self.begin).props("outline no-caps").classes(
-                        "w-full"
-                    )
+                    new = ui.button("New conversation", icon="add").props("outline no-caps").classes("w-full")
+                    # A double click begins one.
+                    new.on("click", self.begin, throttle=1.0, trailing_events=False)
+                    if not self.user_id:
+                        ui.label("Of nobody named: choose whose memory it is for.").classes("muted text-xs")
                 self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
                 self.more = ui.button("More", on_click=self.list_more).props("flat dense no-caps")
             with ui.column().classes("reading gap-3"):
@@ -115,7 +140,7 @@ class ChatPage:
             self.beside = ui.column().classes("beside gap-2").props("role=complementary aria-label='What was recalled'")
         remember = ui.button("Remember", icon="psychology", on_click=self.remember)
         remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
-        ui.run_javascript(_SELECTION)
+        ui.run_javascript(_SCRIPT)
         self.earlier.set_visibility(False)
         await self.list_more()
         live(self.frame, self.visitor, self.app_id).on(_EVENTS, self._refresh)
@@ -155,12 +180,8 @@ class ChatPage:
             .classes("w-full font-normal")
         )
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
-            ui.label(str(one.metadata.get("title") or one.conversation_id)[:_TITLE_CHARACTERS]).classes(
-                "ellipsis w-full text-left"
-            )
-            ui.label(f"{one.user_id or 'nobody named'} · {one.message_count} messages · {one.state}").classes(
-                "muted text-xs"
-            )
+            ui.label(_title_of(one)).classes("ellipsis w-full text-left")
+            self.told[one.conversation_id] = ui.label(_told_of(one)).classes("muted text-xs")
 
     async def begin(self) -> None:
         """Open a conversation of the user's who is looked at."""
@@ -188,6 +209,9 @@ class ChatPage:
             self._say(page.messages, sought=around)
             self._build_head()
             self._build_foot()
+            if not around:
+                # Kept in the address, so that the page can be loaded anew, and left by going back.
+                ui.run_javascript(f"goTo({json.dumps(chat_address(self.app_id, conversation=conversation_id))})")
 
     def close(self) -> None:
         """Go back to the list, where there is no room for both."""
@@ -229,8 +253,8 @@ class ChatPage:
         assert conversation is not None
         self.head.clear()
         with self.head:
-            title = str(conversation.metadata.get("title") or conversation.conversation_id)
-            ui.label(title).classes("text-lg font-medium ellipsis").props("role=heading aria-level=2")
+            title = ui.label(_title_of(conversation)).classes("text-lg font-medium ellipsis")
+            title.props("role=heading aria-level=2").tooltip(conversation.conversation_id)
             ui.badge(conversation.state).props("outline")
             ui.label(conversation.user_id or "nobody named").classes("muted")
             ui.space()
@@ -245,26 +269,37 @@ class ChatPage:
             return
         with self.foot:
             if conversation.state == "ended":
-                ui.label("Ended. What was said here is thought over and remembered.").classes("muted")
+                ui.label("Ended. What was said here is thought over; what is found worth it is remembered.").classes(
+                    "muted"
+                )
                 return
-            said = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full")
+            if not self.is_answered:
+                ui.label("Nobody answers here: it is kept as what the user said.").classes("muted text-sm")
+            said = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full draft")
+            draft = json.dumps(f"{self.app_id}/{conversation.conversation_id}")
+            ui.run_javascript(f"keepDraft({draft})")
 
             async def send() -> None:
                 if said.value and said.value.strip():
                     text, said.value = said.value, ""
-                    await self.send(text)
+                    if await self.send(text):
+                        ui.run_javascript(f"sessionStorage.removeItem({draft})")
+                    elif not said.value:
+                        said.value = text
 
             said.on("keydown.enter.exact.prevent", send)
             ui.button("Send", icon="send", on_click=send).props("unelevated no-caps color=cyan-9")
 
-    async def send(self, text: str) -> None:
-        """Say something, and show what is recalled for it."""
+    async def send(self, text: str) -> bool:
+        """Say something, and show what is recalled for it; return whether it was taken."""
         assert self.conversation is not None
         name = self.conversation.conversation_id
         async with self.frame.errors_told():
             await self._show_recalled(text)
             await self.visitor.client.add_messages(name, [{"role": "user", "content": text}], app_id=self.app_id)
             await self._refresh()
+            return True
+        return False
 
     @in_turn
     async def _refresh(self) -> None:
@@ -276,6 +311,8 @@ class ChatPage:
             name, before=max(found.message_count, 1), limit=_SHOWN, app_id=self.app_id
         )
         changed, self.conversation = found.state != self.conversation.state, found
+        if name in self.told:
+            self.told[name].set_text(_told_of(found))
         self._say(page.messages)
         if changed:
             self._build_head()
@@ -338,6 +375,18 @@ class ChatPage:
             kept = await self.visitor.client.write_fact(text, user_id=user_id, app_id=self.app_id)
             ui.notify(f"Remembered as {kept.category}.", type="positive")
             ui.run_javascript("document.getSelection().removeAllRanges()")
+
+
+def _title_of(one: models.ConversationAnswer | models.ConversationDetails) -> str:
+    """Return what a conversation is called: by its app, or by when it began, where nobody gave it a name or an id."""
+    if title := one.metadata.get("title"):
+        return str(title)[:_TITLE_CHARACTERS]
+    is_given = not one.conversation_id.startswith(_GENERATED)
+    return one.conversation_id if is_given else f"Of {one.created_at:%d %b %Y, %H:%M} UTC"
+
+
+def _told_of(one: models.ConversationAnswer | models.ConversationDetails) -> str:
+    return f"{one.user_id or 'nobody named'} · {counted(one.message_count, 'message')} · {one.state}"
 
 
 def _bubble(message: dict[str, Any]) -> ui.column:

@@ -49,6 +49,7 @@ class FactCards:
         self._clear_undo_until: datetime | None = None
         self._managing = False
         self._cards: dict[int, FactCard] = {}
+        self._going: set[int] = set()
         self._handlers = FactHandlers(self._save, self._pin, self._remove, self._tell_chosen)
         self._manage = manage
         manage.on_click(self._turn_managing)
@@ -215,10 +216,14 @@ class FactCards:
             await self._after_change()
 
     async def _remove(self, card: FactCard) -> None:
+        if card.fact.id in self._going:
+            return  # A double click.
+        self._going.add(card.fact.id)
         async with self._frame.errors_told():
             await self._client.delete_fact(card.fact.id, app_id=self._app_id)
             await self._after_change()
             self._offer_undo([card.fact.id])
+        self._going.discard(card.fact.id)
 
     def _offer_undo(self, ids: list[int]) -> None:
         async def undo() -> None:

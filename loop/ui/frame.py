@@ -12,7 +12,7 @@ from nicegui import ui
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError
-from loop.ui.visitors import Visitor, Visitors
+from loop.ui.visitors import Visitor, Visitors, message_of, way_in
 
 P = ParamSpec("P")
 Build = Callable[Concatenate[Visitor, P], Awaitable[None]]
@@ -32,6 +32,7 @@ _STYLE = """
 .q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
+.q-notification .q-btn { color: inherit !important; text-decoration: underline; }
 a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }
 :focus-visible { outline: 2px solid #0891b2; outline-offset: 2px; }
 """
@@ -54,12 +55,16 @@ class Frame:
             async def shown(*args: Any, **given: Any) -> Response | None:
                 visitor = self.visitors.current()
                 if visitor is None:
-                    return RedirectResponse("/login")
+                    return RedirectResponse(way_in())
                 with _surroundings(visitor, self.visitors, title, given.get("app_id")) as named:
-                    async with self.errors_told():
+                    try:
                         if app_id := given.get("app_id"):
                             named.set_text((await visitor.client.show_app(app_id=app_id)).name)
                         await build(visitor, *args, **given)
+                    except (AfterthoughtError, ValueError) as error:
+                        if not await self.visitors.has_ended(error):
+                            ui.label(message_of(error)).classes("said").props("role=alert")
+                            ui.link("Go to the apps", "/")
                 return None
 
             # The library reads what a page takes from its signature, which has no visitor in it.
@@ -98,14 +103,16 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
     """Yields where the name of the app is told."""
     ui.add_css(_STYLE)
     dark = ui.dark_mode(visitor.dark)
-    # Out of the flow, in which it would leave a gap.
-    ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False).classes("absolute")
+    header = ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap")
+    with header:
+        # Out of the flow, in which it would leave a gap.
+        ui.html("<a class='skip' href='#main'>Skip to the content</a>", sanitize=False).classes("absolute")
     # With a value of its own: without one the library asks the browser, which a busy one answers too late.
     drawer = ui.left_drawer(value=False, bordered=True)
     drawer.props("show-if-above width=220 breakpoint=900 role=navigation aria-label=Pages")
     with drawer:
         _links(visitor, app_id or visitor.app_id)
-    with ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap"):
+    with header:
         ui.button(icon="menu", on_click=drawer.toggle).props("flat round dense color=white aria-label=Menu")
         ui.label(title).classes("text-lg font-semibold ellipsis")
         named = ui.badge(app_id or "").props("color=cyan-9").classes("ellipsis max-w-[40vw]")
@@ -121,10 +128,11 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
 
         async def leave() -> None:
             await visitors.log_out()
+            ui.run_javascript("sessionStorage.clear()")
             ui.navigate.to("/login")
 
         ui.button(icon="logout", on_click=leave).props("flat round dense color=white aria-label='Log out'")
-    with ui.column().classes("w-full gap-4").props("id=main"):
+    with ui.column().classes("w-full gap-4").props("id=main tabindex=-1"):
         yield named
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 from nicegui import background_tasks, ui
 
 from loop.ui.frame import Frame
-from loop.ui.visitors import Visitor
+from loop.ui.visitors import ENDED, Visitor, way_in
 
 Refresh = Callable[[], Awaitable[None]]
 _SETTLE_SECONDS = 0.15
@@ -50,7 +50,7 @@ class PageEvents:
                     raise
             # Also where another call of this page was the first to find the token revoked.
             if self._frame.visitors.current() is not self._visitor:
-                ui.navigate.to("/login")
+                ui.navigate.to(way_in(ENDED))
 
     async def _show(self) -> None:
         while True:
@@ -60,7 +60,7 @@ class PageEvents:
             happened, self._happened = self._happened, set()
             with self._client:
                 if self._frame.visitors.current() is not self._visitor:
-                    ui.navigate.to("/login")
+                    ui.navigate.to(way_in(ENDED))
                     return
                 for kinds, refresh in self._listeners:
                     # Of a gap nobody knows what was in it.

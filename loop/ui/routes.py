@@ -13,7 +13,7 @@ from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, bare
 from loop.ui.transport import InProcess
-from loop.ui.visitors import Visitor, Visitors
+from loop.ui.visitors import ENDED, Visitor, Visitors, way_back
 
 _INSIDE = "http://afterthought"
 
@@ -46,16 +46,23 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 def _way_in(frame: Frame) -> None:
     @ui.page("/login", title="Log in - Afterthought")
-    def log_in() -> None:
+    def log_in(next: str = "", why: str = "") -> None:
         with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("Afterthought"):
+            if why == ENDED:
+                ui.label("You were logged out: your token is not accepted any more.").props("role=alert")
             ui.label("Log in with the admin token, or with an app's.").classes("muted")
+            if next:
+                ui.label(
+                    "It leads back to where you were. The service forgets who is logged in when it starts."
+                ).classes("muted text-sm")
             token = ui.input("Token", password=True, password_toggle_button=True).classes("w-full")
             token.props("autocomplete=off autofocus outlined")
 
             async def enter() -> None:
                 async with frame.errors_told():
                     visitor = await frame.visitors.log_in(token.value or "")
-                    ui.navigate.to("/" if visitor.is_admin else f"/memory/{visitor.app_id}")
+                    home = "/" if visitor.is_admin else f"/memory/{visitor.app_id}"
+                    ui.navigate.to(way_back(next) or home)
 
             token.on("keydown.enter", enter)
             ui.button("Log in", on_click=enter).props("unelevated no-caps color=cyan-9").classes("w-full")

@@ -7,7 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from loop.ui.visitors import Visitor
 
-_EVERYBODY, _NOBODY, _USER = "everybody", "nobody", "user:"
+_EVERYBODY, _NOBODY = "Everybody", "Nobody named"
 _SHOWN = 50
 
 
@@ -22,33 +22,22 @@ async def choose_subject(visitor: Visitor, app_id: str) -> str | None:
     chosen = visitor.user_of.get(app_id)
     if not named and not chosen:
         return ""
-    options = {_EVERYBODY: "Everybody", _NOBODY: "Nobody named"}
-    options |= {_USER + one: one for one in [*named, *([chosen] if chosen else [])]}
+    subjects: dict[str, str | None] = {_EVERYBODY: None, _NOBODY: ""}
+    for one in dict.fromkeys([*named, *([chosen] if chosen else [])]):
+        subjects[f"{one} (user)" if one in subjects else one] = one
 
     def choose(event: ValueChangeEventArguments[str | None]) -> None:
-        visitor.user_of[app_id] = _subject_of(event.value)
+        visitor.user_of[app_id] = subjects.get(event.value or _EVERYBODY, event.value)
         ui.navigate.reload()
 
+    # A list, so that what Tab leaves in the box, which is what stands there, counts as that and not as a new value.
     select = ui.select(
-        options,
-        value=_option_of(chosen),
+        list(subjects),
+        value=next(label for label, subject in subjects.items() if subject == chosen),
         label="Whose memory",
         with_input=True,
         new_value_mode="add-unique",
-        key_generator=lambda user_id: _USER + str(user_id),
         on_change=choose,
     )
     select.props("outlined dense").classes("w-64 max-w-full")
     return chosen
-
-
-def _option_of(subject: str | None) -> str:
-    if subject is None:
-        return _EVERYBODY
-    return _USER + subject if subject else _NOBODY
-
-
-def _subject_of(option: str | None) -> str | None:
-    if option is None or option == _EVERYBODY:
-        return None
-    return option.removeprefix(_USER) if option.startswith(_USER) else ""

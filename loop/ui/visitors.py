@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
+from urllib.parse import urlencode
 
 from nicegui import app, ui
 
@@ -12,6 +13,8 @@ from afterthought_client import ApiError, AsyncAfterthought
 
 _IDLE_SECONDS = 12 * 3600.0
 _UNAUTHENTICATED = 401
+ENDED = "ended"
+"""Why somebody is at the way in again: the token that was used is not accepted any more."""
 
 
 @dataclass
@@ -68,14 +71,37 @@ class Visitors:
         if visitor is not None:
             await visitor.client.close()
 
+    async def has_ended(self, error: Exception) -> bool:
+        """Whether the service knows the visitor's token no more; then the page goes to the way in."""
+        if not isinstance(error, ApiError) or error.status != _UNAUTHENTICATED or self.current() is None:
+            return False
+        await self.log_out()
+        ui.navigate.to(way_in(ENDED))
+        return True
+
     async def tell(self, error: Exception) -> None:
         """Show an error of the service's; who is not known any more goes to the way in."""
-        if isinstance(error, ApiError) and error.status == _UNAUTHENTICATED and self.current() is not None:
-            await self.log_out()
-            ui.navigate.to("/login")
-            return
-        message = error.message if isinstance(error, ApiError) else str(error)
-        ui.notify(message, type="negative", multi_line=True, close_button="Close", timeout=10_000)
+        if not await self.has_ended(error):
+            ui.notify(message_of(error), type="negative", multi_line=True, close_button="Close", timeout=10_000)
+
+
+def way_in(why: str = "") -> str:
+    """Return the address to log in at, which leads back to the page that is being built or used."""
+    asked = ui.context.client.request.url
+    page = asked.path + (f"?{asked.query}" if asked.query else "")
+    given = {name: value for name, value in (("next", page.removeprefix("/") and page), ("why", why)) if value}
+    return f"/login?{urlencode(given)}" if given else "/login"
+
+
+def way_back(page: str) -> str | None:
+    """Return the page to go back to after logging in; None where it is no page of ours."""
+    is_ours = page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
+    return page if is_ours else None
+
+
+def message_of(error: Exception) -> str:
+    """Return an error in words for people."""
+    return error.message if isinstance(error, ApiError) else str(error)
 
 
 def _browser() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -44,12 +46,37 @@ def test_a_conversation_is_read_continued_and_ended(at: Window, client: Aftertho
 def test_a_conversation_is_begun(at: Window, client: Afterthought) -> None:
     page = at.open(f"/chat/{client.app}")
     expect(page.get_by_text("No conversations yet.")).to_be_visible()
-    page.get_by_role("button", name="New conversation").click()
+    page.get_by_role("button", name="New conversation").dblclick()
+    expect(page.get_by_text("Nobody answers here")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?conversation=conv_"))
     page.get_by_role("textbox", name="Message").fill("Hello there.")
+    page.reload()
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("Hello there.")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("log")).to_contain_text("Hello there.")
+    expect(page.get_by_role("list", name="Conversations")).to_contain_text("1 message")
     [begun] = client.list_conversations().conversations
     assert begun.message_count == 1
+    page.go_back()
+    expect(page).to_have_url(re.compile(f"/chat/{client.app}$"))
+    expect(page.get_by_role("textbox", name="Message")).to_have_count(0)
+
+
+def test_leaving_the_chooser_by_tab_chooses_nothing_else(at: Window, client: Afterthought) -> None:
+    _begin(client, "monday", "I moved to Lisbon in May.")
+    page = at.open(f"/chat/{client.app}")
+    chooser = page.get_by_role("combobox", name="Whose memory")
+    with page.expect_navigation():
+        chooser.click()
+        page.get_by_role("option", name="ada").click()
+    page.wait_for_function("window.did_handshake")
+    page.evaluate("window.stays = true")
+    chooser.focus()
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.get_by_text("Nobody answers here")).to_be_visible()
+    assert page.evaluate("window.stays")
+    assert {one.user_id for one in client.list_conversations().conversations} == {"ada"}
 
 
 def test_what_others_say_and_answer_appears_by_itself(at: Window, client: Afterthought) -> None:

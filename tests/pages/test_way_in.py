@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -14,16 +15,29 @@ from tests.support.browser import Window, window
 from tests.support.services import EmbeddedRedis, System, start_system
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+_LOGIN = re.compile(r"/login(\?|$)")
 
 
 def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) -> None:
     with window(browser, system.url) as stranger:
-        stranger.page.goto(f"{system.url}/memory/chat")
-        expect(stranger.page).to_have_url(f"{system.url}/login")
+        stranger.page.goto(f"{system.url}/operations?view=jobs")
+        expect(stranger.page).to_have_url(f"{system.url}/login?next=%2Foperations%3Fview%3Djobs")
         stranger.page.get_by_label("Token").fill("no-token-of-ours")
         stranger.page.get_by_role("button", name="Log in").click()
         expect(stranger.page.get_by_text("unknown or revoked")).to_be_visible()
-        expect(stranger.page).to_have_url(f"{system.url}/login")
+        expect(stranger.page).to_have_url(_LOGIN)
+        stranger.page.get_by_label("Token").fill(system.admin_token)
+        stranger.page.get_by_role("button", name="Log in").click()
+        expect(stranger.page).to_have_url(f"{system.url}/operations?view=jobs")
+
+
+@pytest.mark.parametrize("elsewhere", ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example"])
+def test_logging_in_leads_nowhere_else(browser: Browser, system: System, elsewhere: str) -> None:
+    with window(browser, system.url) as stranger:
+        page = stranger.open(f"/login?next={quote(elsewhere, safe='')}")
+        page.get_by_label("Token").fill(system.admin_token)
+        page.get_by_role("button", name="Log in").click()
+        expect(page).to_have_url(f"{system.url}/")
 
 
 def test_an_apps_token_sees_its_app_only(browser: Browser, system: System, client: Afterthought) -> None:
@@ -46,7 +60,8 @@ def test_a_page_left_open_loses_its_rights_with_the_token(
         own.open(f"/memory/{client.app}")
         client.revoke_token(issued.token_id)
         own.page.goto(f"{system.url}/memory/{client.app}")
-        expect(own.page).to_have_url(f"{system.url}/login")
+        expect(own.page).to_have_url(_LOGIN)
+        expect(own.page.get_by_text("your token is not accepted any more")).to_be_visible()
 
 
 def test_who_logs_out_is_out_in_every_tab(at: Window) -> None:
@@ -55,7 +70,7 @@ def test_who_logs_out_is_out_in_every_tab(at: Window) -> None:
     at.page.get_by_role("button", name="Log out").click()
     expect(at.page).to_have_url(f"{at.url}/login")
     other.goto(at.url)
-    expect(other).to_have_url(f"{at.url}/login")
+    expect(other).to_have_url(_LOGIN)
 
 
 def test_the_cookie_is_for_this_site_and_no_script(system: System) -> None:
