@@ -470,6 +470,9 @@ KNOWN = (
     ("content", "expected"),
     [
         ("I moved from Aarhus to Lyon.", [("Lives in Lyon", 1)]),
+        ("I moved from Aarhus to Lyon in March.", [("Lives in Lyon", 1)]),
+        ("I moved from Aarhus to Lyon two years ago.", [("Lives in Lyon", 1)]),
+        ("I moved from Aarhus to Leiden in the Netherlands.", [("Lives in Leiden in the Netherlands", 1)]),
         ("Actually, my name is Olaf.", [("Name is Olaf", 3)]),
         ("Actually my favourite colour is green.", [("Favourite colour is green", 6)]),
         ("My favourite colour is green.", [("Favourite colour is green", None)]),

@@ -19,7 +19,7 @@ from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
-from shared.text.words import EMPTY, VAGUE, WORD, content_stems
+from shared.text.words import EMPTY, MONTHS, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
 from worker.agent.fact_corrections import corrected, ending_of, pieces
 from worker.agent.fact_grammar import Assertion, assertions, name_of, people_of, stated, third_person, turned
@@ -123,7 +123,16 @@ _NOT_ANY_MORE = re.compile(
 _NOT_BEING_ANY_MORE = re.compile(
     r"^(?:I|we) (?:am|are) (?:not (?P<rest>.+?) (?:any ?more|any longer)|no longer (?P<what>.+))$", re.IGNORECASE
 )
-_MOVED = re.compile(rf"^(?:I|we) {_ONCE}moved from (?P<old>.+?) to (?P<new>(?-i:[A-Z])[^,]*?)$", re.IGNORECASE)
+_WHEN = (
+    r"(?:(?:(?:back )?(?:in|on|since|during)|last|this|at the (?:start|beginning|end) of) (?:the |early |late |last )?"
+    rf"(?:{'|'.join(MONTHS)}|spring|summer|autumn|fall|winter|weekend|week|month|year|\d+)\b.*|.{{1,20}} ago"
+    r"|recently|yesterday|today)"
+)
+_MOVED = re.compile(
+    # When it was is no part of the place, in which somebody lives from then on.
+    rf"^(?:I|we) {_ONCE}moved from (?P<old>.+?) to (?P<new>(?-i:[A-Z])[^,]*?)(?: {_WHEN})?$",
+    re.IGNORECASE,
+)
 _SWITCHED = re.compile(
     rf"^(?:I|we) {_ONCE}(?:switched|changed|migrated) from (?P<old>.+?) to (?P<new>.+)$", re.IGNORECASE
 )
