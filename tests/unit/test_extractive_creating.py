@@ -186,3 +186,8 @@ def test_a_huge_odd_message_is_read_in_seconds(part: str) -> None:
     transcript = _transcript(("user", part * (200_000 // len(part))))
     ExtractiveAgent().create(transcript, 200, calls)
     assert calls[0].seconds < 60
+
+
+def test_a_question_that_is_kept_is_asked_once() -> None:
+    said = "What can I bake for my partner Jonas in December without nuts? I also bought a sourdough starter named Bruno."
+    assert "nuts?;" in _draft(("user", said)).content

@@ -180,6 +180,7 @@ def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]
             if person and words and not human:
                 factor *= 1 + _ECHO * len(words.keys() & echoed) / len(words)
             mark = "?" if clause.asks else ""
+            full = full.rstrip("?？ ") if clause.asks else full
             whole = MemoryPiece(
                 text=(telegram(full) if language == ENGLISH else full) + mark,
                 speaker=speaker_name(turn) or ("User" if person else "Assistant"),
