@@ -203,7 +203,7 @@ def test_conversations_that_name_nobody_are_remembered_one_after_the_other_besid
 
 
 def test_another_apps_only_job_is_next_however_many_jobs_and_users_an_app_has(house: House) -> None:
-    enqueue(house, "notes", [f"user{number % 100}" for number in range(1000)])
+    enqueue(house, "notes", [f"user{number % 100}" for number in range(300)])
     assert take(house, 8) == ["notes"] * 8
     house.install("other")
     enqueue(house, "other", [""])

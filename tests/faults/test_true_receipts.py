@@ -23,11 +23,11 @@ from tests.faults.fleet import Fleet
 from tests.support.canaries import files_holding
 from tests.support.waiting import wait_until
 
-ERASURES_IN_CI = 30
+ERASURES_IN_CI = 15
 ERASURES_IN_THE_LONG_RUN = 1000
 ALIVE = 4
 """Apps that are there at any time."""
-KILLED = 25
+KILLED = 15
 """During every so-manieth erasure the loop is killed."""
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("whole")]
 

@@ -108,7 +108,9 @@ def _plain(url: str) -> str:
     return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.long])]
+)
 def test_what_was_backed_up_while_it_ran_is_served_after_a_restore_on_an_empty_machine(
     database: str, tmp_path: Path, own_redis: EmbeddedRedis, request: pytest.FixtureRequest
 ) -> None:
@@ -180,6 +182,7 @@ def test_the_admin_token_changes_with_a_restart_and_the_apps_tokens_stay(
             assert app.get("/apps/diary/memories").status_code == 200
 
 
+@pytest.mark.long
 def test_tokens_that_were_set_change_with_a_restart(tmp_path: Path, sqlite_url: str, own_redis: EmbeddedRedis) -> None:
     paths = {"AFTERTHOUGHT_ADMIN_TOKEN": "/apps", "AFTERTHOUGHT_READ_TOKEN": "/apps"}
     paths["AFTERTHOUGHT_METRICS_TOKEN"] = "/metrics"

@@ -238,6 +238,7 @@ def test_no_text_no_token_and_no_name_of_a_user_is_in_what_is_sent(start: Any, c
     assert "of-the-collector" not in logs
 
 
+@pytest.mark.long
 def test_what_another_protocol_does_inside_belongs_to_its_request(start: Any, collector: Collector) -> None:
     service = start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     service.ask("POST", "/apps", json={"appId": "diary", "name": "Diary"})
@@ -264,6 +265,7 @@ def test_every_attempt_at_a_job_is_a_part_of_the_same_trace(start: Any, collecto
     assert calls[0]["error.type"] == "unavailable"
 
 
+@pytest.mark.long
 def test_a_job_whose_worker_was_killed_is_seen_again_in_the_same_trace(start: Any, collector: Collector) -> None:
     service = start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     service.model.will(Act(stall=True))
@@ -303,6 +305,7 @@ def test_where_nothing_is_traced_nothing_that_sends_is_loaded(start: Any) -> Non
         assert "opentelemetry.exporter" not in process.log
 
 
+@pytest.mark.long
 def test_without_a_collector_everything_works_and_each_process_says_it_once(start: Any) -> None:
     service = start(
         AFTERTHOUGHT_LOG_FORMAT="json",
@@ -325,6 +328,7 @@ def test_without_a_collector_everything_works_and_each_process_says_it_once(star
         assert "s3cret" not in process.log and "loop_stopped_unfinished" not in process.log
 
 
+@pytest.mark.long
 def test_what_was_traced_last_is_sent_before_a_process_ends(start: Any, collector: Collector) -> None:
     service = start("-X", "importtime", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY="60000")
     service.wait_for(service.end_conversation())

@@ -199,7 +199,10 @@ def test_without_the_model_letters_are_compared(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which is Linux's")
-@pytest.mark.parametrize("process", ["loop.__main__", "worker.wiring", "ops.bench.searching"])
+@pytest.mark.parametrize(
+    "process",
+    ["worker.wiring", *(pytest.param(one, marks=pytest.mark.long) for one in ("loop.__main__", "ops.bench.searching"))],
+)
 def test_no_process_multiplies_with_more_than_one_thread(process: str) -> None:
     # Who imports numpy first differs by process, and numpy reads the variable then and never again.
     told = (

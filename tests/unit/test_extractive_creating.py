@@ -189,5 +189,7 @@ def test_a_huge_odd_message_is_read_in_seconds(part: str) -> None:
 
 
 def test_a_question_that_is_kept_is_asked_once() -> None:
-    said = "What can I bake for my partner Jonas in December without nuts? I also bought a sourdough starter named Bruno."
+    said = (
+        "What can I bake for my partner Jonas in December without nuts? I also bought a sourdough starter named Bruno."
+    )
     assert "nuts?;" in _draft(("user", said)).content
