@@ -10,7 +10,7 @@ from nicegui import background_tasks, ui
 from afterthought_client import models
 from loop.ui.ageing import PRESETS
 from loop.ui.session_view import SessionView, dialog, made_how, whole_number
-from loop.ui.tables import heading
+from loop.ui.tables import badge, heading
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
@@ -202,9 +202,7 @@ class VersionRequest:
             ui.label(f"What weighs {least} or more survives").classes("muted text-sm")
         for marker in foreseen.markers[:_SAMPLE]:
             with ui.row().classes("w-full no-wrap gap-2 items-start"):
-                ui.badge(
-                    "survives" if marker.survives else "summarised", color="green-9" if marker.survives else "grey-8"
-                )
+                badge("survives" if marker.survives else "summarised", "green-9" if marker.survives else "grey-8")
                 ui.label(f"{marker.weight:.2f}").classes("text-sm")
                 ui.label(self._texts.get(marker.marker_id, marker.marker_id)[:200]).classes("said text-sm").props(
                     "dir=auto"

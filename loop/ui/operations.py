@@ -14,7 +14,7 @@ from loop.ui import jobs, retrieval, tuning
 from loop.ui.charts import show_chart
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import Row, amount, heading, number, show_table, show_views
+from loop.ui.tables import Row, amount, badge, heading, number, show_table, show_views
 from loop.ui.visitors import Visitor
 
 _VIEWS = {
@@ -191,7 +191,7 @@ async def show_doctor(frame: Frame, visitor: Visitor) -> None:
 
 def _finding(one: models.DoctorFinding) -> Row:
     name, colour = _HEALTH[one.health]
-    return [one.what, lambda: ui.badge(name, color=colour), one.found, one.mend or "–"]
+    return [one.what, lambda: badge(name, colour), one.found, one.mend or "–"]
 
 
 async def _readiness(visitor: Visitor) -> models.Ready:

@@ -23,7 +23,7 @@ from loop.ui.session_view import (
     time_range,
     weight_name,
 )
-from loop.ui.tables import counted, heading
+from loop.ui.tables import badge, counted, heading
 
 _VERSIONS = 20
 _MARKERS = 20
@@ -159,7 +159,7 @@ class SessionDetails:
             ui.label(made_how(version))
             ui.label(f"{short(version.output_tokens)} tokens, {version.compression_ratio:.1f} to 1").classes("muted")
             if version.used_in:
-                ui.badge("in use", color="cyan-9").tooltip(", ".join(version.used_in))
+                badge("in use", "cyan-9").tooltip(", ".join(version.used_in))
             ui.space()
             ui.button("Read", icon="chrome_reader_mode", on_click=read).props(
                 f"flat dense no-caps aria-label='Read {version.version_id}'"
