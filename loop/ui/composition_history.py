@@ -8,6 +8,7 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, long_text, minute
 from loop.ui.tables import badge, counted, heading
 
@@ -130,7 +131,7 @@ class CompositionHistory:
     async def _again(self, one: models.CompositionAnswer) -> None:
         async with self._view.errors_told():
             await self._view.client.compose_again(one.composition_id, app_id=self._view.app_id)
-            ui.notify(f"{one.name} is composed again.", type="positive")
+            tell_success(f"{one.name} is composed again.")
             await self.refresh()
 
     def _ask_who_used(self, one: models.CompositionAnswer) -> None:

@@ -9,6 +9,7 @@ from nicegui import background_tasks, ui
 
 from afterthought_client import models
 from loop.ui.ageing import PRESETS
+from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, made_how, whole_number
 from loop.ui.tables import badge, heading
 
@@ -215,7 +216,7 @@ class VersionRequest:
         async with self._view.errors_told():
             made = await self._request(self._form.settings(), dry_run=False)
             await self._made()
-            ui.notify(f"{made.version_id} is being made.", type="positive")
+            tell_success(f"{made.version_id} is being made.")
             self._dialog.close()
 
     async def _request(self, settings: models.CompressionSettings, *, dry_run: bool) -> models.VersionMade:

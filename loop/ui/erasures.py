@@ -10,6 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
+from loop.ui.notices import tell_success
 from loop.ui.tables import PagedTable, Row, counted, heading, number
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
@@ -111,7 +112,7 @@ class Erasing:
             if not await confirmed(f"Uninstall {app.name}?", goes, self.app_id, button="Uninstall"):
                 return
             done = await self.visitor.client.uninstall_app(purge_memories=purge, app_id=self.app_id)
-            ui.notify(f"Uninstalled. Memories kept: {done.memories_kept:,}.", type="positive")
+            tell_success(f"Uninstalled. Memories kept: {done.memories_kept:,}.")
             if done.receipt is not None:
                 await self._show(done.receipt, done.note)
 

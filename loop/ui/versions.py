@@ -8,6 +8,7 @@ from nicegui import ui
 
 from afterthought_client import ApiError, models
 from loop.ui.confirmation import confirmed
+from loop.ui.notices import tell_success
 from loop.ui.originals import OriginalReader
 from loop.ui.session_view import SessionView, day, dialog, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading
@@ -213,7 +214,7 @@ class VersionManager:
             await self._changed()
         await self._fill()
         if removed:
-            ui.notify(f"Removed {removed} of {len(chosen)}.", type="positive")
+            tell_success(f"Removed {removed} of {len(chosen)}.")
 
     async def _remove_one(self, version: models.VersionAnswer) -> bool:
         """Remove a version, or show the words it is refused with. Raises: ApiError for any other reason."""
