@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from nicegui import ui
@@ -10,7 +12,7 @@ from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.notices import tell_success
+from loop.ui.notices import in_words_of, tell_success
 from loop.ui.part_card import PartCard
 from loop.ui.session_view import SessionView, projects_to_choose, short
 from loop.ui.sessions import STYLE
@@ -25,6 +27,12 @@ _STRATEGIES: dict[Strategy, str] = {
 }  # fmt: skip
 _ORDERS: dict[Order, str] = {"as-given": "As arranged", "oldest-first": "Oldest first"}
 _LISTED = 100
+_LABELS = {
+    "totalTokenBudget": ("Token budget", "a whole number, 100 or more."),
+    "tokenBudget": ("Token budget", "a whole number, 100 or more."),
+    "allocation": ("Allocation (tokens)", "a whole number, 0 or more."),
+    "name": ("Name", "letters, digits and any of . _ -; the first is a letter or a digit."),
+}
 _BUDGET, _WINDOW = 16_000, 200_000
 
 
@@ -248,9 +256,15 @@ class Composer:
             raise ValueError("Add a session first.")
         return [part.request(with_tokens=self._strategy.value == "custom") for part in self._parts]
 
+    @asynccontextmanager
+    async def _told_by_labels(self) -> AsyncIterator[None]:
+        async with self._view.errors_told():
+            with in_words_of(_LABELS):
+                yield
+
     async def preview(self) -> None:
         """Show what each part would be."""
-        async with self._view.errors_told():
+        async with self._told_by_labels():
             asked, before = self._asked(), self._changes
             found = await self._view.client.preview_composition(
                 self._project_id or "", asked, int(self._budget.value or 0),
@@ -272,7 +286,7 @@ class Composer:
 
     async def compose(self) -> None:
         """Ask for it."""
-        async with self._view.errors_told():
+        async with self._told_by_labels():
             asked, before = self._asked(), self._changes
             if not self._name.value:
                 raise ValueError("Give the composition a name.")

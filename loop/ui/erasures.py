@@ -8,6 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.actors import Labels, actor_cell, token_labels
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
 from loop.ui.notices import tell_success
@@ -20,6 +21,7 @@ _LISTED = 10
 
 async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
     """Build what can be erased, and the receipts of what was."""
+    labels = await token_labels(visitor, app_id)
     erasing = Erasing(frame, visitor, app_id)
     with ui.column().classes("card gap-3"):
         heading("Erase")
@@ -34,7 +36,7 @@ async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
     async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
         page = await visitor.client.list_erasure_receipts(limit=_LISTED, cursor=cursor, app_id=app_id)
-        return [_row(one) for one in page.erasures], page.cursor
+        return [_row(one, labels) for one in page.erasures], page.cursor
 
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Receipts")
@@ -49,12 +51,21 @@ def _offer(name: str, told: str, action: Any) -> None:
         ui.label(told).classes("muted text-sm")
 
 
-def _row(one: models.Receipt) -> Row:
+def _row(one: models.Receipt, labels: Labels) -> Row:
     def details() -> None:
-        ui.button("Show", on_click=lambda: show_receipt(one)).props("outline no-caps dense").classes("px-2")
+        ui.button("Show", on_click=lambda: show_receipt(one, labels=labels)).props("outline no-caps dense").classes(
+            "px-2"
+        )
 
     whose = one.user_id or ("all of the app" if one.scope != "conversation" else "a conversation")
-    return [one.scope, whose, one.actor, lambda: show_time(one.at), number(sum(one.erased.values())), details]
+    return [
+        one.scope,
+        whose,
+        actor_cell(one.actor, labels),
+        lambda: show_time(one.at),
+        number(sum(one.erased.values())),
+        details,
+    ]
 
 
 @dataclass

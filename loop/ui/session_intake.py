@@ -10,7 +10,7 @@ from nicegui import events, ui
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
-from loop.ui.notices import tell_error, tell_success
+from loop.ui.notices import in_words_of, tell_error, tell_success
 from loop.ui.session_view import SessionView, dialog, rows, size, time_range, weight_name
 from loop.ui.tables import counted, heading
 
@@ -146,10 +146,11 @@ def open_project(view: SessionView, taken: Taken) -> None:
 
         async def opened() -> None:
             async with view.errors_told():
-                found = await view.client.open_project(
-                    path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
-                    app_id=view.app_id,
-                )  # fmt: skip
+                with in_words_of({"originalPath": (path.props["label"], "the path of a folder.")}):
+                    found = await view.client.open_project(
+                        path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
+                        app_id=view.app_id,
+                    )  # fmt: skip
                 await taken(found.project_id, "")
                 shown.close()
 

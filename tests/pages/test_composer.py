@@ -148,6 +148,9 @@ def test_what_is_missing_or_refused_is_told(at: Window, client: Afterthought) ->
     page = _composer(at, client, "abc123")
     page.get_by_role("button", name="Compose", exact=True).click()
     expect(page.get_by_text("Give the composition a name.")).to_be_visible()
+    page.get_by_label("Name", exact=True).fill("not so/good")
+    page.get_by_role("button", name="Compose", exact=True).click()
+    expect(page.get_by_text("Name: letters, digits and any of . _ -")).to_be_visible()
     assert client.list_compositions(PROJECT).compositions == []
 
 
