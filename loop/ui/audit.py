@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nicegui import ui
 
-from loop.ui.actors import NO_LABELS, Labels, actor_cell, token_labels
+from loop.ui.actors import Labels, actor_cell, token_labels
 from loop.ui.frame import Frame
 from loop.ui.tables import Cell, PagedTable, Row, heading, number
 from loop.ui.times import show_time
@@ -39,7 +39,7 @@ class Audit:
     frame: Frame
     visitor: Visitor
     app_id: str
-    labels: Labels = NO_LABELS
+    labels: Labels = field(default_factory=dict)
     """Of the app's tokens."""
 
     async def build(self) -> None:
