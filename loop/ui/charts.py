@@ -81,6 +81,7 @@ def _options(
     steps: Sequence[str], series: Mapping[str, Sequence[float]], as_lines: bool, most: float | None
 ) -> dict[str, Any]:
     shape: dict[str, Any] = {"type": "line", "showSymbol": False} if as_lines else {"type": "bar", "stack": "all"}
+    scale = {} if most is None else {"max": most, "interval": most / 4}
     return {
         "animation": False,
         "color": list(_COLOURS),
@@ -88,6 +89,6 @@ def _options(
         # Rich text, which holds no HTML: names may be anything.
         "tooltip": {"trigger": "axis", "renderMode": "richText"},
         "xAxis": {"type": "category", "data": list(steps), "axisLine": {"lineStyle": {"color": "#ccc"}}},
-        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": "#ccc"}}, "splitNumber": 3, "max": most},
+        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": "#ccc"}}, "splitNumber": 3} | scale,
         "series": [shape | {"name": name, "data": list(values)} for name, values in series.items()],
     }
