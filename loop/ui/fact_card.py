@@ -82,7 +82,9 @@ class FactCard:
                 self._fill = ui.element("div")
             self._said = ui.label().classes("muted text-xs ellipsis w-full")
         # In the place of the button, while many are managed.
-        self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props("role=img aria-label=Pinned")
+        self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props(
+            "role=img aria-label=Pinned aria-hidden=false"
+        )
         self._pinned.set_visibility(False)
         with ui.row().classes("fact-acts no-wrap gap-0") as self._acts:
             self._pin = icon_button("push_pin", "Pin", lambda: self._handlers.pin(self))
