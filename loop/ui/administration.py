@@ -11,6 +11,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import approvals, archives, audit, erasures, tokens, tuning, users
 from loop.ui.frame import Frame
+from loop.ui.notices import in_words_of, tell_success
 from loop.ui.tables import PagedTable, Row, amount, heading, number, show_table, show_views
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
@@ -23,6 +24,18 @@ _VIEWS = {
     "users": "Users",
     "data": "Data",
     "audit": "Audit",
+}
+_NAME = ("Name", "1 to 200 characters.")
+_BUDGET = "a number, 0 or more; or nothing."
+_INSTALL_LABELS = {
+    "appId": ("Id", "letters, digits and any of . _ : @ -, at most 100; the first is a letter or a digit."),
+    "name": _NAME,
+}
+_LABELS = {
+    "name": _NAME,
+    "weight": ("Weight beside other apps", "a whole number from 1 to 100."),
+    "hourlyBudget": ("Units in any hour", _BUDGET),
+    "dailyBudget": ("Units in any day", _BUDGET),
 }
 _ANSWERED_BY = {"loop": "Afterthought", "app": "The app itself"}
 
@@ -65,9 +78,10 @@ def _build_install(frame: Frame, visitor: Visitor) -> None:
             async def install() -> None:
                 async with frame.errors_told():
                     known = (app_id.value or "").strip()
-                    await visitor.client.install_app(
-                        known, (name.value or "").strip() or known, answered_by=answered_by.value
-                    )
+                    with in_words_of(_INSTALL_LABELS):
+                        await visitor.client.install_app(
+                            known, (name.value or "").strip() or known, answered_by=answered_by.value
+                        )
                     ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
             name.on("keydown.enter", install)
@@ -164,9 +178,10 @@ def _build_form(frame: Frame, visitor: Visitor, details: models.AppDetails) -> N
         if "weight" in wanted and wanted["weight"] is not None:
             wanted["weight"] = int(wanted["weight"])
         async with frame.errors_told():
-            changed = await visitor.client.change_app(app_id=details.app_id, **wanted)
+            with in_words_of(_LABELS):
+                changed = await visitor.client.change_app(app_id=details.app_id, **wanted)
             held.update({name: getattr(changed, name) for name in fields})
-            ui.notify("Saved.", type="positive")
+            tell_success("Saved.")
 
     ui.button("Save", on_click=save).props("unelevated no-caps color=cyan-9")
 

@@ -8,12 +8,14 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, minute, whole_number
 from loop.ui.tables import counted, heading
 
 PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}
 _SCHEDULES = {"daily": "Daily", "weekly": "Weekly", "on-access": "When a session is used"}
+_OFF = "Ageing is off for this project: every version is kept, and none is made shorter with age."
 _SHOWN = 50
 Changed = Callable[[], Awaitable[None]]
 
@@ -70,8 +72,11 @@ class ProjectRules:
     def _build_foot(self, held: models.AgeingAnswer) -> None:
         ui.label("Nothing that a composition uses ever goes, nor a session's only version.").classes("muted text-sm")
         self._plan = ui.column().classes("card gap-1").props("role=status aria-label=Plan")
+        self._is_off = _is_off(held)
         with self._plan:
-            if held.last_plan is None:
+            if self._is_off:
+                ui.label(_OFF).classes("font-medium text-sm")
+            elif held.last_plan is None:
                 ui.label("These rules did nothing yet.").classes("muted text-sm")
             else:
                 did = "Foreseen" if held.last_plan.dry_run else "Done"
@@ -104,18 +109,26 @@ class ProjectRules:
             }
             await client.change_project(self._project_id, settings=settings, app_id=app_id)
             saved = await client.change_ageing(self._project_id, **ageing, app_id=app_id)
+            self._is_off = _is_off(saved)
             self._follow.set_enabled(saved.shown)
-            ui.notify("Rules saved.", type="positive")
+            tell_success("Rules saved.")
 
     async def _run(self, *, is_dry: bool) -> None:
         async with self._view.errors_told():
             done = await self._view.client.run_ageing(self._project_id, dry_run=is_dry, app_id=self._view.app_id)
             self._plan.clear()
             with self._plan:
-                _show_plan(done.plan, "They would do" if is_dry else "Done")
+                if self._is_off:
+                    ui.label(_OFF).classes("font-medium text-sm")
+                else:
+                    _show_plan(done.plan, "They would do" if is_dry else "Done")
             self._follow.set_enabled(True)
             if not is_dry:
                 await self._changed()
+
+
+def _is_off(held: models.AgeingAnswer) -> bool:
+    return not held.auto_decay.enabled and held.retention.keep == "all"
 
 
 def _show_plan(plan: dict[str, Any], when: str) -> None:
@@ -185,5 +198,5 @@ class Pruning:
                 self._project_id, **self._rules(), dry_run=False, app_id=self._view.app_id
             )
             await self._changed()
-            ui.notify(f"Removed {counted(len(done.removed), 'version')}.", type="positive")
+            tell_success(f"Removed {counted(len(done.removed), 'version')}.")
             self._dialog.close()

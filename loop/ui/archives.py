@@ -8,6 +8,7 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from loop.ui.frame import Frame
+from loop.ui.notices import tell_error
 from loop.ui.tables import heading, number
 from loop.ui.visitors import Visitor
 
@@ -50,6 +51,6 @@ def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
         upload = ui.upload(
             label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
-            on_rejected=lambda: ui.notify("The file is larger than 64 MB; use: afterthought import", type="negative"),
+            on_rejected=lambda: tell_error("The file is larger than 64 MB; use: afterthought import"),
         )  # fmt: skip
         upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nicegui import ui
 
+from loop.ui.actors import Labels, actor_cell, token_labels
 from loop.ui.frame import Frame
-from loop.ui.tables import PagedTable, Row, heading, number
+from loop.ui.tables import Cell, PagedTable, Row, heading, number
 from loop.ui.times import show_time
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
@@ -38,10 +39,13 @@ class Audit:
     frame: Frame
     visitor: Visitor
     app_id: str
+    labels: Labels = field(default_factory=dict)
+    """Of the app's tokens."""
 
     async def build(self) -> None:
         """Build the choice and the place of the changes, and show the first."""
         heading("Who changed what")
+        self.labels = await token_labels(self.visitor, self.app_id)
         self.of = ui.toggle(_OF, value="memories", on_change=self._choose).props("no-caps outline").classes("flex-wrap")
         self.found = ui.column().classes("card w-full min-w-0")
         await self.show()
@@ -64,10 +68,13 @@ class Audit:
             )
             await table.refresh()
 
+    def _who(self, actor: str) -> Cell:
+        return actor_cell(actor, self.labels)
+
     async def _memories(self, cursor: str | None) -> Rows:
         page = await self.visitor.client.list_memory_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
         rows: list[Row] = [
-            [_at(one.at), one.kind, str(one.memory_id), one.actor, one.reason, _in_short(one.before),
+            [_at(one.at), one.kind, str(one.memory_id), self._who(one.actor), one.reason, _in_short(one.before),
              _in_short(one.after)]
             for one in page.changes
         ]  # fmt: skip
@@ -76,8 +83,8 @@ class Audit:
     async def _facts(self, cursor: str | None) -> Rows:
         page = await self.visitor.client.list_fact_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
         rows: list[Row] = [
-            [_at(one.at), one.kind, one.user_id or "nobody named", one.actor, one.reason, _in_short(one.before),
-             _in_short(one.after)]
+            [_at(one.at), one.kind, one.user_id or "nobody named", self._who(one.actor), one.reason,
+             _in_short(one.before), _in_short(one.after)]
             for one in page.changes
         ]  # fmt: skip
         return rows, page.cursor
@@ -85,7 +92,7 @@ class Audit:
     async def _profiles(self, cursor: str | None) -> Rows:
         page = await self.visitor.client.list_profile_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
         rows: list[Row] = [
-            [_at(one.last_at), one.kind, one.user_id or "nobody named", one.actor, number(one.count)]
+            [_at(one.last_at), one.kind, one.user_id or "nobody named", self._who(one.actor), number(one.count)]
             for one in page.audit
         ]
         return rows, page.cursor
@@ -93,7 +100,7 @@ class Audit:
     async def _settings(self, cursor: str | None) -> Rows:
         page = await self.visitor.client.list_session_settings_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
         rows: list[Row] = [
-            [_at(one.at), one.kind, one.actor, one.reason, _in_short(one.before), _in_short(one.after)]
+            [_at(one.at), one.kind, self._who(one.actor), one.reason, _in_short(one.before), _in_short(one.after)]
             for one in page.changes
         ]
         return rows, page.cursor

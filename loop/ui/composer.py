@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from nicegui import ui
@@ -10,6 +12,7 @@ from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.frame import Frame
 from loop.ui.live import live
+from loop.ui.notices import in_words_of, tell_success
 from loop.ui.part_card import PartCard
 from loop.ui.session_view import SessionView, projects_to_choose, short
 from loop.ui.sessions import STYLE
@@ -24,6 +27,12 @@ _STRATEGIES: dict[Strategy, str] = {
 }  # fmt: skip
 _ORDERS: dict[Order, str] = {"as-given": "As arranged", "oldest-first": "Oldest first"}
 _LISTED = 100
+_LABELS = {
+    "totalTokenBudget": ("Token budget", "a whole number, 100 or more."),
+    "tokenBudget": ("Token budget", "a whole number, 100 or more."),
+    "allocation": ("Allocation (tokens)", "a whole number, 0 or more."),
+    "name": ("Name", "letters, digits and any of . _ -; the first is a letter or a digit."),
+}
 _BUDGET, _WINDOW = 16_000, 200_000
 
 
@@ -48,6 +57,8 @@ class Composer:
         self._parts: list[PartCard] = []
         self._dragged: PartCard | None = None
         self._history = CompositionHistory(view, self.take_over)
+        self._foreseen = ""
+        self._changes = 0
 
     async def build(self, project_id: str) -> None:
         """Build the page, for a project or the newest one."""
@@ -83,10 +94,10 @@ class Composer:
             self._projects = projects_to_choose(self._view, self._choose)
             self._choice = self._projects.select
             self._name = ui.input("Name", placeholder="feature-x")
-            self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self._tell)
+            self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self._change)
             self._window = ui.number("Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._tell)
-            self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self._tell)
-            self._order = ui.select(_ORDERS, value="as-given", label="Order")
+            self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self._change)
+            self._order = ui.select(_ORDERS, value="as-given", label="Order", on_change=self._change)
             fields = (self._name, self._budget, self._window, self._strategy, self._order)
             for field in fields:
                 field.props("outlined dense options-dense debounce=200")
@@ -113,7 +124,7 @@ class Composer:
             await self._sessions.load()
             self._session.set_value(None)
         await self._history.show(self._project_id)
-        self._tell()
+        self._change()
 
     async def _fetch_sessions(self, cursor: str | None) -> tuple[dict[str, str], str | None]:
         page = await self._view.client.list_project_sessions(
@@ -135,7 +146,7 @@ class Composer:
             versions = await self._view.client.list_versions(session_id, limit=_LISTED, app_id=self._view.app_id)
             part = PartCard(session, versions.versions)
             with self._list:
-                part.build(self._tell, self._move, self._remove, self._drag, self._drop)
+                part.build(self._change, self._move, self._remove, self._drag, self._drop)
             if chosen is not None:
                 part.choose(chosen)
             self._parts.append(part)
@@ -215,7 +226,15 @@ class Composer:
     def _arrange(self) -> None:
         for number, part in enumerate(self._parts, 1):
             part.stand(number, len(self._parts))
+        self._change()
+
+    def _change(self) -> None:
+        """Something else would be composed than what was foreseen."""
+        self._changes += 1
+        self._foreseen = ""
         self._tell()
+        for part in self._parts:
+            part.forget()
 
     def _tell(self) -> None:
         """Show the budget against the window, and what is given out by hand against the budget."""
@@ -230,22 +249,30 @@ class Composer:
             told += f" Total: {given:,} / {budget:,} tokens."
             if given > budget:
                 told += " That is more than the budget."
-        self._told.set_text(told)
+        self._told.set_text(f"{told} {self._foreseen}".strip())
 
     def _asked(self) -> list[models.ComponentRequest]:
         if not self._parts or self._project_id is None:
             raise ValueError("Add a session first.")
         return [part.request(with_tokens=self._strategy.value == "custom") for part in self._parts]
 
+    @asynccontextmanager
+    async def _told_by_labels(self) -> AsyncIterator[None]:
+        async with self._view.errors_told():
+            with in_words_of(_LABELS):
+                yield
+
     async def preview(self) -> None:
         """Show what each part would be."""
-        async with self._view.errors_told():
-            asked = self._asked()
+        async with self._told_by_labels():
+            asked, before = self._asked(), self._changes
             found = await self._view.client.preview_composition(
                 self._project_id or "", asked, int(self._budget.value or 0),
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
                 name=self._name.value or None, app_id=self._view.app_id,
             )  # fmt: skip
+            if before != self._changes:
+                return
             of_session = {one.session_id: one for one in found.components}
             for part in self._parts:
                 part.foresee(of_session[part.session.session_id])
@@ -254,15 +281,13 @@ class Composer:
                 if found.compressions
                 else "All versions are there."
             )
+            self._foreseen = f"Preview: {found.allocated:,} of {found.token_budget:,} tokens. {made}"
             self._tell()
-            self._told.set_text(
-                f"{self._told.text} Preview: {found.allocated:,} of {found.token_budget:,} tokens. {made}"
-            )
 
     async def compose(self) -> None:
         """Ask for it."""
-        async with self._view.errors_told():
-            asked = self._asked()
+        async with self._told_by_labels():
+            asked, before = self._asked(), self._changes
             if not self._name.value:
                 raise ValueError("Give the composition a name.")
             made = await self._view.client.make_composition(
@@ -270,8 +295,17 @@ class Composer:
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
                 app_id=self._view.app_id,
             )  # fmt: skip
-            ui.notify(f"{made.composition.name} is being composed.", type="positive")
+            tell_success(f"{made.composition.name} is being composed.")
+            if before == self._changes:
+                self._show_composed(made.composition)
             await self._history.refresh()
+
+    def _show_composed(self, made: models.CompositionAnswer) -> None:
+        """Show in the place of what was foreseen as what each part went in."""
+        self._change()
+        of_session = {one.session_id: one for one in made.components}
+        for part in self._parts:
+            part.show_composed(made.name, of_session.get(part.session.session_id))
 
     def _format(self) -> Literal["markdown", "jsonl", "both"]:
         if self._markdown.value and self._jsonl.value:

@@ -8,8 +8,9 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, long_text, minute
-from loop.ui.tables import counted, heading
+from loop.ui.tables import badge, counted, heading
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
 _SHOWN = 10
@@ -73,7 +74,7 @@ class CompositionHistory:
         with ui.column().classes("card gap-1").props("role=listitem"):
             with ui.row().classes("items-center gap-2 w-full"):
                 ui.label(one.name).classes("font-medium").style("overflow-wrap: anywhere")
-                ui.badge(one.state, color=_COLOURS[one.state])
+                badge(one.state, _COLOURS[one.state])
             tokens = f"{one.total_tokens:,} of {one.token_budget:,} tokens" if one.state == "ready" else "…"
             ui.label(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)} UTC").classes(
                 "muted text-sm"
@@ -130,7 +131,7 @@ class CompositionHistory:
     async def _again(self, one: models.CompositionAnswer) -> None:
         async with self._view.errors_told():
             await self._view.client.compose_again(one.composition_id, app_id=self._view.app_id)
-            ui.notify(f"{one.name} is composed again.", type="positive")
+            tell_success(f"{one.name} is composed again.")
             await self.refresh()
 
     def _ask_who_used(self, one: models.CompositionAnswer) -> None:

@@ -9,8 +9,9 @@ from nicegui import background_tasks, ui
 
 from afterthought_client import models
 from loop.ui.ageing import PRESETS
+from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, made_how, whole_number
-from loop.ui.tables import heading
+from loop.ui.tables import badge, heading
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
@@ -202,9 +203,7 @@ class VersionRequest:
             ui.label(f"What weighs {least} or more survives").classes("muted text-sm")
         for marker in foreseen.markers[:_SAMPLE]:
             with ui.row().classes("w-full no-wrap gap-2 items-start"):
-                ui.badge(
-                    "survives" if marker.survives else "summarised", color="green-9" if marker.survives else "grey-8"
-                )
+                badge("survives" if marker.survives else "summarised", "green-9" if marker.survives else "grey-8")
                 ui.label(f"{marker.weight:.2f}").classes("text-sm")
                 ui.label(self._texts.get(marker.marker_id, marker.marker_id)[:200]).classes("said text-sm").props(
                     "dir=auto"
@@ -217,7 +216,7 @@ class VersionRequest:
         async with self._view.errors_told():
             made = await self._request(self._form.settings(), dry_run=False)
             await self._made()
-            ui.notify(f"{made.version_id} is being made.", type="positive")
+            tell_success(f"{made.version_id} is being made.")
             self._dialog.close()
 
     async def _request(self, settings: models.CompressionSettings, *, dry_run: bool) -> models.VersionMade:

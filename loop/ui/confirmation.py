@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.actors import NO_LABELS, Labels, actor_name
 from loop.ui.tables import number, show_table
 
 
@@ -36,15 +37,16 @@ async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: 
     return bool(agreed)
 
 
-def show_receipt(receipt: models.Receipt, note: str | None = None) -> None:
+def show_receipt(receipt: models.Receipt, note: str | None = None, labels: Labels = NO_LABELS) -> None:
     """Show what was erased and what is left, until it is closed."""
     with ui.context.client.content, ui.dialog(value=True) as dialog, ui.card().classes("w-full max-w-xl gap-3"):
         ui.label("Receipt").classes("text-lg font-semibold").props("role=heading aria-level=2")
         whose = f", user {receipt.user_id}" if receipt.user_id else ""
         ui.label(f"Erased: {receipt.scope} of app {receipt.app_id}{whose}").classes("said")
-        ui.label(f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {receipt.actor}, number {receipt.receipt_id}").classes(
+        who = actor_name(receipt.actor, labels)
+        ui.label(f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {who}, number {receipt.receipt_id}").classes(
             "muted text-sm said"
-        )
+        ).tooltip(receipt.actor)
         stores = {**receipt.erased, **receipt.left}
         rows = [
             [store, number(receipt.erased.get(store)), number(receipt.left[store]) if store in receipt.left else "–"]

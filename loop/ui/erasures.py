@@ -8,8 +8,10 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.actors import Labels, actor_cell, token_labels
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
+from loop.ui.notices import tell_success
 from loop.ui.tables import PagedTable, Row, counted, heading, number
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
@@ -19,6 +21,7 @@ _LISTED = 10
 
 async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
     """Build what can be erased, and the receipts of what was."""
+    labels = await token_labels(visitor, app_id)
     erasing = Erasing(frame, visitor, app_id)
     with ui.column().classes("card gap-3"):
         heading("Erase")
@@ -33,7 +36,7 @@ async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
     async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
         page = await visitor.client.list_erasure_receipts(limit=_LISTED, cursor=cursor, app_id=app_id)
-        return [_row(one) for one in page.erasures], page.cursor
+        return [_row(one, labels) for one in page.erasures], page.cursor
 
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Receipts")
@@ -48,12 +51,21 @@ def _offer(name: str, told: str, action: Any) -> None:
         ui.label(told).classes("muted text-sm")
 
 
-def _row(one: models.Receipt) -> Row:
+def _row(one: models.Receipt, labels: Labels) -> Row:
     def details() -> None:
-        ui.button("Show", on_click=lambda: show_receipt(one)).props("outline no-caps dense").classes("px-2")
+        ui.button("Show", on_click=lambda: show_receipt(one, labels=labels)).props("outline no-caps dense").classes(
+            "px-2"
+        )
 
     whose = one.user_id or ("all of the app" if one.scope != "conversation" else "a conversation")
-    return [one.scope, whose, one.actor, lambda: show_time(one.at), number(sum(one.erased.values())), details]
+    return [
+        one.scope,
+        whose,
+        actor_cell(one.actor, labels),
+        lambda: show_time(one.at),
+        number(sum(one.erased.values())),
+        details,
+    ]
 
 
 @dataclass
@@ -111,7 +123,7 @@ class Erasing:
             if not await confirmed(f"Uninstall {app.name}?", goes, self.app_id, button="Uninstall"):
                 return
             done = await self.visitor.client.uninstall_app(purge_memories=purge, app_id=self.app_id)
-            ui.notify(f"Uninstalled. Memories kept: {done.memories_kept:,}.", type="positive")
+            tell_success(f"Uninstalled. Memories kept: {done.memories_kept:,}.")
             if done.receipt is not None:
                 await self._show(done.receipt, done.note)
 

@@ -81,11 +81,20 @@ class FactCard:
             with self._bar:
                 self._fill = ui.element("div")
             self._said = ui.label().classes("muted text-xs ellipsis w-full")
+        # In the place of the button, while many are managed.
+        self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props(
+            "role=img aria-label=Pinned aria-hidden=false"
+        )
+        self._pinned.set_visibility(False)
         with ui.row().classes("fact-acts no-wrap gap-0") as self._acts:
             self._pin = icon_button("push_pin", "Pin", lambda: self._handlers.pin(self))
             icon_button("edit_note", "Edit in full", self._open_in_full)
             icon_button("delete_outline", "Delete", lambda: self._handlers.remove(self))
         self._acts.set_visibility(self._may_write)
+
+    @property
+    def _shows_no_acts(self) -> bool:
+        return self.is_managed or not self._may_write
 
     @property
     def is_chosen(self) -> bool:
@@ -101,6 +110,7 @@ class FactCard:
         self._fill.style(f"width: {percent}%")
         self.element.style(f"--accent: {COLOURS[fact.category]}")
         self.element.classes("pinned") if fact.pinned else self.element.classes(remove="pinned")
+        self._pinned.set_visibility(fact.pinned and self._shows_no_acts)
         self._acts.classes("stays") if fact.pinned else self._acts.classes(remove="stays")
         self._pin.props(
             f"aria-label={'Unpin' if fact.pinned else 'Pin'} color={'deep-orange-9' if fact.pinned else ''}"
@@ -115,6 +125,7 @@ class FactCard:
         self.box.set_visibility(on)
         self.box.props["aria-label"] = f"Choose: {self.fact.fact[:80]}"
         self._acts.set_visibility(self._may_write and not on)
+        self._pinned.set_visibility(self.fact.pinned and self._shows_no_acts)
 
     def pulse(self) -> None:
         """Say by a moment of green that it was saved."""

@@ -12,7 +12,8 @@ from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import apps_to_choose, counted, heading, number, show_table
+from loop.ui.notices import tell_success
+from loop.ui.tables import apps_to_choose, badge, counted, heading, number, show_table
 from loop.ui.times import show_time
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
@@ -102,7 +103,7 @@ class JobTable:
             lambda: self._choice(one),
             one.kind,
             one.app_id or "–",
-            lambda: ui.badge(one.state).props(f"outline color={'negative' if one.state == 'dead' else 'primary'}"),
+            lambda: badge(one.state, "negative" if one.state == "dead" else "primary").props("outline"),
             reason,
             f"{one.attempts} of {one.max_attempts}",
             lambda: show_time(one.created_at),
@@ -262,7 +263,7 @@ class DeadLetters:
                 replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
                 if cursor is None:
                     break
-            ui.notify(f"{replayed:,} run again, {refused:,} cannot be.", type="positive")
+            tell_success(f"{replayed:,} run again, {refused:,} cannot be.")
             await self.count()
 
 

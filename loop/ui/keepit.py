@@ -9,6 +9,7 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.notices import tell_success
 from loop.ui.session_view import PRESETS, SessionView, dialog, long_text, weight_name
 from loop.ui.tables import heading
 
@@ -118,7 +119,7 @@ class KeepitEditor:
                 self._session_id, self._marker.marker_id, weight=weight, app_id=self._view.app_id
             )
             await self._changed()
-            ui.notify("Weight saved. The original was not touched.", type="positive")
+            tell_success("Weight saved. The original was not touched.")
             self._dialog.close()
 
 

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, Source
 from loop.ui.frame import COLOURS
-from loop.ui.tables import icon_button
+from loop.ui.tables import badge, icon_button
 from loop.ui.times import show_time
 
 _KINDS = {
@@ -84,7 +84,7 @@ class MemoryCard:
             ui.label(memory.user_id or "nobody named").classes("text-xs font-medium")
         ui.label(f"Importance {memory.importance}").classes("muted text-xs")
         for tag in memory.tags:
-            ui.badge(tag).props("color=grey-8").classes("max-w-full ellipsis")
+            badge(tag, "grey-8").classes("max-w-full ellipsis")
         ui.label(_by(memory.agent)).classes("muted text-xs")
         if memory.version > 1:
             ui.label(f"version {memory.version}").classes("muted text-xs")

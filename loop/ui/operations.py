@@ -14,7 +14,7 @@ from loop.ui import jobs, retrieval, tuning
 from loop.ui.charts import show_chart
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import Row, amount, heading, number, show_table, show_views
+from loop.ui.tables import Row, amount, badge, heading, number, show_table, show_views
 from loop.ui.visitors import Visitor
 
 _VIEWS = {
@@ -26,6 +26,8 @@ _VIEWS = {
     "doctor": "Doctor",
 }
 _UNREADY = 503
+_FULL = 100
+"""The level of all energy there can be."""
 _JOB_EVENTS = ("job.deferred", "job.finished", "conversation.ended")
 _HEALTH = {"fail": ("broken", "red-9"), "warn": ("look at it", "deep-orange-10"), "ok": ("well", "green-9")}
 _WORST_FIRST = list(_HEALTH)
@@ -104,7 +106,7 @@ class Now:
         self.history.clear()
         with self.history:
             lowest = {"Lowest level": [one.lowest_level for one in found]}
-            show_chart("Lowest level by hour (UTC)", steps, lowest, self.opened, as_lines=True)
+            show_chart("Lowest level by hour (UTC)", steps, lowest, self.opened, as_lines=True, most=_FULL)
             by_kind = {kind: [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds}
             show_chart("Spent by kind of work", steps, by_kind, self.opened, unit=" units")
             by_app = {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps}
@@ -191,7 +193,7 @@ async def show_doctor(frame: Frame, visitor: Visitor) -> None:
 
 def _finding(one: models.DoctorFinding) -> Row:
     name, colour = _HEALTH[one.health]
-    return [one.what, lambda: ui.badge(name, color=colour), one.found, one.mend or "–"]
+    return [one.what, lambda: badge(name, colour), one.found, one.mend or "–"]
 
 
 async def _readiness(visitor: Visitor) -> models.Ready:

@@ -8,25 +8,29 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.session_view import SessionView, dialog, long_text, minute, weight_name
+from loop.ui.tables import badge
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""
 _SHOWN = 20
+_HELD = {"whole": ("in the version", "green-9"), "part": ("in part", "cyan-9"), "none": ("left out", "grey-8")}
 
 
 class OriginalReader:
     """The messages of an original, a page at a time, in the place where it is built."""
 
-    def __init__(self, view: SessionView, session_id: str, edit: EditMarker | None = None) -> None:
+    def __init__(
+        self, view: SessionView, session_id: str, edit: EditMarker | None = None, version_id: str | None = None
+    ) -> None:
+        """``version_id``: a version of which each message says how much of it is there."""
         self._view = view
         self._session_id = session_id
         self._edit = edit
         self._cursor: str | None = None
-        self._kept: frozenset[str] | None = None
+        self._version_id = version_id
 
-    async def build(self, *, from_uuid: str | None = None, kept: frozenset[str] | None = None) -> None:
-        """Show the first page, or that of one message. ``kept``: the messages of which something is in a version."""
-        self._kept = kept
+    async def build(self, *, from_uuid: str | None = None) -> None:
+        """Show the first page, or that of one message."""
         self._log = ui.column().classes("w-full gap-2").props("role=log aria-label=Original tabindex=0")
         self._more = ui.button("More messages", icon="expand_more", on_click=self._show_more)
         self._more.props("flat dense no-caps")
@@ -37,6 +41,7 @@ class OriginalReader:
             page = await self._view.client.read_original(
                 self._session_id,
                 message_uuid=from_uuid if isinstance(from_uuid, str) else None,
+                version_id=self._version_id,
                 limit=_SHOWN,
                 cursor=self._cursor,
                 app_id=self._view.app_id,
@@ -51,18 +56,15 @@ class OriginalReader:
         with ui.column().classes("card gap-1 message") as card:
             with ui.row().classes("items-center gap-2"):
                 ui.label(f"#{message.position}").classes("muted text-xs")
-                ui.label(message.speaker).classes("text-xs font-medium")
+                ui.label(_who(message)).classes("text-xs font-medium").props("dir=auto")
                 ui.label(minute(message.at)).classes("muted text-xs")
                 if message.start:
                     ui.label("continued").classes("muted text-xs")
                 if message.is_error:
-                    ui.badge("failed", color="red-9")
-                if self._kept is not None:
-                    is_kept = message.uuid in self._kept
-                    # Of a call and its result a version says at most that it was made.
-                    held = "named in the version" if message.tool else "in the version"
-                    ui.badge(held if is_kept else "left out", color="green-9" if is_kept else "grey-8")
-            if self._kept is not None and message.uuid not in self._kept:
+                    badge("failed", "red-9")
+                if message.held is not None:
+                    badge(*_HELD[message.held])
+            if message.held == "none":
                 card.classes("dropped")
             self._show_parts(message)
 
@@ -98,6 +100,13 @@ class OriginalReader:
                     ui.space()
                     ui.button("Weight", icon="tune", on_click=opened).props("flat dense no-caps size=sm")
             long_text(content)
+
+
+def _who(message: models.OriginalMessage) -> str:
+    """Return who says a message; of a tool which one, and whether it is called or answers."""
+    if message.kind == "tool_use":
+        return f"Call of {message.tool}"
+    return f"Result of {message.tool or 'a tool'}" if message.kind == "tool_result" else message.speaker
 
 
 async def read_original(

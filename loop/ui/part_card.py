@@ -54,7 +54,7 @@ class PartCard:
             ).classes("muted text-sm")
             with ui.element("div").classes("fields"):
                 self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=changed)
-                self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=changed)
+                self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=self._change_tokens)
                 for field in (self._version, self._tokens):
                     field.props("outlined dense options-dense debounce=200")
             self._recompress = ui.checkbox("Recompress from original", on_change=self._switch)
@@ -102,6 +102,27 @@ class PartCard:
         self._told.set_text(f"{way}, {item.allocation:,} tokens{why}.{stale}")
         if not self._tokens.enabled:
             self._tokens.set_value(item.allocation)
+
+    def show_composed(self, name: str, item: models.ComponentItem | None) -> None:
+        """Show as what it went into a composition."""
+        if item is None:
+            return
+        is_original, is_made = item.version_id == ORIGINAL, item.version_state == "working"
+        way = _WAYS["original" if is_original else "join" if is_made else "version"].format(item.version_id)
+        self._told.set_text(f"Composed as part of {name}. {way}, {item.allocation:,} tokens.")
+        if not self._tokens.enabled:
+            self._tokens.set_value(item.allocation)
+
+    def forget(self) -> None:
+        """Take back what was foreseen, once what it rests on has changed."""
+        self._told.set_text("")
+        if not self._tokens.enabled:
+            self._tokens.set_value(None)
+
+    def _change_tokens(self) -> None:
+        # What the strategy gives out is shown here, and is no change of what is asked for.
+        if self._tokens.enabled:
+            self._changed()
 
     def _switch(self) -> None:
         self._place.clear()

@@ -7,6 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem, Receipt
 from loop.ui.frame import Frame
+from loop.ui.notices import tell_success
 from loop.ui.tables import counted, heading
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
@@ -136,7 +137,7 @@ class ProfileSection:
                 )
                 await self.refresh()
                 with self._shown:
-                    ui.notify("The profile is saved.")
+                    tell_success("The profile is saved.")
 
         if self._may_write:
             ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")

@@ -11,6 +11,7 @@ from afterthought_client import models
 from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.keepit import edit_keepit
+from loop.ui.notices import tell_success
 from loop.ui.session_view import (
     UNKNOWN,
     SessionView,
@@ -23,7 +24,7 @@ from loop.ui.session_view import (
     time_range,
     weight_name,
 )
-from loop.ui.tables import counted, heading
+from loop.ui.tables import badge, counted, heading
 
 _VERSIONS = 20
 _MARKERS = 20
@@ -33,15 +34,24 @@ _PROBLEMS = 10
 
 
 class SessionDetails:
-    """A session's details, in a place of a page; ``removed`` is called once it is no longer registered, or grew."""
+    """A session's details, in a place of a page.
+
+    ``removed`` is called once it is no longer registered, ``thinned`` once versions were removed.
+    """
 
     def __init__(
-        self, view: SessionView, session_id: str, place: ui.column, removed: Callable[[], Awaitable[None]]
+        self,
+        view: SessionView,
+        session_id: str,
+        place: ui.column,
+        removed: Callable[[], Awaitable[None]],
+        thinned: Callable[[], Awaitable[None]],
     ) -> None:
         self._view = view
         self._session_id = session_id
         self._place = place
         self._removed = removed
+        self._thinned = thinned
         self._shown: object = None
 
     async def show(self) -> None:
@@ -130,8 +140,12 @@ class SessionDetails:
         async def compare() -> None:
             await versions.Comparison(self._view, self._session_id, listed.versions).open()
 
+        async def changed() -> None:
+            await self.show()
+            await self._thinned()
+
         async def manage() -> None:
-            await versions.VersionManager(self._view, session, self.show).open()
+            await versions.VersionManager(self._view, session, changed).open()
 
         with ui.row().classes("items-center gap-2 w-full"):
             heading(f"Compressions: {session.versions}", 3)
@@ -159,7 +173,7 @@ class SessionDetails:
             ui.label(made_how(version))
             ui.label(f"{short(version.output_tokens)} tokens, {version.compression_ratio:.1f} to 1").classes("muted")
             if version.used_in:
-                ui.badge("in use", color="cyan-9").tooltip(", ".join(version.used_in))
+                badge("in use", "cyan-9").tooltip(", ".join(version.used_in))
             ui.space()
             ui.button("Read", icon="chrome_reader_mode", on_click=read).props(
                 f"flat dense no-caps aria-label='Read {version.version_id}'"
@@ -205,7 +219,7 @@ class SessionDetails:
     async def _sync(self) -> None:
         async with self._view.errors_told():
             found = await self._view.client.sync_session(self._session_id, app_id=self._view.app_id)
-            ui.notify(f"{size(found.added_bytes)} were added.", type="positive")
+            tell_success(f"{size(found.added_bytes)} were added.")
             await self.show()
 
     def _ask_to_remove(self, session: models.SessionDetail) -> None:

@@ -10,6 +10,7 @@ from nicegui import events, ui
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
+from loop.ui.notices import in_words_of, tell_error, tell_success
 from loop.ui.session_view import SessionView, dialog, rows, size, time_range, weight_name
 from loop.ui.tables import counted, heading
 
@@ -49,7 +50,7 @@ async def look_at(view: SessionView, transcript: TranscriptSource, taken: Taken)
             async with view.errors_told():
                 await _register(view, transcript, dry_run=False)
                 await taken(transcript.project_id, transcript.session_id)
-                ui.notify(f"{transcript.session_id} is in memory.", type="positive")
+                tell_success(f"{transcript.session_id} is in memory.")
                 shown.close()
 
         with dialog("Add session to memory") as shown:
@@ -112,10 +113,9 @@ def import_project(view: SessionView, taken: Taken) -> None:
                     await event.file.read(), project_id=name.value or None, app_id=view.app_id
                 )
                 await taken(found.project_id, "")
-                ui.notify(
+                tell_success(
                     f"Imported {found.display_name}: {counted(found.sessions, 'session')}, "
-                    f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}.",
-                    type="positive",
+                    f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}."
                 )
                 shown.close()
 
@@ -128,7 +128,7 @@ def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArgume
         auto_upload=True,
         max_file_size=_MOST_BYTES,
         on_upload=given,
-        on_rejected=lambda: ui.notify("This file is too large, or of another kind.", type="negative"),
+        on_rejected=lambda: tell_error("This file is too large, or of another kind."),
     )
     upload.props(f"accept={accepted} flat bordered").classes("w-full")
     upload.add_slot("header", _CHOOSER)
@@ -146,10 +146,11 @@ def open_project(view: SessionView, taken: Taken) -> None:
 
         async def opened() -> None:
             async with view.errors_told():
-                found = await view.client.open_project(
-                    path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
-                    app_id=view.app_id,
-                )  # fmt: skip
+                with in_words_of({"originalPath": (path.props["label"], "the path of a folder.")}):
+                    found = await view.client.open_project(
+                        path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
+                        app_id=view.app_id,
+                    )  # fmt: skip
                 await taken(found.project_id, "")
                 shown.close()
 

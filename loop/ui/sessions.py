@@ -133,19 +133,22 @@ class SessionBrowser:
         self._foreseen.clear()
         self._cursor = self._scan_cursor = None
         async with self._view.errors_told():
-            if self._project_id is not None:
-                found = await self._view.client.show_project(self._project_id, app_id=self._view.app_id)
-                held = found.storage
-                self._storage.set_text(
-                    f"Originals {size(held.original_bytes)} · "
-                    f"{counted(held.versions, 'version')} {size(held.version_bytes)} · "
-                    f"{counted(held.compositions, 'composition')} {size(held.composition_bytes)}"
-                )
-                self._folder = found.source_folder
+            await self._tell_storage()
             await self._list_more()
         # Reads whole files, and what is in memory can be shown meanwhile.
         with self._whole:
             ui.timer(0, self._look, once=True)
+
+    async def _tell_storage(self) -> None:
+        if self._project_id is not None:
+            found = await self._view.client.show_project(self._project_id, app_id=self._view.app_id)
+            held = found.storage
+            self._storage.set_text(
+                f"Originals {size(held.original_bytes)} · "
+                f"{counted(held.versions, 'version')} {size(held.version_bytes)} · "
+                f"{counted(held.compositions, 'composition')} {size(held.composition_bytes)}"
+            )
+            self._folder = found.source_folder
 
     async def _list_more(self) -> None:
         if self._project_id is not None:
@@ -243,7 +246,7 @@ class SessionBrowser:
     async def open(self, session_id: str) -> None:
         """Show a session's details."""
         async with self._view.errors_told():
-            self._details = SessionDetails(self._view, session_id, self._detail, self._changed)
+            self._details = SessionDetails(self._view, session_id, self._detail, self._changed, self._tell_storage)
             await self._details.show()
             self._session_id = session_id
             self._whole.classes("reading")
@@ -253,6 +256,8 @@ class SessionBrowser:
 
     @in_turn
     async def _refresh(self) -> None:
+        async with self._view.errors_told():
+            await self._tell_storage()
         if self._session_id is not None:
             await self._details.show()
 

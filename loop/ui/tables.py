@@ -216,6 +216,11 @@ def heading(text: str, level: int = 2) -> ui.label:
     return ui.label(text).classes(look).props(f"role=heading aria-level={level}")
 
 
+def badge(text: str, colour: str | None = None) -> ui.badge:
+    """Show a word in a frame. Screen readers know it as a note: the library's own role announces what changes."""
+    return ui.badge(text, color=colour).props("role=note")
+
+
 def icon_button(icon: str, name: str, act: Callable[[], object]) -> ui.button:
     """Show a small button of which only screen readers say the name."""
     return ui.button(icon=icon, on_click=act, color=None).props(f"flat round dense size=sm aria-label='{name}'")

@@ -10,6 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
+from loop.ui.notices import tell_success
 from loop.ui.tables import PagedTable, Row, heading
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
@@ -100,7 +101,7 @@ def _show_once(token: str) -> None:
 
         async def copy() -> None:
             ui.clipboard.write(token)
-            ui.notify("Copied.", type="positive")
+            tell_success("Copied.")
 
         def close() -> None:
             field.value = ""

@@ -10,6 +10,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import Frame
+from loop.ui.notices import in_words_of, tell_success
 from loop.ui.tables import heading, number, show_table
 from loop.ui.visitors import Visitor
 
@@ -23,6 +24,12 @@ _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps"
 _OF_ALL = {"metrics_days"}
 """No app can have one of its own."""
 _WEIGHTS = {"alpha": "Weight of vectors", "beta": "Weight of words", "gamma": "Weight of identifiers"}
+_LABELS = {
+    **{name: (label, "a number from 0 to 1.") for name, label in _WEIGHTS.items()},
+    "tokenBudget": ("Tokens of retrieved messages", "a whole number from 100 to 5,000."),
+    "summaryFrequency": ("Messages of the assistant for a summary", "a whole number, 0 is never."),
+    "metricsDays": ("Days that figures of retrievals are kept", "a whole number from 1 on."),
+}
 
 
 async def show_settings(frame: Frame, visitor: Visitor) -> None:
@@ -83,9 +90,10 @@ def _build_form(
         async def change(wanted: dict[str, Any]) -> None:
             async with frame.errors_told():
                 tune = visitor.client.tune_all if app_id is None else partial(visitor.client.tune_app, app_id=app_id)
-                changed = await tune(**wanted)
+                with in_words_of(_LABELS):
+                    changed = await tune(**wanted)
                 told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
-                ui.notify(" ".join(told), type="positive")
+                tell_success(" ".join(told))
                 _build_form(frame, visitor, place, changed, app_id)
 
         async def save() -> None:

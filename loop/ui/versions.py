@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
 from afterthought_client import ApiError, models
+from loop.ui.confirmation import confirmed
+from loop.ui.notices import tell_success
 from loop.ui.originals import OriginalReader
 from loop.ui.session_view import SessionView, day, dialog, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading
@@ -18,11 +19,10 @@ _READ_CHARACTERS = 20_000
 
 
 async def read_version(view: SessionView, session_id: str, version: models.VersionAnswer) -> None:
-    """Open a version beside its original, each of whose messages says whether something of it is in the version."""
+    """Open a version beside its original, each of whose messages says how much of it is in the version."""
     async with view.errors_told():
-        client, name = view.client, version.version_id
-        found = await client.read_version(session_id, name, app_id=view.app_id)
-        kept = _messages_in(await client.read_version_text(session_id, name, "jsonl", app_id=view.app_id))
+        name = version.version_id
+        found = await view.client.read_version(session_id, name, app_id=view.app_id)
         with dialog(f"{session_id}, {name}", is_wide=True):
             _tell(found.version)
             with ui.element("div").classes("side-by-side"):
@@ -32,13 +32,7 @@ async def read_version(view: SessionView, session_id: str, version: models.Versi
                         long_text(found.content, _READ_CHARACTERS)
                 with ui.column().classes("gap-2 min-w-0"):
                     heading("Original", 3)
-                    await OriginalReader(view, session_id).build(kept=kept)
-
-
-def _messages_in(records: str) -> frozenset[str]:
-    """Return the messages of which something is in a version; each of its records says where it came from."""
-    own = (json.loads(line)["afterthought"] for line in records.splitlines() if line.strip())
-    return frozenset(uuid for one in own for block in one["blocks"] for uuid in block.get("sources", ()))
+                    await OriginalReader(view, session_id, version_id=name).build()
 
 
 def _tell(version: models.VersionAnswer) -> None:
@@ -209,6 +203,9 @@ class VersionManager:
 
     async def _remove(self) -> None:
         chosen = list(self._chosen.values())
+        goes = [f"{one.version_id} {made_how(one)} ({one.output_tokens:,} tokens)" for one in chosen]
+        if not await confirmed(f"Delete {counted(len(chosen), 'version')} for good?", goes, button="Delete"):
+            return
         self._refusals.clear()
         removed = 0
         async with self._view.errors_told():
@@ -217,7 +214,7 @@ class VersionManager:
             await self._changed()
         await self._fill()
         if removed:
-            ui.notify(f"Removed {removed} of {len(chosen)}.", type="positive")
+            tell_success(f"Removed {removed} of {len(chosen)}.")
 
     async def _remove_one(self, version: models.VersionAnswer) -> bool:
         """Remove a version, or show the words it is refused with. Raises: ApiError for any other reason."""

@@ -183,9 +183,11 @@ def marker_entries(session: Session, markers: Sequence[KeepitMarker]) -> dict[in
 def _write_files(store: Store, app_id: str, project_id: str, shown: dict[str, Any]) -> None:
     for session_id, entry in shown["sessions"].items():
         path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
-        if entry["compressions"] or path.exists():
+        if entry["compressions"]:
             versions = {name: entry[name] for name in _OF_THE_ORIGINAL} | {"versions": entry["compressions"]}
             _write_changed(store, path, versions)
+        elif path.exists():
+            store.remove(path)
     for made in shown["compositions"].values():
         _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
     store.write_json(store.manifest(app_id, project_id), shown)

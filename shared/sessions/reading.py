@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shared.sessions.blocks import Block
+from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, PlacedMarker
 
 
@@ -33,6 +33,8 @@ class ReadMessage:
     text: str
     markers: tuple[PlacedMarker, ...]
     """All of the message's, placed within its whole text."""
+    tool: str | None = None
+    """Of a call and of its result, which itself names only the call's id."""
 
 
 def read_page(
@@ -49,16 +51,27 @@ def read_page(
     begin with this message; nothing is returned where there is none.
     """
     names, page, room = MarkerNames(session_id), list[ReadMessage](), most_characters
+    called: dict[str, str] = {}
     for position, block in enumerate(blocks):
         placed, _ = names.of(block)
+        tool = _tool_of(block, called)
         if position < begin.message or (message_uuid is not None and not page and block.uuid != message_uuid):
             continue
         if len(page) == most_messages or not room:
             return page, ReadingPosition(position)
         start = begin.start if position == begin.message else 0
         text = block.text[start : start + room]
-        page.append(ReadMessage(block, position, start, text, placed))
+        page.append(ReadMessage(block, position, start, text, placed, tool))
         room -= len(text)
         if start + len(text) < len(block.text):
             return page, ReadingPosition(position, start + len(text))
     return page, None
+
+
+def _tool_of(block: Block, called: dict[str, str]) -> str | None:
+    """Return the tool of a call or a result; ``called``: the tools of the calls before it, by their ids."""
+    if block.call is None:
+        return None
+    if block.kind is BlockKind.TOOL_USE:
+        called[block.call.tool_use_id] = block.call.name
+    return block.call.name or called.get(block.call.tool_use_id)

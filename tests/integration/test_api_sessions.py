@@ -464,7 +464,9 @@ def test_an_original_is_read_page_by_page_with_speakers_times_and_markers(api: A
     speakers = ["User", "Assistant", "User", "User", "User", "Tool", "Tool", "Order to a sub-agent"]
     assert [one["speaker"] for one in read] == speakers
     assert [(one["uuid"], one["position"]) for one in read[:4]] == [("1", 0), ("2", 1), ("3", 2), ("4", 3)]
-    assert (read[0]["at"], read[5]["tool"]) == ("2026-01-02T10:00:00Z", "Bash")
+    assert (read[0]["at"], read[5]["tool"], read[6]["tool"]) == ("2026-01-02T10:00:00Z", "Bash", "Bash")
+    assert {one["held"] for one in read} == {None}
+    api.refused(404, "GET", path, params=CHAT | {"versionId": "v001"})
     first = read[0]["markers"][1]
     assert (first["markerId"], first["weight"], first["writtenWeight"]) == (marker, 0.1, 0.8)
     assert read[0]["text"][first["start"] : first["end"]] == "##keepit0.80## Keep"

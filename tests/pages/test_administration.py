@@ -60,18 +60,30 @@ def _receipt(page: Page, folder: Path) -> dict[str, object]:
 
 def test_an_app_is_installed_and_changed(at: Window, client: Afterthought) -> None:
     page = at.open("/administration")
+    page.get_by_label("Id, as in addresses").fill("my diary")
+    page.get_by_role("button", name="Install").click()
+    expect(page.get_by_text("Id: letters, digits and any of")).to_be_visible()
     page.get_by_label("Id, as in addresses").fill("diary")
     page.get_by_label("Name").fill("Diary")
     page.get_by_role("button", name="Install").click()
     page.wait_for_url("**/administration/diary")
     page.get_by_label("Name").fill("My diary")
     page.get_by_label("Weight beside other apps").fill("7")
+    page.get_by_label("Units in any hour").fill("-1")
+    page.get_by_role("button", name="Save", exact=True).click()
+    refused = page.get_by_text("Units in any hour: a number, 0 or more")
+    expect(refused).to_be_visible()
     page.get_by_label("Units in any hour").fill("50")
     page.get_by_role("switch", name="A person approves each answer first").click()
     page.get_by_role("combobox", name="Who answers").click()
     page.get_by_role("option", name="Afterthought").click()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_label("Weight of words").fill("0.9")
+    page.get_by_role("button", name="Save settings").click()
+    expect(page.get_by_text("Weight of vectors, Weight of words and Weight of identifiers must add up")).to_be_visible()
+    page.reload()
+    page.wait_for_function("window.did_handshake")
     page.get_by_label("Tokens of retrieved messages").fill("2222")
     page.get_by_label("Tokens of retrieved messages").press("Tab")
     page.get_by_role("button", name="Save settings").click()
@@ -217,13 +229,21 @@ def test_an_app_is_exported_and_imported_into_another(at: Window, client: Aftert
     expect(page.get_by_text("The file is no exported app.")).to_be_visible()
 
 
-def test_the_audit_tells_who_changed_what_and_shows_hostile_text_as_text(phone: Window, client: Afterthought) -> None:
+def test_the_audit_tells_who_changed_what_and_shows_hostile_text_as_text(
+    phone: Window, client: Afterthought, system: System
+) -> None:
+    named, unnamed = client.issue_token(label="Notebook"), client.issue_token()
+    for token in (named, unnamed):
+        with Afterthought(system.url, token.token or "", app=client.app) as own:
+            own.write_memory(f"Told with {token.token_id}.", user_id="ada")
     client.write_memory(HOSTILE + "x" * 90, user_id="ada")
     client.write_fact("Is allergic to peanuts.", user_id=HOSTILE.strip())
     client.change_session_settings(ui={"defaultView": "keepits"})
     client.change_consent(True, user_id="ada", app_id=client.app or "")
     page = phone.open(f"/administration/{client.app}?view=audit")
     expect(page.get_by_role("region", name="Changes of memories, newest first")).to_contain_text("onerror=")
+    expect(page.get_by_role("cell", name="token Notebook")).to_be_visible()
+    expect(page.get_by_text(f"token {unnamed.token_id[:12]}…")).to_be_visible()
     page.get_by_role("button", name="Facts").click()
     facts = page.get_by_role("region", name="Changes of facts, newest first")
     expect(facts).to_contain_text("Is allergic to peanuts.")

@@ -87,7 +87,13 @@ def test_a_context_is_foreseen_composed_and_handed_out(at: Window, client: After
     expect(budget).to_contain_text(f"Preview: {foreseen.allocated:,} of 4,000 tokens.")
     expect(_parts(page).first).to_contain_text(f"{foreseen.components[0].allocation:,} tokens")
     assert client.list_compositions(PROJECT).compositions == []
+    page.get_by_label("Token budget").fill("3999")
+    expect(budget).not_to_contain_text("Preview")
+    expect(_parts(page).first).not_to_contain_text(f"{foreseen.components[0].allocation:,} tokens")
+    page.get_by_label("Token budget").fill("4000")
+    expect(budget).to_contain_text("4,000 of")
     page.get_by_role("button", name="Compose", exact=True).click()
+    expect(_parts(page).first).to_contain_text("Composed as part of feature-x.")
     history = page.get_by_role("list", name="History")
     expect(history).to_contain_text("feature-x")
     expect(history.get_by_text("ready", exact=True)).to_be_visible()
@@ -142,6 +148,9 @@ def test_what_is_missing_or_refused_is_told(at: Window, client: Afterthought) ->
     page = _composer(at, client, "abc123")
     page.get_by_role("button", name="Compose", exact=True).click()
     expect(page.get_by_text("Give the composition a name.")).to_be_visible()
+    page.get_by_label("Name", exact=True).fill("not so/good")
+    page.get_by_role("button", name="Compose", exact=True).click()
+    expect(page.get_by_text("Name: letters, digits and any of . _ -")).to_be_visible()
     assert client.list_compositions(PROJECT).compositions == []
 
 

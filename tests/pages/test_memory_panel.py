@@ -160,8 +160,10 @@ def test_clearing_says_how_many_and_can_be_taken_back_for_eight_seconds(at: Wind
 
 def test_many_are_chosen_moved_deleted_and_taken_back(at: Window, client: Afterthought) -> None:
     facts = _write(client, "Likes boats", "Likes tea", "Likes rain", category="preference")
+    client.pin_fact(facts[0].id)
     sheet = _open(at, client)
     sheet.get_by_role("button", name="Manage").click()
+    expect(sheet.get_by_role("img", name="Pinned")).to_have_count(1)
     bar = sheet.get_by_role("toolbar", name="Chosen memories")
     expect(bar.get_by_role("button", name="Delete")).to_be_disabled()
     sheet.get_by_role("checkbox", name="Choose: Likes boats").click()

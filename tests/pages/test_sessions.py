@@ -110,7 +110,8 @@ def test_an_original_is_read_page_by_page_with_its_speakers_and_marked_parts(at:
     asked = client.read_original("odd", limit=20)
     expect(log.locator(".message")).to_have_count(20)
     for said in asked.messages:
-        expect(log).to_contain_text(said.speaker)
+        who = {"tool_use": f"Call of {said.tool}", "tool_result": f"Result of {said.tool}"}
+        expect(log).to_contain_text(who.get(said.kind, said.speaker))
     page.get_by_role("button", name="More messages").click()
     expect(log.locator(".message")).to_have_count(40)
     while page.get_by_role("button", name="More messages").is_visible():
@@ -172,6 +173,9 @@ def test_rules_of_ageing_are_tried_before_they_are_followed_and_versions_are_pru
     page = _browser(at, client, "abc123")
     page.get_by_role("button", name="Rules").click()
     dialog = _dialog(page, "Rules of ferry-desk")
+    expect(dialog.get_by_role("status", name="Plan")).to_contain_text("Ageing is off for this project")
+    dialog.get_by_role("button", name="See what they would do").click()
+    expect(dialog.get_by_role("status", name="Plan")).to_contain_text("Ageing is off for this project")
     dialog.get_by_role("combobox", name="Versions kept").click()
     page.get_by_role("option", name="The newest of a session").click()
     dialog.get_by_label("How many, or days").fill("1")
@@ -232,6 +236,15 @@ def test_a_version_is_read_beside_its_original_with_what_was_dropped(at: Window,
     expect(kept.first).to_contain_text("in the version")
     # The first prompt stands in a version of this length, so it is among them.
     expect(kept.first).to_contain_text(client.read_original("odd", limit=1).messages[0].text[:60])
+    told = {"whole": "in the version", "part": "in part", "none": "left out"}
+    page_of_it = client.read_original("odd", limit=20, version_id=version).messages
+    for nth, message in enumerate(page_of_it):
+        expect(original.locator(".message").nth(nth)).to_contain_text(told[message.held or ""])
+    results = [(nth, one) for nth, one in enumerate(page_of_it) if one.kind == "tool_result"]
+    assert results and {one.held for _, one in results} >= {"none"}
+    expect(original.locator(".message").nth(results[0][0])).to_contain_text(f"Result of {results[0][1].tool}")
+    # Looking at a version on the page is no use of it.
+    assert client.list_versions("odd").versions[0].last_used is None
 
 
 def test_two_versions_are_compared(at: Window, client: Afterthought) -> None:
@@ -264,11 +277,18 @@ def test_a_version_in_use_is_refused_with_what_uses_it_and_another_is_removed(at
     expect(dialog).to_contain_text("Selected: 2 versions")
     expect(dialog).to_contain_text("1 of them in use")
     dialog.get_by_role("button", name="Delete selected").click()
+    asked = _dialog(page, "Delete 2 versions for good?")
+    expect(asked.get_by_role("listitem")).to_contain_text([used, unused])
+    asked.get_by_role("button", name="Cancel").click()
+    assert len(client.list_versions("abc123").versions) == 2
+    dialog.get_by_role("button", name="Delete selected").click()
+    _dialog(page, "Delete 2 versions for good?").get_by_role("button", name="Delete").click()
     refused = dialog.get_by_role("alert")
     expect(refused).to_contain_text(used)
     expect(refused).to_contain_text("start-here")
     expect(dialog.get_by_role("listitem")).to_have_count(1)
     assert [one.version_id for one in client.list_versions("abc123").versions] == [used]
+    expect(page.get_by_role("note", name="Storage")).to_contain_text("1 version ")
 
 
 def test_a_weight_is_put_over_the_written_one_and_the_original_stays(at: Window, client: Afterthought) -> None:

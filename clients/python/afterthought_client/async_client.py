@@ -3053,6 +3053,7 @@ class AsyncAfterthought(AsyncTransport):
         session_id: str,
         *,
         message_uuid: str | None = None,
+        version_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3063,6 +3064,7 @@ class AsyncAfterthought(AsyncTransport):
 
         Args:
             message_uuid: Begin with this message, as a search names it.
+            version_id: Say of each message how much of it this version holds.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -3070,7 +3072,9 @@ class AsyncAfterthought(AsyncTransport):
         call = Call(
             "GET",
             path_of("/api/memory/sessions/{session_id}/messages", session_id=session_id),
-            query=query_of(messageUuid=message_uuid, limit=limit, cursor=cursor, appId=app_id or self.app),
+            query=query_of(
+                messageUuid=message_uuid, versionId=version_id, limit=limit, cursor=cursor, appId=app_id or self.app
+            ),
         )
         response = await self._send(call)
         return read(response, models.OriginalPage)
@@ -3080,6 +3084,7 @@ class AsyncAfterthought(AsyncTransport):
         session_id: str,
         *,
         message_uuid: str | None = None,
+        version_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3088,13 +3093,19 @@ class AsyncAfterthought(AsyncTransport):
 
         Args:
             message_uuid: Begin with this message, as a search names it.
+            version_id: Say of each message how much of it this version holds.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
             page = await self.read_original(
-                session_id=session_id, message_uuid=message_uuid, limit=limit, cursor=cursor, app_id=app_id
+                session_id=session_id,
+                message_uuid=message_uuid,
+                version_id=version_id,
+                limit=limit,
+                cursor=cursor,
+                app_id=app_id,
             )
             for one in page.messages:
                 yield one

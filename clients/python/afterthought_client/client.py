@@ -3025,6 +3025,7 @@ class Afterthought(SyncTransport):
         session_id: str,
         *,
         message_uuid: str | None = None,
+        version_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3035,6 +3036,7 @@ class Afterthought(SyncTransport):
 
         Args:
             message_uuid: Begin with this message, as a search names it.
+            version_id: Say of each message how much of it this version holds.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -3042,7 +3044,9 @@ class Afterthought(SyncTransport):
         call = Call(
             "GET",
             path_of("/api/memory/sessions/{session_id}/messages", session_id=session_id),
-            query=query_of(messageUuid=message_uuid, limit=limit, cursor=cursor, appId=app_id or self.app),
+            query=query_of(
+                messageUuid=message_uuid, versionId=version_id, limit=limit, cursor=cursor, appId=app_id or self.app
+            ),
         )
         response = self._send(call)
         return read(response, models.OriginalPage)
@@ -3052,6 +3056,7 @@ class Afterthought(SyncTransport):
         session_id: str,
         *,
         message_uuid: str | None = None,
+        version_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -3060,13 +3065,19 @@ class Afterthought(SyncTransport):
 
         Args:
             message_uuid: Begin with this message, as a search names it.
+            version_id: Say of each message how much of it this version holds.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
             page = self.read_original(
-                session_id=session_id, message_uuid=message_uuid, limit=limit, cursor=cursor, app_id=app_id
+                session_id=session_id,
+                message_uuid=message_uuid,
+                version_id=version_id,
+                limit=limit,
+                cursor=cursor,
+                app_id=app_id,
             )
             yield from page.messages
             cursor = page.cursor

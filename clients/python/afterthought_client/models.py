@@ -1776,12 +1776,19 @@ class OriginalMessage(Model):
     Of the whole message.
     """
     tool: str | None
+    """
+    Of a call and of its result.
+    """
     tool_use_id: Annotated[str | None, Field(alias="toolUseId")]
     """
     What a use of a tool and its result share.
     """
     is_error: Annotated[bool, Field(alias="isError")]
     markers: list[MarkerInMessage]
+    held: Literal["whole", "part", "none"] | None
+    """
+    How much of it the version holds that was asked about: whole, part, none.
+    """
 
 
 class OriginalPage(Model):

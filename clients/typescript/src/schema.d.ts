@@ -3932,6 +3932,11 @@ export interface components {
          */
         Grant: "tokens" | "uninstall" | "answers";
         /**
+         * @description How much of a message a version holds.
+         * @enum {string}
+         */
+        Held: "whole" | "part" | "none";
+        /**
          * @description What was found.
          * @enum {string}
          */
@@ -4400,11 +4405,14 @@ export interface components {
             start: number;
             /** @description Of the whole message. */
             characters: number;
+            /** @description Of a call and of its result. */
             tool: string | null;
             /** @description What a use of a tool and its result share. */
             toolUseId: string | null;
             isError: boolean;
             markers: components["schemas"]["MarkerInMessage"][];
+            /** @description How much of it the version holds that was asked about: whole, part, none. */
+            held: components["schemas"]["Held"] | null;
         };
         /** @description Messages of an original, in their order. */
         OriginalPage: {
@@ -8677,6 +8685,8 @@ export interface operations {
             query?: {
                 /** @description Begin with this message, as a search names it. */
                 messageUuid?: string | null;
+                /** @description Say of each message how much of it this version holds. */
+                versionId?: string | null;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */

@@ -10,13 +10,17 @@ from pydantic import Field
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId
+from loop.api.routes.versions import VERSION_ID_PATTERN, version_file
 from loop.api.schema import ResponseModel
 from shared.contracts.values import Words
 from shared.errors import Conflict, Invalid, NotFound
 from shared.sessions.blocks import speaker_of
+from shared.sessions.compress.queries import get_version
+from shared.sessions.extent import Held, VersionExtent
 from shared.sessions.markers import PlacedMarker
 from shared.sessions.queries import get_session, markers_of, project_by_key
 from shared.sessions.reading import ReadingPosition, ReadMessage, read_page
+from shared.sessions.recording import blocks_in
 from shared.sessions.registry.projects import use_sessions
 from shared.sessions.transcripts.contents import read_blocks
 
@@ -61,14 +65,15 @@ class OriginalMessage(ResponseModel):
     text: str = Field(description="Of a tool's use what it was given, as JSON; of its result what came back.")
     start: int = Field(description="Where this text begins in the whole message, characters; 0 but for later pieces.")
     characters: int = Field(description="Of the whole message.")
-    tool: str | None
+    tool: str | None = Field(description="Of a call and of its result.")
     tool_use_id: str | None = Field(description="What a use of a tool and its result share.")
     is_error: bool
     markers: list[MarkerInMessage]
+    held: Held | None = Field(description="How much of it the version holds that was asked about: whole, part, none.")
 
     @classmethod
-    def of(cls, read: ReadMessage, weights: dict[str, int]) -> OriginalMessage:
-        """Return a message as it goes over the wire."""
+    def of(cls, read: ReadMessage, weights: dict[str, int], extent: VersionExtent | None) -> OriginalMessage:
+        """Return a message as it goes over the wire, with how much of it a version holds where one was asked about."""
         block, call = read.block, read.block.call
         return cls.from_row(
             read,
@@ -77,10 +82,10 @@ class OriginalMessage(ResponseModel):
             kind=block.kind,
             at=block.at,
             characters=len(block.text),
-            tool=(call and call.name) or None,
             tool_use_id=(call and call.tool_use_id) or None,
             is_error=call is not None and call.is_error,
             markers=[MarkerInMessage.of(one, weights) for one in read.markers],
+            held=extent and extent.held(block, read.markers),
         )
 
 
@@ -101,6 +106,14 @@ def read_original(
         Words | None,
         Query(alias="messageUuid", max_length=200, description="Begin with this message, as a search names it."),
     ] = None,
+    version_id: Annotated[
+        str | None,
+        Query(
+            alias="versionId",
+            pattern=VERSION_ID_PATTERN,
+            description="Say of each message how much of it this version holds.",
+        ),
+    ] = None,
     limit: LimitInQuery = 50,
     cursor: CursorInQuery = None,
 ) -> OriginalPage:
@@ -110,6 +123,7 @@ def read_original(
         recorded = get_session(session, app_id, session_id)
         project_id = project_by_key(session, recorded.project_key).project_id
         weights = {one.marker_id: one.weight_in_force for one in markers_of(session, recorded.key)}
+        version = None if version_id is None else get_version(session, recorded, version_id)
     path = ctx.loop.store.original(app_id, project_id, session_id)
     if not path.is_file():
         raise Conflict(
@@ -124,9 +138,13 @@ def read_original(
     if cursor is None:
         with ctx.loop.database.write() as session:
             use_sessions(session, [recorded], ctx.now())
+    extent = None
+    if version is not None:
+        folder = ctx.loop.store.versions_folder(app_id, project_id, session_id)
+        extent = VersionExtent(blocks_in(version_file(folder, version, "jsonl")))
     return OriginalPage(
         session_id=session_id,
-        messages=[OriginalMessage.of(one, weights) for one in page],
+        messages=[OriginalMessage.of(one, weights, extent) for one in page],
         cursor=following and cursors.encode(_MESSAGES, f"{following.message} {following.start}"),
     )
 

@@ -1,0 +1,96 @@
+"""How much of each message of an original stands in a version, by what its blocks say and where they came from."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, writable
+from shared.sessions.excerpts import GAP
+from shared.sessions.markers import PlacedMarker
+
+_OF_CALLS = frozenset({BlockKind.TOOL, BlockKind.FAILURE})
+_TELL_RESULTS = frozenset({BlockKind.FAILURE, BlockKind.SUMMARY, BlockKind.SYSTEM})
+_PARTS = re.compile(rf"{re.escape(GAP)}|…|\n\n")
+"""Between these an excerpt is the message itself."""
+_SAYS = re.compile(r"[^\W_]")
+
+
+class Held(StrEnum):
+    """How much of a message a version holds."""
+
+    WHOLE = "whole"
+    PART = "part"
+    """An excerpt, or other words for it; of a call, that it was made."""
+    NONE = "none"
+
+
+class VersionExtent:
+    """What a version holds of the messages it was made from. ``blocks``: the version's."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._of: dict[str, list[Block]] = defaultdict(list)
+        for block in blocks:
+            for source in block.sources:
+                self._of[source].append(block)
+
+    def held(self, message: Block, markers: Iterable[PlacedMarker]) -> Held:
+        """Return how much of a message stands there. ``markers``: its marked parts."""
+        from_it = self._of.get(message.uuid, [])
+        call = message.call
+        if call is None:
+            return _held_of_words(message, markers, [one for one in from_it if one.kind not in _OF_CALLS])
+        shown = next((one.call for one in from_it if one.call and one.call.tool_use_id == call.tool_use_id), None)
+        told = [one for one in from_it if one.call is None]
+        if message.kind is BlockKind.TOOL_RESULT:
+            return _held_of_result(message.text, shown, told)
+        if shown is not None:
+            return Held.WHOLE if shown.input == call.input else Held.PART
+        is_told = any(one.kind in _OF_CALLS or one.kind is BlockKind.SUMMARY for one in told)
+        return Held.PART if is_told else Held.NONE
+
+
+def _held_of_result(result: str, shown: RecordedToolCall | None, told: list[Block]) -> Held:
+    """A line that tells a call says nothing of its result, unless that is short or says why it failed."""
+    result = writable(result).strip()
+    if shown is not None:
+        held = (shown.result or "").strip()
+        return Held.WHOLE if held == result else Held.PART if held else Held.NONE
+    if any(_is_said(result, one) for one in told):
+        return Held.WHOLE
+    return Held.PART if any(one.kind in _TELL_RESULTS for one in told) else Held.NONE
+
+
+def _is_said(result: str, block: Block) -> bool:
+    # In a line of several calls a word may stand by chance; what came back stands there in brackets.
+    told = f"({result})" if block.kind is BlockKind.TOOL else result
+    return block.kind in (BlockKind.TOOL, *_TELL_RESULTS) and told in block.text
+
+
+def _held_of_words(message: Block, markers: Iterable[PlacedMarker], from_it: list[Block]) -> Held:
+    parts = [part for part in _parts_of(writable(message.text), markers) if part.strip()]
+    texts = [one.text for one in from_it]
+    found = [any(part.strip() in text for text in texts) for part in parts]
+    if from_it and all(found):
+        return Held.WHOLE
+    is_summed_up = any(one.kind is BlockKind.SUMMARY for one in from_it)
+    is_part = any(found) or is_summed_up or any(_is_excerpt(text, message.text) for text in texts)
+    return Held.PART if is_part else Held.NONE
+
+
+def _parts_of(text: str, markers: Iterable[PlacedMarker]) -> Iterator[str]:
+    """Yield the words between marked parts and these, without the marks, which a version does not hold."""
+    at = 0
+    for marker in markers:
+        found = marker.found
+        yield text[at : found.start]
+        yield text[found.content_start : found.end]
+        at = max(at, found.end)
+    yield text[at:]
+
+
+def _is_excerpt(text: str, message: str) -> bool:
+    said = writable(message)
+    return any(one.strip() in said for one in _PARTS.split(text) if _SAYS.search(one))
