@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import math
 import os
 import signal
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from typing import Any
 
 import uvicorn
 
@@ -96,6 +98,9 @@ def serve(loop: Loop, listener: socket.socket) -> None:
     # A thread that works hard (a search, a transcript) keeps the others from going on for so long each time they want
     # to, several times in a short request; the default is 5 ms.
     sys.setswitchinterval(SWITCH_SECONDS)
+    # NiceGUI looks through all objects as it starts, for a server it would not find, and so holds on to tuples that
+    # other threads are still filling: those threads end with a SystemError (python/cpython issue 59313).
+    gc.get_objects = _no_objects
     address = listener.getsockname()
     get_logger().info("loop_started", host=address[0], port=address[1])
     interface = build_api(loop)
@@ -110,6 +115,10 @@ def serve(loop: Loop, listener: socket.socket) -> None:
         timeout_keep_alive=30,
     )
     Server(config, loop, pages).run(sockets=[listener])
+
+
+def _no_objects(generation: int | None = None) -> list[Any]:
+    return []
 
 
 def _give_up() -> None:

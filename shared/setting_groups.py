@@ -234,6 +234,9 @@ class SessionSettings(SettingsGroup):
         None, description="Where recorded sessions are kept; loop and workers share it. Unset: `sessions` in the home."
     )
     sessions_max_mb: int = Field(512, ge=1, le=65_536, description="Largest transcript that is taken in, MB.")
+    sessions_max_lines: int = Field(
+        500_000, ge=100, le=100_000_000, description="Most lines of a transcript that is taken in."
+    )
     sessions_scan_seconds: float = Field(
         60.0, ge=1, le=_DAY, description="How often folders with auto-registration are looked through."
     )

@@ -15,7 +15,7 @@ from loop.ui.memory_card import chat_address
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.session_view import long_text
 from loop.ui.subject import choose_subject
-from loop.ui.tables import counted
+from loop.ui.tables import badge, counted
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
 
@@ -255,7 +255,7 @@ class ChatPage:
         with self.head:
             title = ui.label(_title_of(conversation)).classes("text-lg font-medium ellipsis")
             title.props("role=heading aria-level=2").tooltip(conversation.conversation_id)
-            ui.badge(conversation.state).props("outline")
+            badge(conversation.state).props("outline")
             ui.label(conversation.user_id or "nobody named").classes("muted")
             ui.space()
             if conversation.state != "ended" and self.visitor.may_write:

@@ -32,7 +32,6 @@ _STYLE = """
 .q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
-.q-notification .q-btn { color: inherit !important; text-decoration: underline; }
 a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }
 :focus-visible { outline: 2px solid #0891b2; outline-offset: 2px; }
 """

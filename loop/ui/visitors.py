@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from nicegui import app, ui
 
 from afterthought_client import ApiError, AsyncAfterthought
+from loop.ui.notices import tell_error
 
 _IDLE_SECONDS = 12 * 3600.0
 _UNAUTHENTICATED = 401
@@ -82,7 +83,7 @@ class Visitors:
     async def tell(self, error: Exception) -> None:
         """Show an error of the service's; who is not known any more goes to the way in."""
         if not await self.has_ended(error):
-            ui.notify(message_of(error), type="negative", multi_line=True, close_button="Close", timeout=10_000)
+            tell_error(message_of(error))
 
 
 def way_in(why: str = "") -> str:

@@ -137,7 +137,11 @@ def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequenc
 
 def next_to_send(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
     """Return the first due job of a tenant queue whose sequence has none in flight; None when none may be sent."""
-    return session.scalar(_next_to_send(), _of_tenant_queue(app_id, work_class, now))
+    mine = _of_tenant_queue(app_id, work_class, now)
+    found = session.scalar(_next_to_send(), mine)
+    if found is None and work_class == WorkClass.DELIVERY:
+        found = session.scalar(_next_beyond(), mine)
+    return found
 
 
 def lock_next_to_send(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
@@ -146,7 +150,10 @@ def lock_next_to_send(session: Session, app_id: str, work_class: str, now: datet
     What another has in hand is waited for in a later tick and not passed over: a sequence's jobs keep their order.
     """
     mine, options = _of_tenant_queue(app_id, work_class, now), {"populate_existing": True}
-    return session.scalar(_lock_next_to_send(), mine, execution_options=options)
+    found = session.scalar(_lock_next_to_send(), mine, execution_options=options)
+    if found is None and work_class == WorkClass.DELIVERY:
+        found = session.scalar(_lock_next_beyond(), mine, execution_options=options)
+    return found
 
 
 def _of_tenant_queue(app_id: str, work_class: str, now: datetime) -> dict[str, Any]:
@@ -169,6 +176,24 @@ def _next_to_send() -> Select[Job]:
 @cache
 def _lock_next_to_send() -> Select[Job]:
     return _next_to_send().where(_is_one_of(WAITING)).with_for_update(skip_locked=True)
+
+
+@cache
+def _next_beyond() -> Select[Job]:
+    # Without a bound: what waits for a webhook that hangs, however much it is, must not hide what is for the others.
+    app_id, work_class = bindparam("app_id", type_=String), bindparam("work_class", type_=String)
+    mine = (*_waiting_in_tenant_queue(app_id, work_class), Job.due_at <= bindparam("now"))
+    sent = aliased(Job)
+    in_flight = select(sent.sequence).where(
+        sent.app_id == app_id, sent.work_class == work_class, _is_one_of(IN_FLIGHT, sent)
+    )
+    free = select(Job.seq).where(*mine, Job.sequence.not_in(in_flight)).order_by(Job.priority, Job.seq).limit(1)
+    return select(Job).where(Job.seq == free.scalar_subquery())
+
+
+@cache
+def _lock_next_beyond() -> Select[Job]:
+    return _next_beyond().where(_is_one_of(WAITING)).with_for_update(skip_locked=True)
 
 
 def next_to_wait_for(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:

@@ -36,10 +36,18 @@ _READ = 120
 ROUNDS = 4
 _MORE = 5
 """Each further round reads so many times more."""
+_AT_ONCE = 1_000
+"""Messages that are read before those that do not pass are let go."""
+_PASSING_CHARS = 4_000_000
+"""No further round begins once so much has passed: it is too much of the same."""
 _LEAST = 40
 """So many candidates are wanted at least: ranking weighs them against each other."""
 _OPENED = 40
 """So many of the best messages are opened into their passages."""
+_OPENED_CHARS = 16_000_000
+"""Beyond so many characters of all of them, no further message is opened."""
+_WEIGHED = 640
+"""Passages of all messages whose words are looked at; of more, each message's likeliest at a glance."""
 _LIKELIEST = 8
 """Passages of one message that are ranked."""
 _PER_MESSAGE = 2
@@ -185,7 +193,7 @@ def find_candidates(
     messages = {row.doc_id: row for row, _ in read}
     candidates = _candidates(read, view)
     ranked = _ranked(request, candidates, sources)
-    passages = _passages(session, view, request, ranked) if request.in_passages else {}
+    passages = _passages(session, view, request, ranked, messages) if request.in_passages else {}
     if passages:
         whole = [one for one in candidates if one.doc_id not in passages]
         ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
@@ -227,7 +235,7 @@ def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list
     passing: dict[int, tuple[MessageRow, Said]] = {}
     gists: set[str] = set()
     seen: set[int] = set()
-    wanted = max(_LEAST, 2 * request.limit)
+    wanted, chars = max(_LEAST, 2 * request.limit), 0
     for nth in range(ROUNDS):
         best = view.best(max(FIRST, request.limit) * _MORE**nth)
         if not request.filters.looks_at_messages:
@@ -236,13 +244,19 @@ def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list
         if not new:
             break
         seen.update(new)
-        found = _passing(session, request, search_queries.messages_at(session, request.app_id, new))
-        for doc_id, row in found.items():
-            said = spoken_words(row.content)
-            passing[doc_id] = row, said
-            if len(gists) < wanted:
-                gists.add(gist(row.content, said))
-        if len(gists) >= wanted or (len(gists) == len(passing) and not request.filters.looks_at_messages):
+        for at in range(0, len(new), _AT_ONCE):
+            rows = search_queries.messages_at(session, request.app_id, new[at : at + _AT_ONCE])
+            for doc_id, row in _passing(session, request, rows).items():
+                said = spoken_words(row.content)
+                passing[doc_id] = row, said
+                chars += len(row.content)
+                if len(gists) < wanted:
+                    gists.add(gist(row.content, said))
+        if (
+            chars > _PASSING_CHARS
+            or len(gists) >= wanted
+            or (len(gists) == len(passing) and not request.filters.looks_at_messages)
+        ):
             break
     return [passing[doc_id] for doc_id in sorted(passing)]
 
@@ -278,32 +292,63 @@ def _passages(
     view: ScopedView,
     request: CandidateRequest,
     ranked: Sequence[RankedCandidate],
+    rows: Mapping[int, MessageRow],
 ) -> dict[int, list[tuple[PassageRow, Candidate]]]:
     """Return the passages of the best messages that have any, a few of each: what says most of the question first."""
     words = set(request.question.words)
 
-    def candidate(passage: PassageRow, whole: Candidate) -> Candidate:
+    def candidate(passage: PassageRow, content: str, whole: Candidate) -> Candidate:
         cosine = view.cosine(passage.doc_id, passage.part)
-        here = words.intersection(words_of(passage.content))
+        here = words.intersection(words_of(content))
         return whole._replace(
             part=passage.part,
-            content=passage.content,
+            content=content,
             said=None,
             kind=PassageKind(passage.kind),
             dense=whole.dense if cosine is None else cosine,
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
         )
 
-    best = [one.candidate for one in ranked[: max(_OPENED, 2 * request.limit)]]
-    long = {one.doc_id: one for one in best if may_have_passages(one.content)}
+    long = _opened(ranked, request, rows)
+    found = search_queries.passages_at(session, request.app_id, list(long)) if long else {}
+    # Cut here: the database would read a message from its beginning for each of its passages.
+    contents = search_queries.whole_contents(session, [rows[doc_id].key for doc_id in found]) if found else {}
+    share = max(_LIKELIEST, _WEIGHED // max(1, len(found)))
     opened = {}
-    for doc_id, found in search_queries.passages_at(session, request.app_id, list(long)).items() if long else ():
-        parts = [(one, candidate(one, long[doc_id])) for one in found]
+    for doc_id, passages in found.items():
+        content = contents.get(rows[doc_id].key)
+        if content is None:
+            continue  # Erased since.
+        if len(passages) > _LIKELIEST:
+            passages = [one for one in passages if request.filters.allows(HitKind(one.kind))] or passages
+        texts = [(one, content[one.start : one.start + one.length]) for one in passages]
+        if len(texts) > share:
+            texts = sorted(texts, key=lambda one: _glance(view, words, *one), reverse=True)[:share]
+        parts = [(one, candidate(one, text, long[doc_id])) for one, text in texts]
         if len(parts) > _LIKELIEST:
-            parts = [one for one in parts if request.filters.allows(_kind(one[1]))] or parts
             parts.sort(key=lambda one: (one[1].turn or 0.0, one[1].dense or 0.0), reverse=True)
         opened[doc_id] = parts[:_LIKELIEST]
     return opened
+
+
+def _opened(
+    ranked: Sequence[RankedCandidate], request: CandidateRequest, rows: Mapping[int, MessageRow]
+) -> dict[int, Candidate]:
+    """Return the best messages that may have passages, as far as there are characters to read for them."""
+    opened, chars = {}, 0
+    for one in ranked[: max(_OPENED, 2 * request.limit)]:
+        doc_id = one.candidate.doc_id
+        if may_have_passages(one.candidate.content) and chars < _OPENED_CHARS:
+            opened[doc_id] = one.candidate
+            chars += rows[doc_id].chars
+    return opened
+
+
+def _glance(view: ScopedView, words: Iterable[str], passage: PassageRow, text: str) -> tuple[float, float]:
+    """Return what a passage seems to be worth by its letters, a tenth of the work of its words; then its cosine."""
+    folded = text.lower()
+    seen = sum(view.worth.get(word, 0.0) for word in words if word in folded)
+    return seen, view.cosine(passage.doc_id, passage.part) or 0.0
 
 
 def _hits(

@@ -100,7 +100,8 @@ _PASSAGES_AT = (
         Passage.part,
         Passage.kind,
         Passage.language,
-        func.substr(Message.content, Passage.start + 1, Passage.length),
+        Passage.start,
+        Passage.length,
     )
     .select_from(_PLACES)
     .join(Passage, and_(Passage.doc_id == _DOC_ID, Passage.app_id == _APP))
@@ -245,13 +246,14 @@ class MessageRow(NamedTuple):
 
 
 class PassageRow(NamedTuple):
-    """A passage of a message that was found."""
+    """A passage of a message that was found; ``start`` and ``length`` are characters of its content."""
 
     doc_id: int
     part: int
     kind: str
     language: str | None
-    content: str
+    start: int
+    length: int
 
 
 def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, MessageRow]:

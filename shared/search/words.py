@@ -42,7 +42,8 @@ _SAYING_NOTHING = """
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words a text is found by, each once, in the order in which they first stand."""
-    tokens = _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    # Each once: most of a long text are tokens that stood there before.
+    tokens = dict.fromkeys(_TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text)))
     return tuple(dict.fromkeys(chain.from_iterable(map(_forms, tokens))))
 
 

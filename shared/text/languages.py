@@ -7,6 +7,7 @@ stop words, Japanese and Chinese by their characters; what is told by neither co
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache, lru_cache
 
 import stopwordsiso
@@ -59,6 +60,10 @@ def _told(text: str) -> str:
     if len(_HAN.findall(text)) * 5 > len(text):
         return "zh"
     words = [part for word in WORD.findall(text.lower()) for part in word.replace("’", "'").split("'")]
-    counted = {code: sum(word in empty_words(code) for word in words) for code in (ENGLISH, *_TOLD_APART)}
+    # Each word is looked up once for each language, however often it stands there.
+    times = Counter(words)
+    counted = {
+        code: sum(times[word] for word in empty_words(code).intersection(times)) for code in (ENGLISH, *_TOLD_APART)
+    }
     best = max(counted, key=lambda code: (counted[code], code == ENGLISH))
     return best if counted[best] >= max(3, _LEAST_SHARE * len(words)) else ENGLISH

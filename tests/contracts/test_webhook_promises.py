@@ -10,7 +10,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from loop.steps.publish_events import PublishEvents
 from shared.apps.registry import uninstall
@@ -27,6 +27,7 @@ from shared.events.queries import get_webhook
 from shared.jobs import control, dispatch, ownership
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim
+from shared.jobs.queries import LOOK_AHEAD
 from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
 from tests.support.house import House
@@ -168,6 +169,25 @@ def test_a_webhook_that_hangs_keeps_nothing_from_the_others_of_its_app(post: Pos
     assert told == [1, 2, 3]
     running = post.house.jobs(state=JobState.RUNNING)
     assert [job.payload["webhookId"] for job in running] == [hung.webhook_id]
+
+
+def test_however_much_waits_for_a_webhook_that_hangs_the_others_are_told(post: Post, receiver: Receiver) -> None:
+    hung = post.add("http://127.0.0.1:9/")
+    post.remember("Likes tea.")
+    post.publish.run()
+    [first] = post.deliveries()
+    own = {"seq", "job_id", "dedupe"}
+    row = {one.key: getattr(first, one.key) for one in Job.__mapper__.column_attrs if one.key not in own}
+    with post.house.database.write() as session:
+        alike = [row | {"job_id": f"job-{n}", "dedupe": f"alike-{n}"} for n in range(LOOK_AHEAD + 10)]
+        session.execute(insert(Job), alike)
+    [claim] = post.claims()
+    assert claim.payload["webhookId"] == hung.webhook_id
+    well = post.add(receiver.url)
+    post.remember("one more")
+    [claim] = post.claims()
+    assert claim.payload["webhookId"] == well.webhook_id
+    assert post.attempt(claim) is JobState.DONE
 
 
 def test_while_a_webhook_fails_all_that_is_to_be_sent_there_waits_and_then_comes_in_order(

@@ -109,6 +109,16 @@ def test_a_passage_of_a_long_message_is_a_result_of_its_own_kind(api: Api) -> No
     assert best["part"] > 0 and best["content"].startswith("```Python") and best["content"].endswith("```")
 
 
+def test_the_one_passage_that_says_it_is_found_in_each_of_many_very_long_messages(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    filler = "The harbour was calm and the boats lay still. " * 2_000
+    said = [f"{filler}\n\nThe walrus of house {n} sang. {filler}" for n in range(8)]
+    say(sqlite_api, path, "long", *map(user, said))
+    results = search(sqlite_api, path, "Which walrus sang?", limit=8)["results"]
+    assert {one["messageId"] for one in results} == {f"long-{n}" for n in range(8)}
+    assert all("walrus" in one["content"] and len(one["content"]) < 4_000 for one in results)
+
+
 @pytest.mark.parametrize("formula", ["signals", "weighted"])
 def test_each_part_of_a_score_is_explained_and_together_they_are_the_score(sqlite_api: Api, formula: str) -> None:
     path = sqlite_api.install()

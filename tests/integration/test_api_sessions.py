@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -551,3 +553,46 @@ def test_the_manifest_of_a_large_project_is_left_to_the_loop(sqlite_api: Api, tm
         assert len(json.loads(path.read_text())["sessions"]) == shown
     TendSessions(loop.database, loop.clock, loop.store, loop.metrics, loop.settings).run()
     assert len(json.loads(path.read_text())["sessions"]) == 51
+
+
+def test_a_transcript_of_too_many_lines_is_refused_before_it_is_read(sqlite_url: str, tmp_path: Path) -> None:
+    with open_api(sqlite_url, tmp_path / "home", sessions_max_lines=100) as api:
+        api.install()
+        many = lines(*[user("x", str(n)) for n in range(101)])
+        for name in ("s1", "s2"):
+            error = api.refused(413, "POST", f"{SESSIONS}/{name}", params=CHAT, content=many, headers=NDJSON)
+            assert (error["code"], error["details"]["limit"]) == ("too_large", 100)
+            assert "AFTERTHOUGHT_SESSIONS_MAX_LINES" in error["message"]
+        few = lines(*[user("x", str(n)) for n in range(100)])
+        upload(api, "s1", few)
+        sync = "/api/memory/sessions/s1/sync"
+        api.refused(413, "POST", sync, params=CHAT, content=few + lines(user("y", "y")), headers=NDJSON)
+        assert in_cache(api) == []
+
+
+def test_an_archive_that_packs_better_than_transcripts_do_is_refused_before_it_is_unpacked(sqlite_api: Api) -> None:
+    api = sqlite_api
+    api.install()
+    upload(api)
+    exported = api.send("GET", "/api/memory/projects/-home-me-app/export", params=CHAT).content
+    api.ask("DELETE", f"{SESSIONS}/s1", params=CHAT)
+    bomb, made = lines(user("x", "u")) * 1_000_000, io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(exported)) as source, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in source.namelist():
+            file.writestr(name, bomb if name.startswith("originals/") else source.read(name))
+    error = api.refused(
+        413, "POST", "/api/memory/projects/import?projectId=bomb", params=CHAT, content=made.getvalue(),
+        headers={"Content-Type": "application/zip"},
+    )  # fmt: skip
+    assert error["code"] == "too_large" and "100 times its size" in error["message"]
+    assert in_cache(api) == []
+
+
+def test_a_line_of_many_megabytes_is_passed_over_and_told_and_refused_where_it_is_all_there_is(sqlite_api: Api) -> None:
+    api = sqlite_api
+    api.install()
+    huge = lines(user("x" * (17 * 2**20), "huge"))
+    made = upload(api, "s1", lines(user("Before", "1")) + huge + lines(user("After", "2")))
+    assert (made["counts"]["records"], made["counts"]["badLines"], made["originalMessages"]) == (2, 1, 2)
+    error = api.refused(422, "POST", f"{SESSIONS}/s2", params=CHAT, content=huge, headers=NDJSON)
+    assert error["code"] == "not_a_transcript" and "does not end within 16777216 bytes" in error["message"]

@@ -200,7 +200,7 @@ async def register_session(
         await run_sync(_refuse_early, ctx, app_id, session_id)
         upload = await _received(request, ctx, app_id)
         ctx, source = uploads.keyed(ctx, request, upload), "upload"
-        taking = from_upload(ctx.loop.store, upload.path, upload.sha256, session_id)
+        taking = from_upload(ctx.loop.store, upload.path, upload.sha256, session_id, ctx.loop.settings)
     else:
         path = FilePath(_path_in(await request.body()))
         ctx.require_admin("register a file by its path; upload it instead")

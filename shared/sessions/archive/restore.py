@@ -52,7 +52,7 @@ from shared.sessions.models import (
     SessionVersion,
 )
 from shared.sessions.queries import AGEING, find_project, markers_of, registered_in
-from shared.sessions.registry.intake import Intake, check_size, explained
+from shared.sessions.registry.intake import Intake, check_lines, check_size, explained
 from shared.sessions.registry.projects import ALREADY_REGISTERED, SessionChangeKind, create_project, record_change
 from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
 from shared.sessions.retention.runs import change_rules
@@ -65,6 +65,8 @@ from shared.setting_groups import SessionSettings
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20
+_MOST_EXPANSION, _FREE_BYTES = 100, 32 * 2**20
+"""An archive unpacks to so many times its size, beyond what any may: transcripts pack to a fifth or a twentieth."""
 _MOST_READ_BYTES = 32 * 2**20
 """At once; the list of all parts is, and takes a multiple of it in memory."""
 _ENCRYPTED = 0x1
@@ -95,7 +97,7 @@ def check_archive(
     files: dict[str, Path] = {}
     try:
         with explained(path), _opened(path) as file:
-            infos = _infos(file, most_bytes)
+            infos = _infos(file, path.stat().st_size, most_bytes)
             archive = _document(file, infos)
             _unpack(store, app_id, file, infos, _expected_members(file, infos, archive), files)
             intakes = {one.session_id: _intake(one, files, settings) for one in archive.sessions}
@@ -125,13 +127,21 @@ def _opened(path: Path) -> Iterator[ZipFile]:
         raise _bad("the file", f"it is no zip file, or a damaged one ({type(error).__name__})") from None
 
 
-def _infos(file: ZipFile, most_bytes: int) -> dict[str, ZipInfo]:
+def _infos(file: ZipFile, packed_bytes: int, most_bytes: int) -> dict[str, ZipInfo]:
     """Return the parts by their names. Raises: Invalid, Limit."""
     listed = file.infolist()
     if len(listed) > MOST_MEMBERS or sum(info.file_size for info in listed) > most_bytes:
         raise Limit(
             f"The archive unpacks to more than {most_bytes} bytes or {MOST_MEMBERS} files; raise "
             "AFTERTHOUGHT_SESSIONS_CACHE_MB to take it in.",
+            code="too_large",
+            details={"limit": most_bytes},
+        )
+    most_bytes = _FREE_BYTES + _MOST_EXPANSION * packed_bytes
+    if sum(info.file_size for info in listed) > most_bytes:
+        raise Limit(
+            f"The archive unpacks to more than {_MOST_EXPANSION} times its size, as no export does; import its "
+            "transcripts one by one.",
             code="too_large",
             details={"limit": most_bytes},
         )
@@ -212,6 +222,7 @@ def _intake(one: ArchivedSession, files: Mapping[str, Path], settings: SessionSe
     path = files[name]
     size = path.stat().st_size
     check_size(size, name, settings)
+    check_lines(path, name, settings)
     refuse_foreign(path, name)
     if complete_bytes(path) != size:
         raise _bad(name, "its last line is cut off")

@@ -59,6 +59,7 @@ def from_path(
                 check_size(os.fstat(source.fileno()).st_size, original.name, settings)
                 copied = store.copy(source, copy, settings.sessions_max_bytes + 1)
             check_size(copy.stat().st_size, original.name, settings)
+            check_lines(copy, original.name, settings)
             taken = _read(store, copy, copied, session_id, original.name, str(original))
         yield taken
     finally:
@@ -66,11 +67,15 @@ def from_path(
 
 
 @contextmanager
-def from_upload(store: Store, uploaded: Path, digest: str, session_id: str) -> Iterator[Intake]:
-    """Read what was uploaded into the cache; what is left there at the end goes. Raises: Invalid."""
+def from_upload(
+    store: Store, uploaded: Path, digest: str, session_id: str, settings: SessionSettings
+) -> Iterator[Intake]:
+    """Read what was uploaded into the cache; what is left there at the end goes. Raises: Invalid, Limit."""
     try:
         with explained(uploaded):
-            taken = _read(store, uploaded, digest, session_id, f"{session_id}.jsonl", None)
+            name = f"{session_id}.jsonl"
+            check_lines(uploaded, name, settings)
+            taken = _read(store, uploaded, digest, session_id, name, None)
         yield taken
     finally:
         uploaded.unlink(missing_ok=True)
@@ -82,6 +87,7 @@ def in_place(original: Path, session_id: str, settings: SessionSettings) -> Iter
     with explained(original):
         with open_original(original) as file:
             check_size(os.fstat(file.fileno()).st_size, original.name, settings)
+            check_lines(original, original.name, settings)
             refuse_foreign(original, original.name)
             digest, size = hash_of(file, complete_bytes(original))
         intake = Intake(original, size, digest, overview_of(original, session_id, size), str(original))
@@ -96,6 +102,21 @@ def check_size(size: int, name: str, settings: SessionSettings) -> None:
             code=TOO_LARGE,
             details={"limit": settings.sessions_max_bytes, "file": name},
         )
+
+
+def check_lines(path: Path, name: str, settings: SessionSettings) -> None:
+    """Raises: Limit, where a transcript has more lines than the settings allow: each takes its time, however short."""
+    lines = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            lines += chunk.count(b"\n")
+            if lines > settings.sessions_max_lines:
+                raise Limit(
+                    f"{name} has more than {settings.sessions_max_lines} lines; raise AFTERTHOUGHT_SESSIONS_MAX_LINES "
+                    "to take it in.",
+                    code=TOO_LARGE,
+                    details={"limit": settings.sessions_max_lines, "file": name},
+                )
 
 
 def open_original(path: Path) -> IO[bytes]:

@@ -26,7 +26,7 @@ from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
 from shared.sessions import queries
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
-from shared.sessions.registry.intake import Intake, check_size, explained, hash_of, open_original
+from shared.sessions.registry.intake import Intake, check_lines, check_size, explained, hash_of, open_original
 from shared.sessions.registry.projects import (
     ALREADY_REGISTERED,
     SessionChangeKind,
@@ -221,6 +221,7 @@ class Registrar:
             check_size(os.fstat(file.fileno()).st_size, source.name, self.settings)
             if hash_of(file, size) != (known.sha256, size):
                 raise _original_changed(known, source)
+            check_lines(source, source.name, self.settings)
             end = max(complete_bytes(source), size)
             if copy.exists() and copy.stat().st_size >= size:
                 file.seek(size)
