@@ -16,8 +16,8 @@ from shared.db.transactions import Transactions
 from shared.energy.budget import to_units
 from shared.energy.ledger import busiest_apps, spent_by_app
 from shared.facts.queries import count_standing_by_app
+from shared.jobs.counts import unfinished_by_app
 from shared.jobs.models import OPEN, WAITING
-from shared.jobs.queries import unfinished_by_app
 from shared.llm.calls import WorkKind
 from shared.memories.queries import compactions_by_app, count_by_app
 from shared.telemetry.metrics import CompactionOutcome

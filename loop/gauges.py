@@ -27,8 +27,9 @@ from shared.conversations.queries import count_unanswered, oldest_owed
 from shared.energy.budget import FLOOR, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
+from shared.jobs.counts import count_unfinished, oldest_waiting
 from shared.jobs.models import OPEN, Deferral
-from shared.jobs.queries import count_apps_waiting, count_held, count_unfinished, deferred_by_cause, oldest_waiting
+from shared.jobs.queries import count_apps_waiting, count_held, deferred_by_cause
 from shared.search.index_queries import count_all_unembedded
 from shared.search.word_index import is_present
 

@@ -18,8 +18,8 @@ from shared.db.transactions import Transactions
 from shared.energy.budget import BudgetStatus, budget_status
 from shared.facts.categories import Category
 from shared.facts.queries import count_by_category
+from shared.jobs.counts import count_by_state
 from shared.jobs.models import FINISHED
-from shared.jobs.queries import count_by_state
 from shared.memories.queries import count_all, count_remembering
 from shared.sessions.models import BuildState
 from shared.sessions.queries import count_all_sessions, count_all_versions

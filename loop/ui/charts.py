@@ -29,37 +29,44 @@ _STYLE = """
 """
 
 
-def show_chart(
-    title: str,
-    steps: Sequence[str],
-    series: Mapping[str, Sequence[float]],
-    opened: set[str],
-    *,
-    as_lines: bool = False,
-    unit: str = "",
-    most: float | None = None,
-) -> None:
-    """Show series of numbers, one number a step, as stacked bars or as lines; ``most``: that there can be.
+class Chart:
+    """Series of numbers, one number a step, as bars or as lines; shown anew in its place, so that no click is lost.
 
-    ``opened`` holds the titles of those whose table is looked at, over the times that they are shown anew.
+    ``most``: what there can be at the most.
     """
-    ui.add_css(_STYLE)
-    told = {name: values for name, values in series.items() if any(values)}
-    with ui.column().classes("card gap-1 min-w-0"):
-        ui.label(title).classes("font-medium").props("role=heading aria-level=3")
-        if not told:
-            ui.label("Nothing in this time.").classes("muted text-sm")
-            return
-        chart = ui.echart(_options(steps, told, as_lines, most), renderer="svg").classes("chart").props("role=img")
-        chart.props["aria-label"] = f"{title}: " + "; ".join(
-            f"{name} {_in_short(values, as_lines, unit)}" for name, values in told.items()
+
+    def __init__(self, title: str, *, as_lines: bool = False, unit: str = "", most: float | None = None) -> None:
+        self._title, self._as_lines, self._unit, self._most = title, as_lines, unit, most
+        ui.add_css(_STYLE)
+        with ui.column().classes("card gap-1 min-w-0"):
+            ui.label(title).classes("font-medium").props("role=heading aria-level=3")
+            self._none = ui.label("Nothing in this time.").classes("muted text-sm")
+            with ui.column().classes("w-full gap-1") as self._whole:
+                self._chart = (
+                    ui.echart(_options((), {}, as_lines, most), renderer="svg").classes("chart").props("role=img")
+                )
+                self._legend = ui.row().classes("gap-x-4 gap-y-1 text-xs")
+                with ui.expansion("As a table").props("dense").classes("w-full text-sm"):
+                    self._table = ui.column().classes("w-full")
+
+    def show(self, steps: Sequence[str], series: Mapping[str, Sequence[float]]) -> None:
+        """Show these numbers."""
+        told = {name: values for name, values in series.items() if any(values)}
+        self._none.set_visibility(not told)
+        self._whole.set_visibility(bool(told))
+        self._chart.options.clear()
+        self._chart.options.update(_options(steps, told, self._as_lines, self._most))
+        self._chart.props["aria-label"] = f"{self._title}: " + "; ".join(
+            f"{name} {_in_short(values, self._as_lines, self._unit)}" for name, values in told.items()
         )
-        _show_legend(told)
-        table = ui.expansion("As a table", value=title in opened).props("dense").classes("w-full text-sm")
-        table.on_value_change(lambda event: (opened.add if event.value else opened.discard)(title))
-        with table:
+        self._chart.update()
+        self._legend.clear()
+        with self._legend:
+            _show_legend(told)
+        self._table.clear()
+        with self._table:
             rows = [[step, *(amount(values[index]) for values in told.values())] for index, step in enumerate(steps)]
-            show_table(title, ["When", *told], rows)
+            show_table(self._title, ["When", *told], rows)
 
 
 def _in_short(values: Sequence[float], as_lines: bool, unit: str) -> str:
@@ -70,11 +77,10 @@ def _in_short(values: Sequence[float], as_lines: bool, unit: str) -> str:
 
 def _show_legend(names: Iterable[str]) -> None:
     """Show which colour is whose. That of the chart itself cuts names."""
-    with ui.row().classes("gap-x-4 gap-y-1 text-xs"):
-        for name, colour in zip(names, cycle(_COLOURS), strict=False):
-            with ui.row().classes("items-center gap-1 no-wrap min-w-0"):
-                ui.element("span").classes("shrink-0 w-3 h-3 rounded-sm").style(f"background: {colour}")
-                ui.label(name).classes("said").props("dir=auto")
+    for name, colour in zip(names, cycle(_COLOURS), strict=False):
+        with ui.row().classes("items-center gap-1 no-wrap min-w-0"):
+            ui.element("span").classes("shrink-0 w-3 h-3 rounded-sm").style(f"background: {colour}")
+            ui.label(name).classes("said").props("dir=auto")
 
 
 def _options(

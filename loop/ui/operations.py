@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import ApiError, models
 from loop.ui import jobs, retrieval, tuning
-from loop.ui.charts import show_chart
+from loop.ui.charts import Chart
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.tables import Row, amount, badge, heading, number, show_table, show_views
@@ -65,10 +65,7 @@ class Now:
 
     visitor: Visitor
     energy: ui.column = field(default_factory=lambda: _section("Energy"))
-    history: ui.element = field(
-        default_factory=lambda: ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-3")
-    )
-    opened: set[str] = field(default_factory=set)
+    history: tuple[Chart, ...] = field(default_factory=lambda: _charts())
     shown: Sequence[models.HourAnswer] = ()
     work: ui.column = field(default_factory=lambda: ui.column().classes("w-full gap-4"))
 
@@ -103,14 +100,10 @@ class Now:
         steps = [f"{one.hour:%H}:00" for one in found]
         kinds = sorted({kind for one in found for kind in one.by_kind})
         apps = sorted({app_id for one in found for app_id in one.by_app})
-        self.history.clear()
-        with self.history:
-            lowest = {"Lowest level": [one.lowest_level for one in found]}
-            show_chart("Lowest level by hour (UTC)", steps, lowest, self.opened, as_lines=True, most=_FULL)
-            by_kind = {kind: [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds}
-            show_chart("Spent by kind of work", steps, by_kind, self.opened, unit=" units")
-            by_app = {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps}
-            show_chart("Spent by app", steps, by_app, self.opened, unit=" units")
+        level, spent_by_kind, spent_by_app = self.history
+        level.show(steps, {"Lowest level": [one.lowest_level for one in found]})
+        spent_by_kind.show(steps, {kind: [one.by_kind.get(kind, 0.0) for one in found] for kind in kinds})
+        spent_by_app.show(steps, {app_id: [one.by_app.get(app_id, 0.0) for one in found] for app_id in apps})
 
     async def refresh_work(self) -> None:
         """Show the queues, who works, and what is needed for it."""
@@ -120,6 +113,15 @@ class Now:
         with self.work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             _show_waiting(figures)
             _show_needs(ready)
+
+
+def _charts() -> tuple[Chart, ...]:
+    with ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-3"):
+        return (
+            Chart("Lowest level by hour (UTC)", as_lines=True, most=_FULL),
+            Chart("Spent by kind of work", unit=" units"),
+            Chart("Spent by app", unit=" units"),
+        )
 
 
 class Figures:

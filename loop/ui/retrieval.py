@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.charts import show_chart
+from loop.ui.charts import Chart
 from loop.ui.frame import Frame
 from loop.ui.tables import apps_to_choose, heading, number, show_table
 from loop.ui.visitors import Visitor
@@ -40,7 +40,6 @@ class Compactions:
         """Build the place of it, and show the first apps."""
         self.rows: list[tuple[str, Counter[str]]] = []
         self.days: dict[str, Counter[str]] = {}
-        self.opened: set[str] = set()
         with ui.column().classes("card gap-2 min-w-0"):
             heading(f"Compactions in {_DAYS} days")
             self.found = ui.column().classes("w-full gap-3 min-w-0")
@@ -65,7 +64,7 @@ class Compactions:
         self.found.clear()
         with self.found:
             series = {name: [float(day[key]) for day in self.days.values()] for key, name in _OUTCOMES.items()}
-            show_chart("By outcome and day, of these apps", list(self.days), series, self.opened)
+            Chart("By outcome and day, of these apps").show(list(self.days), series)
             rows = [[name, *(number(counted[key]) for key in _OUTCOMES)] for name, counted in self.rows]
             show_table("Compactions by app and outcome", ["App", *_OUTCOMES.values()], rows)
 

@@ -119,8 +119,8 @@ def get_open(session: Session, conversation_key: int, kind: str) -> Job | None:
 def is_open_in_tenant_queue(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:
     """Say of an app that a job of a kind about its indexes is unfinished; by the indexes of its tenant queue."""
     mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, Job.kind == kind)
-    waits = select(Job.seq).where(*mine, Job.priority == INDEX_PRIORITY, _is_one_of(WAITING)).exists()
-    return or_(waits, select(Job.seq).where(*mine, _is_one_of(IN_FLIGHT)).exists())
+    waits = select(Job.seq).where(*mine, Job.priority == INDEX_PRIORITY, is_in_state(WAITING)).exists()
+    return or_(waits, select(Job.seq).where(*mine, is_in_state(IN_FLIGHT)).exists())
 
 
 def last_of_kind(session: Session, app_id: str, kind: JobKind) -> Job | None:
@@ -175,7 +175,7 @@ def _next_to_send() -> Select[Job]:
 
 @cache
 def _lock_next_to_send() -> Select[Job]:
-    return _next_to_send().where(_is_one_of(WAITING)).with_for_update(skip_locked=True)
+    return _next_to_send().where(is_in_state(WAITING)).with_for_update(skip_locked=True)
 
 
 @cache
@@ -185,7 +185,7 @@ def _next_beyond() -> Select[Job]:
     mine = (*_waiting_in_tenant_queue(app_id, work_class), Job.due_at <= bindparam("now"))
     sent = aliased(Job)
     in_flight = select(sent.sequence).where(
-        sent.app_id == app_id, sent.work_class == work_class, _is_one_of(IN_FLIGHT, sent)
+        sent.app_id == app_id, sent.work_class == work_class, is_in_state(IN_FLIGHT, sent)
     )
     free = select(Job.seq).where(*mine, Job.sequence.not_in(in_flight)).order_by(Job.priority, Job.seq).limit(1)
     return select(Job).where(Job.seq == free.scalar_subquery())
@@ -193,7 +193,7 @@ def _next_beyond() -> Select[Job]:
 
 @cache
 def _lock_next_beyond() -> Select[Job]:
-    return _next_beyond().where(_is_one_of(WAITING)).with_for_update(skip_locked=True)
+    return _next_beyond().where(is_in_state(WAITING)).with_for_update(skip_locked=True)
 
 
 def next_to_wait_for(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
@@ -215,19 +215,19 @@ def seqs_of_sequence(app_id: str, work_class: str, sequence: str) -> Select[int]
 
 
 def _waiting_in_tenant_queue(app_id: _Text, work_class: _Text) -> tuple[ColumnElement[bool], ...]:
-    return Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES
+    return Job.app_id == app_id, Job.work_class == work_class, is_in_state(WAITING), _COMPETES
 
 
 def _has_in_flight(app_id: _Text, work_class: _Text, sequence: SQLColumnExpression[str]) -> ColumnElement[bool]:
     """Say of a sequence of a tenant queue that a job of it is sent and not finished."""
     sent = aliased(Job)
     mine = (sent.app_id == app_id, sent.work_class == work_class, sent.sequence == sequence)
-    return select(sent.seq).where(*mine, _is_one_of(IN_FLIGHT, sent)).exists()
+    return select(sent.seq).where(*mine, is_in_state(IN_FLIGHT, sent)).exists()
 
 
 def count_in_flight_of_app(session: Session, app_id: str, work_class: str = WorkClass.THOUGHT) -> int:
     """Return how many jobs of a tenant queue are sent and not finished."""
-    mine = (Job.app_id == app_id, Job.work_class == work_class, _is_one_of(IN_FLIGHT))
+    mine = (Job.app_id == app_id, Job.work_class == work_class, is_in_state(IN_FLIGHT))
     return session.scalar(select(func.count()).select_from(Job).where(*mine)) or 0
 
 
@@ -277,7 +277,7 @@ def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
     behind = _has_in_flight(Job.app_id, Job.work_class, Job.sequence)
     waiting = (
         select(Job.app_id, Job.work_class, func.max(case((behind, 0), else_=1)).label("free"))
-        .where(_is_one_of(WAITING), _COMPETES, Job.app_id.is_not(None))
+        .where(is_in_state(WAITING), _COMPETES, Job.app_id.is_not(None))
         .group_by(Job.app_id, Job.work_class)
         .subquery()
     )
@@ -327,12 +327,12 @@ def has_undeferred(session: Session, now: datetime) -> bool:
 
 def _undeferred(now: datetime) -> tuple[ColumnElement[bool], ...]:
     states = (JobState.PENDING, JobState.RETRYING)
-    return _is_one_of(states), Job.work_class == literal_column(f"'{WorkClass.THOUGHT}'"), Job.due_at <= now
+    return is_in_state(states), Job.work_class == literal_column(f"'{WorkClass.THOUGHT}'"), Job.due_at <= now
 
 
 def _undeferred_of(app_id: str, now: datetime, kinds: Collection[str]) -> Select[int]:
     # By the index of its tenant queue, which holds the deferred ones too.
-    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, _is_one_of(WAITING), _COMPETES)
+    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, is_in_state(WAITING), _COMPETES)
     query = select(Job.seq).where(*mine, Job.due_at <= now)
     if kinds:
         return query.where(Job.kind.in_(kinds))
@@ -402,12 +402,12 @@ def lock_expired(session: Session, now: datetime, horizon: datetime, limit: int)
 
 
 def _is_expired(now: datetime, horizon: datetime) -> ColumnElement[bool]:
-    return and_(_is_one_of(IN_FLIGHT), or_(Job.leased_until < now, Job.leased_until > horizon))
+    return and_(is_in_state(IN_FLIGHT), or_(Job.leased_until < now, Job.leased_until > horizon))
 
 
 def lock_due_beyond(session: Session, horizon: datetime) -> Sequence[Job]:
     """Return waiting jobs that are due only beyond ``horizon``, locked."""
-    query = select(Job).where(_is_one_of(WAITING), Job.due_at > horizon).order_by(Job.seq)
+    query = select(Job).where(is_in_state(WAITING), Job.due_at > horizon).order_by(Job.seq)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
@@ -443,7 +443,7 @@ def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueu
 
 def has_due_beyond(session: Session, horizon: datetime) -> bool:
     """Whether a waiting job is due only beyond ``horizon``. Looks at every waiting job."""
-    due = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon)
+    due = select(Job.seq).where(is_in_state(WAITING), Job.due_at > horizon)
     return session.scalar(due.limit(1)) is not None
 
 
@@ -461,31 +461,8 @@ def positions_to_deliver(session: Session) -> list[int]:
 
 def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> int:
     """Return how many jobs of a work class are sent and not finished."""
-    query = select(func.count()).select_from(Job).where(_is_one_of(IN_FLIGHT), Job.work_class == work_class)
+    query = select(func.count()).select_from(Job).where(is_in_state(IN_FLIGHT), Job.work_class == work_class)
     return session.scalar(query) or 0
-
-
-def count_by_state(session: Session) -> dict[tuple[str, ...], int]:
-    """Return the number of jobs by (kind, state). Looks at every job."""
-    return _counted(session, select(Job.kind, Job.state, func.count()))
-
-
-def count_unfinished(session: Session) -> dict[tuple[str, ...], int]:
-    """Return the number of unfinished jobs by (kind, state)."""
-    return _counted(session, select(Job.kind, Job.state, func.count()).where(Job.state.in_(OPEN)))
-
-
-def unfinished_by_app(session: Session, app_ids: Collection[str]) -> dict[tuple[str, str], tuple[int, datetime]]:
-    """Return how many jobs of apps are unfinished by (app, state), and when the first of them was written."""
-    query = select(Job.app_id, Job.state, func.count(), func.min(Job.created_at)).where(
-        _is_one_of(OPEN), Job.app_id.in_(app_ids)
-    )
-    rows = session.execute(query.group_by(Job.app_id, Job.state))
-    return {(str(app_id), state): (number, since) for app_id, state, number, since in rows}
-
-
-def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, ...], int]:
-    return {(kind, state): count for kind, state, count in session.execute(query.group_by(Job.kind, Job.state))}
 
 
 def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
@@ -508,18 +485,7 @@ def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime)
     return {kind: count for kind, count in session.execute(query.group_by(Job.kind))}  # noqa: C416
 
 
-def oldest_waiting(session: Session, now: datetime) -> dict[str, datetime]:
-    """Return by kind when the oldest job was written that waits for its turn, not for energy nor for a budget."""
-    held = (
-        select(TenantQueue.app_id)
-        .where(TenantQueue.app_id == Job.app_id, TenantQueue.work_class == Job.work_class, TenantQueue.held_until > now)
-        .exists()
-    )
-    query = select(Job.kind, func.min(Job.created_at)).where(_is_one_of((JobState.PENDING, JobState.RETRYING)), ~held)
-    rows = session.execute(query.group_by(Job.kind))
-    return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping
-
-
-def _is_one_of(states: Collection[JobState], job: type[Job] = Job) -> ColumnElement[bool]:
+def is_in_state(states: Collection[JobState], job: type[Job] = Job) -> ColumnElement[bool]:
+    """Return what holds of jobs in any of these states."""
     # Written out as literals: with bound values SQLite cannot tell that a partial index holds what is asked for.
     return job.state.in_(bindparam(None, [state.value for state in states], expanding=True, literal_execute=True))
