@@ -174,7 +174,7 @@ def _place(tenant_queue: TenantQueue) -> tuple[int, int]:
 def _take_head(
     session: Session, tenant_queue: TenantQueue, now: datetime, queued_seconds: float, ask: AskTerms
 ) -> Dispatch | None:
-    job = queries.lock_next_to_send(session, tenant_queue.app_id, tenant_queue.work_class, now)
+    job = queries.next_to_send(session, tenant_queue.app_id, tenant_queue.work_class, now, is_locked=True)
     if job is None:
         refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None

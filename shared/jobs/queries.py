@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -36,6 +35,7 @@ _COMPETES = or_(Job.deferral.is_(None), Job.deferral != Deferral.PROVIDER)
 """Of a waiting job: a job whose provider is away leaves its place to what needs none."""
 LOOK_AHEAD = 1_000
 """Due jobs of a tenant queue among which one is looked for that may be sent."""
+_APP, _CLASS = bindparam("app_id", type_=String), bindparam("work_class", type_=String)
 _Text = str | SQLColumnExpression[str] | SQLColumnExpression[str | None]
 
 
@@ -135,65 +135,42 @@ def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequenc
     return [key for key in session.scalars(query) if key is not None]
 
 
-def next_to_send(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
-    """Return the first due job of a tenant queue whose sequence has none in flight; None when none may be sent."""
-    mine = _of_tenant_queue(app_id, work_class, now)
-    found = session.scalar(_next_to_send(), mine)
-    if found is None and work_class == WorkClass.DELIVERY:
-        found = session.scalar(_next_beyond(), mine)
-    return found
+def next_to_send(
+    session: Session, app_id: str, work_class: str, now: datetime, *, is_locked: bool = False
+) -> Job | None:
+    """Return the first due job of a tenant queue whose sequence has none in flight; None when none may be sent.
 
-
-def lock_next_to_send(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
-    """Return the job of a tenant queue that may be sent next, locked; None when there is none, or another has it.
-
-    What another has in hand is waited for in a later tick and not passed over: a sequence's jobs keep their order.
+    ``is_locked``: it is locked, and None where another has it. What another has in hand is waited for in a later tick
+    and not passed over: a sequence's jobs keep their order.
     """
-    mine, options = _of_tenant_queue(app_id, work_class, now), {"populate_existing": True}
-    found = session.scalar(_lock_next_to_send(), mine, execution_options=options)
-    if found is None and work_class == WorkClass.DELIVERY:
-        found = session.scalar(_lock_next_beyond(), mine, execution_options=options)
-    return found
+    mine = {"app_id": app_id, "work_class": work_class, "now": now, "look_ahead": LOOK_AHEAD}
+    options = {"populate_existing": is_locked}
+    found = (session.scalar(one, mine, execution_options=options) for one in _next(work_class, is_locked))
+    return next((job for job in found if job is not None), None)
 
 
-def _of_tenant_queue(app_id: str, work_class: str, now: datetime) -> dict[str, Any]:
-    return {"app_id": app_id, "work_class": work_class, "now": now, "look_ahead": LOOK_AHEAD}
+@cache  # To put them together takes five times as long as to carry them out, and they are asked for with every job.
+def _next(work_class: str, is_locked: bool) -> Sequence[Select[Job]]:
+    found = [_next_to_send(), *([_next_beyond()] if work_class == WorkClass.DELIVERY else [])]
+    return [one.where(is_in_state(WAITING)).with_for_update(skip_locked=True) for one in found] if is_locked else found
 
 
-@cache  # To put it together takes five times as long as to carry it out, and it is asked for with every job.
 def _next_to_send() -> Select[Job]:
     # A bound, so that a look costs the same however many wait behind one job. What lies beyond it is reached when
     # something before it is sent or finishes.
-    app_id, work_class = bindparam("app_id", type_=String), bindparam("work_class", type_=String)
-    mine = (*_waiting_in_tenant_queue(app_id, work_class), Job.due_at <= bindparam("now"))
+    mine = (*_waiting_in_tenant_queue(_APP, _CLASS), Job.due_at <= bindparam("now"))
     due = select(Job.seq, Job.priority, Job.sequence).where(*mine).order_by(Job.priority, Job.seq)
     first = due.limit(bindparam("look_ahead", type_=Integer)).subquery("due")
-    free = select(first.c.seq).where(~_has_in_flight(app_id, work_class, first.c.sequence))
+    free = select(first.c.seq).where(~_has_in_flight(_APP, _CLASS, first.c.sequence))
     next_ = free.order_by(first.c.priority, first.c.seq).limit(1).scalar_subquery()
     return select(Job).where(Job.seq == next_)
 
 
-@cache
-def _lock_next_to_send() -> Select[Job]:
-    return _next_to_send().where(is_in_state(WAITING)).with_for_update(skip_locked=True)
-
-
-@cache
 def _next_beyond() -> Select[Job]:
     # Without a bound: what waits for a webhook that hangs, however much it is, must not hide what is for the others.
-    app_id, work_class = bindparam("app_id", type_=String), bindparam("work_class", type_=String)
-    mine = (*_waiting_in_tenant_queue(app_id, work_class), Job.due_at <= bindparam("now"))
-    sent = aliased(Job)
-    in_flight = select(sent.sequence).where(
-        sent.app_id == app_id, sent.work_class == work_class, is_in_state(IN_FLIGHT, sent)
-    )
-    free = select(Job.seq).where(*mine, Job.sequence.not_in(in_flight)).order_by(Job.priority, Job.seq).limit(1)
-    return select(Job).where(Job.seq == free.scalar_subquery())
-
-
-@cache
-def _lock_next_beyond() -> Select[Job]:
-    return _next_beyond().where(is_in_state(WAITING)).with_for_update(skip_locked=True)
+    mine = (*_waiting_in_tenant_queue(_APP, _CLASS), Job.due_at <= bindparam("now"))
+    free = select(Job.seq).where(*mine, ~_has_in_flight(_APP, _CLASS, Job.sequence))
+    return select(Job).where(Job.seq == free.order_by(Job.priority, Job.seq).limit(1).scalar_subquery())
 
 
 def next_to_wait_for(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
