@@ -22,6 +22,7 @@ SOURCES = sorted(
 CLIENTS = sorted((CHECKOUT / "clients").rglob("*.py"))
 SOURCES += [path for path in CLIENTS if "Generated: " not in path.read_text("utf-8").split("\n", 1)[0]]
 MAY_SELECT = {
+    "counts.py",
     "queries.py",
     "ledger.py",
     "history.py",
