@@ -16,8 +16,7 @@ from shared.text.words import word_set
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
 _ENDS = " .,;:!?…\"'`()[]-*•"
-# "I also bought a loom", as a person wrote it down, is "Bought a loom", as it is found in what was said.
-_SUBJECT = re.compile(r"(?:(?:the )?user(?=[\s'])\s*|i (?=\w))(?:also )?")
+_SUBJECT = re.compile(r"(?:the )?user(?=[\s'])\s*")
 
 
 def normal(statement: str) -> str:

@@ -40,9 +40,8 @@ def stated(text: str, angle: float | None = 0.0, updates: int | None = None, mod
         ("User likes “jazz”!", 'user likes "jazz'),
         ("User is a self‑taught cook", "is a self-taught cook"),
         ("User likes ｊａｚｚ", "User likes jazz"),
-        ("I also bought a starter named Bruno.", "Bought a starter named Bruno"),
     ],
-    ids=["case-and-subject", "white-space", "apostrophe", "quotes", "dash", "full-width", "as-said"],
+    ids=["case-and-subject", "white-space", "apostrophe", "quotes", "dash", "full-width"],
 )
 def test_what_does_not_change_the_meaning_is_not_seen(one: str, other: str) -> None:
     assert normal(one) == normal(other)
