@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from time import monotonic
 
 from nicegui import background_tasks, ui
 
@@ -13,6 +14,10 @@ from loop.ui.visitors import ENDED, Visitor, way_in
 Refresh = Callable[[], Awaitable[None]]
 _SETTLE_SECONDS = 0.15
 """Several changes at once are shown once."""
+_SHARE, _MOST_SECONDS = 0.1, 1.0
+"""Of the time, what all open pages together may take to show changes; and what one showing counts for at the most."""
+_free_at = 0.0
+"""When the next page may show changes: their requests are carried out by the process that answers everybody else's."""
 
 
 class PageEvents:
@@ -29,6 +34,7 @@ class PageEvents:
         self._listeners: list[tuple[frozenset[str], Refresh]] = []
         self._happened: set[str] = set()
         self._news = asyncio.Event()
+        self._cost = 0.0
         tasks = [background_tasks.create(one, name="events of a page") for one in (self._listen(), self._show())]
         self._client.on_delete(lambda: [task.cancel() for task in tasks])
 
@@ -56,8 +62,10 @@ class PageEvents:
         while True:
             await self._news.wait()
             await asyncio.sleep(_SETTLE_SECONDS)
+            await _wait_for_a_turn(self._cost)
             self._news.clear()
             happened, self._happened = self._happened, set()
+            began = monotonic()
             with self._client:
                 if self._frame.visitors.current() is not self._visitor:
                     ui.navigate.to(way_in(ENDED))
@@ -67,6 +75,15 @@ class PageEvents:
                     if happened & kinds or "gap" in happened:
                         async with self._frame.errors_told():
                             await refresh()
+            self._cost = min(monotonic() - began, _MOST_SECONDS)
+
+
+async def _wait_for_a_turn(cost: float) -> None:
+    """Wait until showing something anew, which takes so many seconds, leaves the interface most of its time."""
+    global _free_at
+    start = max(monotonic(), _free_at)
+    _free_at = start + cost / _SHARE
+    await asyncio.sleep(start - monotonic())
 
 
 def live(frame: Frame, visitor: Visitor, app_id: str | None) -> PageEvents:

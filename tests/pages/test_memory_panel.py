@@ -30,6 +30,7 @@ def test_the_pill_counts_and_opens_the_sheet_over_the_page(at: Window, client: A
     page.keyboard.press("ControlOrMeta+Shift+M")
     expect(_sheet(page)).to_be_hidden()
     pill.click()
+    expect(_sheet(page)).to_be_visible()
     page.mouse.click(100, 500)
     expect(_sheet(page)).to_be_hidden()
 
