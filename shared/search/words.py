@@ -15,6 +15,8 @@ from itertools import chain
 
 import snowballstemmer
 
+from shared.text.remembering import remembered
+
 LONGEST = 40
 """Characters that are kept of a word: of the end of a hash or an address nobody asks."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0981-\u0dff\u0e31-\u0e4e"
@@ -57,17 +59,9 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in words_of(text) if word not in _empty())
 
 
+@remembered(most=65_536, longest=LONGEST)
 def _forms(token: str) -> tuple[str, ...]:
     """Return what one token is kept as. Long ones, whole sentences of some scripts among them, are not remembered."""
-    return _remembered(token) if len(token) <= LONGEST else _forms_of(token)
-
-
-@lru_cache(maxsize=65_536)
-def _remembered(token: str) -> tuple[str, ...]:
-    return _forms_of(token)
-
-
-def _forms_of(token: str) -> tuple[str, ...]:
     plain = _CONTRACTED.sub("", token.replace("’", "'").replace(",", ""))
     if plain.isascii() and plain.isalpha() and _HUMP.search(plain) is None:
         return tuple(_kept(_stem(plain.lower())))

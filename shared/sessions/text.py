@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from shared.search.words import words_of
+from shared.text.remembering import remembered
 
 _MOST_CHARS = 120
 """A longer one is no name but content."""
@@ -32,25 +32,15 @@ _WEIGHTS = {
 }  # fmt: skip
 """How likely a shape is to be missed later."""
 _ENDS = ".,;:!?'\""
-_REMEMBERED_CHARS = 4_000
 _COMMON = frozenset({"e.g", "i.e", "and/or", "n/a", "N/A", "w/o", "etc.", "he/she", "TODO", "OK"})
 
 
+@remembered(most=4096, longest=4_000)
 def names_in(text: str) -> Mapping[str, float]:
     """Return the names a text holds, each with the weight of its shape, in order.
 
     No tag is one, nor what is cut off, nor what begins with an escape (``\\nDemo``).
     """
-    # Not remembered where it is long: thousands of whole messages would be kept in memory.
-    return _remembered(text) if len(text) <= _REMEMBERED_CHARS else _found(text)
-
-
-@lru_cache(maxsize=4096)
-def _remembered(text: str) -> Mapping[str, float]:
-    return _found(text)
-
-
-def _found(text: str) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for match in _SHAPES.finditer(text):
         shape = match.lastgroup or ""

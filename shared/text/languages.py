@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache, lru_cache
+from functools import cache
 
 import stopwordsiso
 
+from shared.text.remembering import remembered
 from shared.text.words import EMPTY, SPEAKING_OF_SELF, WORD, word_set, word_tuple
 
 ENGLISH = "en"
 _TOLD_APART = word_tuple("de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el")
 """Those written with spaces; more would be taken for one another."""
 _KANA, _HAN = re.compile(r"[぀-ヿ]"), re.compile(r"[㐀-鿿]")
-_REMEMBERED_CHARACTERS = 1_000
 _LEAST_SHARE = 0.3
 """Of a text's words, so many are its language's stop words; measured, real chats have 0.4 to 0.6."""
 _SELF = {
@@ -43,18 +43,9 @@ def words_of_self(language: str) -> frozenset[str]:
     return SPEAKING_OF_SELF if language in (ENGLISH, "") else word_set(_SELF.get(language, ""))
 
 
+@remembered(most=4096, longest=1_000)
 def language_of(text: str) -> str:
     """Return the language of a text as its two letters; English for one too short to tell."""
-    # Not remembered where it is long: thousands of whole conversations would be kept in memory.
-    return _remembered(text) if len(text) <= _REMEMBERED_CHARACTERS else _told(text)
-
-
-@lru_cache(maxsize=4096)
-def _remembered(text: str) -> str:
-    return _told(text)
-
-
-def _told(text: str) -> str:
     if len(_KANA.findall(text)) * 10 > len(text):
         return "ja"
     if len(_HAN.findall(text)) * 5 > len(text):

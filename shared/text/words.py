@@ -7,7 +7,8 @@ that a conversation in another language is still remembered, only less selective
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from shared.text.remembering import remembered
 
 
 def word_tuple(listed: str) -> tuple[str, ...]:
@@ -93,7 +94,6 @@ NUMERALS = word_tuple(
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-_REMEMBERED_LETTERS = 64
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
@@ -159,17 +159,9 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     )
 
 
+@remembered(most=8192, longest=64)
 def stem(word: str) -> str:
     """Return a rough stem, enough to see that ``painted`` and ``painting`` say the same."""
-    return _remembered(word) if len(word) <= _REMEMBERED_LETTERS else _stem_of(word)
-
-
-@lru_cache(maxsize=8192)
-def _remembered(word: str) -> str:
-    return _stem_of(word)
-
-
-def _stem_of(word: str) -> str:
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s", "ly"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
