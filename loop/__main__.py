@@ -19,7 +19,7 @@ from shared.settings import Settings, read_settings
 from shared.telemetry.exposition import use_files, wipe
 from shared.telemetry.logging import configure_logging
 
-SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0005
 _MALLOC_OPTIONS = {-8: 2, -3: 256 * 1024, -1: 8 * 2**20}
 """Of glibc, by their numbers: most arenas, what is mapped by itself, what is given back from the end of the heap."""
 
@@ -41,7 +41,8 @@ def main() -> int:
     # Nor is it looked through while requests wait.
     gc.freeze()
     gc.enable()
-    # The ticker waits for the interpreter behind requests; the default of 5 ms would be most of a job's delay.
+    # A thread that works hard (a search, a transcript) keeps the others from going on for so long each time they want
+    # to: the ticker once a job, a short request several times. The default is 5 ms.
     sys.setswitchinterval(SWITCH_SECONDS)
     loop.start()
     try:

@@ -29,7 +29,6 @@ from shared.telemetry.logging import get_logger
 
 ECHO_SECONDS = 1.0
 """A signal so soon after another is the same wish: a terminal and a supervisor may both pass it on."""
-SWITCH_SECONDS = 0.0005
 STOPPING_SECONDS = 4.0
 """How much longer than ``drain_seconds`` a stop may take, whatever hangs."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -95,9 +94,6 @@ class Server(uvicorn.Server):
 
 def serve(loop: Loop, listener: socket.socket) -> None:
     """Serve a loop's HTTP interface on a socket until a signal says to stop."""
-    # A thread that works hard (a search, a transcript) keeps the others from going on for so long each time they want
-    # to, several times in a short request; the default is 5 ms.
-    sys.setswitchinterval(SWITCH_SECONDS)
     # NiceGUI looks through all objects as it starts, for a server it would not find, and so holds on to tuples that
     # other threads are still filling: those threads end with a SystemError (python/cpython issue 59313).
     gc.get_objects = _no_objects

@@ -12,9 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import orjson
 import sqlalchemy as sa
 
+from ops.bench.figures import show
 from shared.db.engine import Database
 
 _TEXT = "I adopted a greyhound named Pixel, and we walk by the river every morning. " * 4
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each round")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        print(orjson.dumps(measure(Path(folder), given.seconds), option=orjson.OPT_INDENT_2).decode())
+        show(measure(Path(folder), given.seconds))
 
 
 if __name__ == "__main__":

@@ -147,17 +147,14 @@ def fail(
     reason: str,
     now: datetime,
     settings: JobSettings,
-    patiently: bool = False,
     until: datetime | None = None,
 ) -> JobState:
     """Record a failed attempt: try again later, or dead letter when attempts are used up. Raises: LeaseLost.
 
-    ``patiently`` waits as long as is ever waited, for what passes only when a person mends it; ``until``: till then.
+    ``until``: when it is tried again, where that is not for the number of attempts to say.
     """
     job = _held(session, held)
     state = _try_again(job, reason, now, settings)
-    if patiently and state is JobState.RETRYING:
-        job.due_at = now + timedelta(seconds=settings.retry_max_seconds)
     if until is not None and state is JobState.RETRYING:
         job.due_at = until
     tenant_queues.refresh(session, job.app_id, job.work_class, now)

@@ -126,33 +126,33 @@ class Attempts:
             return JobState.RETRYING, None
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
-        except RetryLater as error:
-            get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
-            return self._fail(held, f"{error.code}: {error.message}", until=error.until)
         except AfterthoughtError as error:
             get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
             return self._fail(
-                held, f"{error.code}: {error.message}", isinstance(error, Configuration), isinstance(error, ModelOutput)
+                held, f"{error.code}: {error.message}", self._next_try(error), for_good=isinstance(error, ModelOutput)
             )
         # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
         except Exception as error:  # noqa: BLE001
             get_logger().exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
+    def _next_try(self, error: AfterthoughtError) -> datetime | None:
+        """Return when to try again, where the error says so."""
+        if isinstance(error, RetryLater):
+            return error.until
+        # As late as is ever tried: it passes only when a person mends it.
+        is_for_people = isinstance(error, Configuration)
+        return self.clock.now() + timedelta(seconds=self.settings.retry_max_seconds) if is_for_people else None
+
     def _fail(
-        self,
-        held: Claim,
-        reason: str,
-        patiently: bool = False,
-        for_good: bool = False,
-        until: datetime | None = None,
+        self, held: Claim, reason: str, until: datetime | None = None, *, for_good: bool = False
     ) -> tuple[JobState, str]:
         with self.database.write() as session:
             now = self.clock.now()
             if for_good:
                 state = ownership.give_up(session, held, reason, now)
             else:
-                state = ownership.fail(session, held, reason, now, self.settings, patiently, until)
+                state = ownership.fail(session, held, reason, now, self.settings, until)
             if state is JobState.DEAD:
                 record_end(session, held, state, self.clock.now())
         return state, reason

@@ -130,20 +130,21 @@ def _opened(path: Path) -> Iterator[ZipFile]:
 def _infos(file: ZipFile, packed_bytes: int, most_bytes: int) -> dict[str, ZipInfo]:
     """Return the parts by their names. Raises: Invalid, Limit."""
     listed = file.infolist()
-    if len(listed) > MOST_MEMBERS or sum(info.file_size for info in listed) > most_bytes:
+    unpacked_bytes = sum(info.file_size for info in listed)
+    if len(listed) > MOST_MEMBERS or unpacked_bytes > most_bytes:
         raise Limit(
             f"The archive unpacks to more than {most_bytes} bytes or {MOST_MEMBERS} files; raise "
             "AFTERTHOUGHT_SESSIONS_CACHE_MB to take it in.",
             code="too_large",
             details={"limit": most_bytes},
         )
-    most_bytes = _FREE_BYTES + _MOST_EXPANSION * packed_bytes
-    if sum(info.file_size for info in listed) > most_bytes:
+    expanded_bytes = _FREE_BYTES + _MOST_EXPANSION * packed_bytes
+    if unpacked_bytes > expanded_bytes:
         raise Limit(
             f"The archive unpacks to more than {_MOST_EXPANSION} times its size, as no export does; import its "
             "transcripts one by one.",
             code="too_large",
-            details={"limit": most_bytes},
+            details={"limit": expanded_bytes},
         )
     infos = {info.filename: info for info in listed}
     if len(infos) < len(listed):
