@@ -12,7 +12,7 @@ from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, minute, whole_number
 from loop.ui.tables import counted, heading
 
-PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
+TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}
 _SCHEDULES = {"daily": "Daily", "weekly": "Weekly", "on-access": "When a session is used"}
 _OFF = "Ageing is off for this project: every version is kept, and none is made shorter with age."
@@ -38,7 +38,7 @@ class ProjectRules:
                 heading("New versions", 3)
                 with ui.element("div").classes("fields"):
                     settings = project.settings
-                    self._preset = ui.select(PRESETS, value=settings.default_compression_preset, label="Preset")
+                    self._preset = ui.select(TIER_PRESETS, value=settings.default_compression_preset, label="Preset")
                     self._decays = ui.switch("Marked parts decay", value=settings.keepit_decay_enabled)
                     self._registers = ui.switch(
                         "Take new sessions of its folder in", value=settings.auto_register_new_sessions
@@ -62,8 +62,8 @@ class ProjectRules:
             "pruneIntermediateAfterDays": ui.number("Days until others go", value=rules.prune_intermediate_after_days),
         }
         self._presets = {
-            "createPreset": ui.select(PRESETS, value=rules.create_preset, label="First version"),
-            "aggressivePreset": ui.select(PRESETS, value=rules.aggressive_preset, label="Shorter version"),
+            "createPreset": ui.select(TIER_PRESETS, value=rules.create_preset, label="First version"),
+            "aggressivePreset": ui.select(TIER_PRESETS, value=rules.aggressive_preset, label="Shorter version"),
         }
         for field in (self._preset, self._kept, self._count, self._schedule, *self._days.values(),
                       *self._presets.values()):  # fmt: skip

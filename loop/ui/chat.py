@@ -9,14 +9,14 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, chat_address
 from loop.ui.live import live
-from loop.ui.memory_card import chat_address
 from loop.ui.memory_panel import MemoryPanel
+from loop.ui.notices import tell_success
 from loop.ui.session_view import long_text
 from loop.ui.subject import choose_subject
 from loop.ui.tables import badge, counted
-from loop.ui.turns import in_turn
+from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor
 
 _LISTED = 30
@@ -127,7 +127,7 @@ class ChatPage:
                     if not self.user_id:
                         ui.label("Of nobody named: choose whose memory it is for.").classes("muted text-xs")
                 self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
-                self.more = ui.button("More", on_click=self.list_more).props("flat dense no-caps")
+                self.more = press_once(ui.button("More").props("flat dense no-caps"), self.list_more)
             with ui.column().classes("reading gap-3"):
                 back = ui.button("All conversations", icon="arrow_back", on_click=self.close)
                 back.props("flat dense no-caps").classes("back")
@@ -373,7 +373,7 @@ class ChatPage:
         async with self.frame.errors_told():
             user_id = self.conversation.user_id
             kept = await self.visitor.client.write_fact(text, user_id=user_id, app_id=self.app_id)
-            ui.notify(f"Remembered as {kept.category}.", type="positive")
+            tell_success(f"Remembered as {kept.category}.")
             ui.run_javascript("document.getSelection().removeAllRanges()")
 
 

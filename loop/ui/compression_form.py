@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from nicegui import background_tasks, ui
 
 from afterthought_client import models
-from loop.ui.ageing import PRESETS
+from loop.ui.ageing import TIER_PRESETS
 from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, made_how, whole_number
 from loop.ui.tables import badge, heading
@@ -32,7 +32,7 @@ class CompressionForm:
             self._mode = ui.select(_MODES, value="uniform", label="Mode", on_change=self._switch)
             self._ratio = ui.number("Ratio (to 1)", value=ratio, min=2, max=100, step=1, on_change=changed)
             self._level = ui.select(_LEVELS, value="", label="Aggressiveness", on_change=changed)
-            self._tiers = ui.select(PRESETS | {_CUSTOM: "Tiers by hand"}, value="standard", label="Preset")
+            self._tiers = ui.select(TIER_PRESETS | {_CUSTOM: "Tiers by hand"}, value="standard", label="Preset")
             self._keepits = ui.select(_KEEPITS, value="decay", label="Keepit handling", on_change=changed)
             self._distance = ui.number(
                 "Session distance (1 = recent, 10 = old)", value=1, min=1, step=1, on_change=changed

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Concatenate, ParamSpec, get_type_hints
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from nicegui import ui
 from starlette.responses import RedirectResponse, Response
@@ -86,6 +86,11 @@ class Frame:
         except (AfterthoughtError, ValueError) as error:
             with page:
                 await self.visitors.tell(error)
+
+
+def chat_address(app_id: str, **asked: str) -> str:
+    """Return the address of a conversation's page."""
+    return f"/chat/{quote(app_id, safe='')}?{urlencode(asked)}"
 
 
 @contextmanager

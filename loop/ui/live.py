@@ -12,6 +12,7 @@ from loop.ui.frame import Frame
 from loop.ui.visitors import ENDED, Visitor, way_in
 
 Refresh = Callable[[], Awaitable[None]]
+_GAP = "gap"
 _SETTLE_SECONDS = 0.15
 """Several changes at once are shown once."""
 _SHARE, _MOST_SECONDS = 0.1, 1.0
@@ -48,8 +49,10 @@ class PageEvents:
                 async with self._frame.errors_told():
                     client, app_id = self._visitor.client, self._app_id
                     async for event in client.follow_all() if app_id is None else client.follow_app(app_id=app_id):
-                        self._happened.add(event.kind)
-                        self._news.set()
+                        # Of a gap nobody knows what was in it.
+                        if event.kind == _GAP or any(event.kind in kinds for kinds, _ in self._listeners):
+                            self._happened.add(event.kind)
+                            self._news.set()
             except RuntimeError:
                 # Raised by a client that was closed, as it is when its visitor logs out in another tab.
                 if self._frame.visitors.current() is self._visitor:
@@ -71,8 +74,7 @@ class PageEvents:
                     ui.navigate.to(way_in(ENDED))
                     return
                 for kinds, refresh in self._listeners:
-                    # Of a gap nobody knows what was in it.
-                    if happened & kinds or "gap" in happened:
+                    if happened & kinds or _GAP in happened:
                         async with self._frame.errors_told():
                             await refresh()
             self._cost = min(monotonic() - began, _MOST_SECONDS)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlencode
 
 from nicegui import ui
 
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, Source
-from loop.ui.frame import COLOURS
+from loop.ui.frame import COLOURS, chat_address
 from loop.ui.tables import badge, icon_button
 from loop.ui.times import show_time
 
@@ -195,8 +194,3 @@ def _link(source: Source, app_id: str) -> None:
         "text-xs !text-inherit"
     )
     link.tooltip(f"Conversation {source.conversation_id}")
-
-
-def chat_address(app_id: str, **asked: str) -> str:
-    """Return the address of a conversation's page."""
-    return f"/chat/{quote(app_id, safe='')}?{urlencode(asked)}"

@@ -9,6 +9,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.session_view import SessionView, dialog, long_text, minute, weight_name
 from loop.ui.tables import badge
+from loop.ui.turns import press_once
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""
@@ -32,15 +33,15 @@ class OriginalReader:
     async def build(self, *, from_uuid: str | None = None) -> None:
         """Show the first page, or that of one message."""
         self._log = ui.column().classes("w-full gap-2").props("role=log aria-label=Original tabindex=0")
-        self._more = ui.button("More messages", icon="expand_more", on_click=self._show_more)
+        self._more = press_once(ui.button("More messages", icon="expand_more"), self._show_more)
         self._more.props("flat dense no-caps")
         await self._show_more(from_uuid)
 
-    async def _show_more(self, from_uuid: object = None) -> None:
+    async def _show_more(self, from_uuid: str | None = None) -> None:
         async with self._view.errors_told():
             page = await self._view.client.read_original(
                 self._session_id,
-                message_uuid=from_uuid if isinstance(from_uuid, str) else None,
+                message_uuid=from_uuid,
                 version_id=self._version_id,
                 limit=_SHOWN,
                 cursor=self._cursor,

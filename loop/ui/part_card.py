@@ -99,9 +99,7 @@ class PartCard:
         way = _WAYS[item.way].format(item.version_id)
         stale = " It covers less than the session holds by now." if item.stale else ""
         why = f": {item.reason}" if item.reason else ""
-        self._told.set_text(f"{way}, {item.allocation:,} tokens{why}.{stale}")
-        if not self._tokens.enabled:
-            self._tokens.set_value(item.allocation)
+        self._tell(f"{way}, {item.allocation:,} tokens{why}.{stale}", item.allocation)
 
     def show_composed(self, name: str, item: models.ComponentItem | None) -> None:
         """Show as what it went into a composition."""
@@ -109,15 +107,16 @@ class PartCard:
             return
         is_original, is_made = item.version_id == ORIGINAL, item.version_state == "working"
         way = _WAYS["original" if is_original else "join" if is_made else "version"].format(item.version_id)
-        self._told.set_text(f"Composed as part of {name}. {way}, {item.allocation:,} tokens.")
-        if not self._tokens.enabled:
-            self._tokens.set_value(item.allocation)
+        self._tell(f"Composed as part of {name}. {way}, {item.allocation:,} tokens.", item.allocation)
 
     def forget(self) -> None:
         """Take back what was foreseen, once what it rests on has changed."""
-        self._told.set_text("")
+        self._tell("", None)
+
+    def _tell(self, text: str, tokens: int | None) -> None:
+        self._told.set_text(text)
         if not self._tokens.enabled:
-            self._tokens.set_value(None)
+            self._tokens.set_value(tokens)
 
     def _change_tokens(self) -> None:
         # What the strategy gives out is shown here, and is no change of what is asked for.

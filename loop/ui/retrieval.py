@@ -11,6 +11,7 @@ from afterthought_client import models
 from loop.ui.charts import Chart
 from loop.ui.frame import Frame
 from loop.ui.tables import apps_to_choose, heading, number, show_table
+from loop.ui.turns import press_once
 from loop.ui.visitors import Visitor
 
 _APPS = 10
@@ -43,7 +44,7 @@ class Compactions:
         with ui.column().classes("card gap-2 min-w-0"):
             heading(f"Compactions in {_DAYS} days")
             self.found = ui.column().classes("w-full gap-3 min-w-0")
-            self.more = ui.button("More apps", on_click=self._show_more).props("flat dense no-caps")
+            self.more = press_once(ui.button("More apps").props("flat dense no-caps"), self._show_more)
         await self.show_more()
 
     async def _show_more(self) -> None:

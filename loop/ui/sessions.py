@@ -17,7 +17,7 @@ from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import SessionView, day, projects_to_choose, short, size
 from loop.ui.tables import counted, heading
-from loop.ui.turns import in_turn
+from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor
 
 Action = Callable[[], object]
@@ -81,8 +81,8 @@ class SessionBrowser:
             with ui.column().classes("list gap-2"):
                 self._search_box()
                 self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
-                self._more = ui.button("More sessions", on_click=self._list_more).props("flat dense no-caps")
-                self._scan = ui.button("More files of the folder", on_click=self._look).props("flat dense no-caps")
+                self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
+                self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
             with ui.column().classes("detail gap-3"):
                 back = ui.button("All sessions", icon="arrow_back", on_click=self._close).props("flat dense no-caps")
                 back.classes("back")

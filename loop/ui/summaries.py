@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from loop.ui.memory_card import chat_address
+from loop.ui.frame import chat_address
 from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 

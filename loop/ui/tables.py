@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 from nicegui import ui
 
 from loop.ui.frame import Frame
-from loop.ui.turns import in_turn
+from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor
 
 Cell = str | Callable[[], object]
@@ -50,7 +51,32 @@ def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> T
             with ui.element("tbody") as body:
                 for row in rows:
                     _row(row)
-    return Table(whole, body)
+    return Table(whole, KeptInPlace(body))
+
+
+@dataclass
+class KeptInPlace:
+    """What is shown in a place: what did not change stays there, as what is built anew loses clicks and writing."""
+
+    place: ui.element
+    built: dict[str, tuple[object, ui.element]] = field(default_factory=dict)
+
+    def show(self, items: Iterable[tuple[str, object, Callable[[], ui.element]]], anyway: Collection[str] = ()) -> None:
+        """Show these, each under its key; one whose ``object`` is the same stays, and so do those of ``anyway``."""
+        before, self.built = self.built, {}
+        for index, (key, shown, build) in enumerate(items):
+            old = before.get(key)
+            if old is not None and (old[0] == shown or key in anyway):
+                self.built[key] = before.pop(key)
+            else:
+                with self.place:
+                    self.built[key] = (shown, build())
+            self.built[key][1].move(target_index=index)
+        for key, old in before.items():
+            if key in anyway:
+                self.built[key] = old
+            else:
+                old[1].delete()
 
 
 @dataclass
@@ -58,24 +84,11 @@ class Table:
     """A table that is shown."""
 
     whole: ui.element
-    body: ui.element
-    kept: dict[str, tuple[object, ui.element]] = field(default_factory=dict)
+    body: KeptInPlace
 
     def keep(self, rows: Iterable[tuple[str, object, Row]]) -> None:
-        """Show these rows, each under its key; one whose ``object`` is the same stays: a new one loses its clicks."""
-        before, self.kept = self.kept, {}
-        for index, (key, shown, cells) in enumerate(rows):
-            old = before.get(key)
-            if old is not None and old[0] == shown:
-                del before[key]
-                row = old[1]
-            else:
-                with self.body:
-                    row = _row(cells)
-            row.move(target_index=index)
-            self.kept[key] = (shown, row)
-        for _, row in before.values():
-            row.delete()
+        """Show these rows, each under its key; one whose ``object`` is the same stays."""
+        self.body.show((key, shown, partial(_row, cells)) for key, shown, cells in rows)
 
 
 class PagedTable:
@@ -97,7 +110,7 @@ class PagedTable:
         self._pages = 1
         self._cursor: str | None = None
         self.place = ui.column().classes("w-full gap-2 min-w-0")
-        self._more = ui.button("More", on_click=self._show_more).props("flat dense no-caps")
+        self._more = press_once(ui.button("More").props("flat dense no-caps"), self._show_more)
         self._more.set_visibility(False)
 
     @in_turn
@@ -149,7 +162,7 @@ class PagedSelect:
             value = next(iter(always), None)
             self.select = ui.select(dict(always), value=value, label=label, with_input=True, on_change=on_change)
             self.select.props("outlined dense options-dense").classes("grow min-w-0")
-            self._more = ui.button(icon="more_horiz", on_click=self._show_more).props("flat round dense")
+            self._more = press_once(ui.button(icon="more_horiz").props("flat round dense"), self._show_more)
             self._more.props["aria-label"] = f"More for {label}"
             self._more.tooltip("Offer more")
         self._more.set_visibility(False)

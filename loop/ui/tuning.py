@@ -111,10 +111,7 @@ def _build_form(
 
 
 def _source(source: str) -> None:
-    told = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}.get(
-        source, source
-    )
-    ui.label(told).classes("muted text-xs")
+    ui.label(_SOURCES.get(source, source)).classes("muted text-xs")
 
 
 def _changed(tuning: models.TuningAnswer, fields: dict[str, Any]) -> dict[str, Any]:

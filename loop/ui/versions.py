@@ -12,6 +12,7 @@ from loop.ui.notices import tell_success
 from loop.ui.originals import OriginalReader
 from loop.ui.session_view import SessionView, day, dialog, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading
+from loop.ui.turns import press_once
 
 _VERSIONS = 100
 _DIFFERENCES = 20
@@ -102,7 +103,7 @@ class Comparison:
                 _show_only(version.version_id, only)
         heading("Texts that differ", 3)
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label='Texts that differ'")
-        self._more = ui.button("More differences", on_click=self._show_more).props("flat dense no-caps")
+        self._more = press_once(ui.button("More differences").props("flat dense no-caps"), self._show_more)
         self._show_differences(found)
 
     async def _show_more(self) -> None:

@@ -90,7 +90,7 @@ def way_in(why: str = "") -> str:
     """Return the address to log in at, which leads back to the page that is being built or used."""
     asked = ui.context.client.request.url
     page = asked.path + (f"?{asked.query}" if asked.query else "")
-    given = {name: value for name, value in (("next", page.removeprefix("/") and page), ("why", why)) if value}
+    given = ({"next": page} if page != "/" else {}) | ({"why": why} if why else {})
     return f"/login?{urlencode(given)}" if given else "/login"
 
 

@@ -86,7 +86,8 @@ class Machine:
         ownership.finish(session, self._one(), self.chance.choice([JobState.DONE, JobState.DEAD]), self.now)
 
     def fail(self, session: Session) -> None:
-        ownership.fail(session, self._one(), "it failed", self.now, RULE, self.chance.random() < 0.2)
+        until = self.now + timedelta(seconds=RULE.retry_max_seconds) if self.chance.random() < 0.2 else None
+        ownership.fail(session, self._one(), "it failed", self.now, RULE, until)
 
     def postpone(self, session: Session) -> None:
         until = self.now + timedelta(seconds=self.chance.randrange(1, 600))
