@@ -226,14 +226,14 @@ def test_six_random_faults_lose_and_double_nothing(fleet: Fleet) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(9000)
 def test_two_hundred_random_faults_lose_and_double_nothing(fleet: Fleet) -> None:
     play_rounds(fleet, ROUNDS_IN_THE_LONG_RUN, first=1000)
 
 
 @pytest.mark.long
 @pytest.mark.postgres
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(9000)
 def test_random_faults_lose_and_double_nothing_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     with launch(tmp_path, postgres_url) as fleet:
         play_rounds(fleet, ROUNDS_IN_THE_LONG_RUN, first=5000)
