@@ -12,7 +12,7 @@ from nicegui import ui
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError
-from loop.ui.visitors import Visitor, Visitors, message_of, way_in
+from loop.ui.visitors import Visitor, Visitors, message_of
 
 P = ParamSpec("P")
 Build = Callable[Concatenate[Visitor, P], Awaitable[None]]
@@ -54,7 +54,7 @@ class Frame:
             async def shown(*args: Any, **given: Any) -> Response | None:
                 visitor = self.visitors.current()
                 if visitor is None:
-                    return RedirectResponse(way_in())
+                    return RedirectResponse(self.visitors.way_in())
                 with _surroundings(visitor, self.visitors, title, given.get("app_id")) as named:
                     try:
                         if app_id := given.get("app_id"):

@@ -43,7 +43,8 @@ class Visitors:
 
     def __init__(self, client: Callable[[str], AsyncAfterthought]) -> None:
         self._client = client
-        self._known: dict[str, Visitor] = {}
+        # None of one whose token is not accepted any more.
+        self._known: dict[str, Visitor | None] = {}
 
     async def log_in(self, token: str) -> Visitor:
         """Remember this browser's token. Raises: ApiError where the service knows no such token, ValueError."""
@@ -77,8 +78,14 @@ class Visitors:
         if not isinstance(error, ApiError) or error.status != _UNAUTHENTICATED or self.current() is None:
             return False
         await self.log_out()
+        self._known[_browser()] = None
         ui.navigate.to(way_in(ENDED))
         return True
+
+    def way_in(self) -> str:
+        """Return the address to log in at, for a page that is asked for by somebody not known."""
+        # Another page of this browser may have been the first to find out, and nobody looks at it any more.
+        return way_in(ENDED if _browser() in self._known and self._known[_browser()] is None else "")
 
     async def tell(self, error: Exception) -> None:
         """Show an error of the service's; who is not known any more goes to the way in."""
