@@ -33,6 +33,7 @@ _LOG_SECONDS, _LOG_TRY_SECONDS = 2.0, 0.05
 _TROUBLED_SECONDS = 5.0
 """How long a database counts as troubled after it refused something; then it is asked again."""
 _ANEW_SECONDS = 1.0
+_VANISHED_SECONDS = 16
 
 
 class Database:
@@ -249,6 +250,12 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
         pool_use_lifo=True,
         connect_args={
             "connect_timeout": 5,
+            # A server that vanishes without closing its connections is not waited for longer than this: while something
+            # was sent to it, and while its answer is awaited.
+            "tcp_user_timeout": _VANISHED_SECONDS * 1000,
+            "keepalives_idle": _VANISHED_SECONDS // 2,
+            "keepalives_interval": _VANISHED_SECONDS // 4,
+            "keepalives_count": 2,
             # No transaction waits for anything outside the database, so one that idles belongs to a frozen process, and
             # others wait for its locks.
             "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=15s",
