@@ -33,6 +33,7 @@ GIVEN = {
 NOBODY = "127.0.0.1:1"
 LASTING = ("up", "loop", "worker")
 SHORT = (("doctor",), ("migrate",))
+LONG = pytest.mark.long
 
 
 def _environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -94,7 +95,7 @@ def stores(tmp_path: Path, own_redis: EmbeddedRedis, postgres_server: PostgresSe
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("how", ["environment", ".env"])
+@pytest.mark.parametrize("how", [".env", pytest.param("environment", marks=LONG)])
 def test_a_service_that_is_well_tells_none_of_the_secrets_it_was_given(
     how: str, tmp_path: Path, stores: dict[str, str]
 ) -> None:
@@ -142,7 +143,14 @@ _ILL = {
 }
 
 
-@pytest.mark.parametrize("case", _ILL)
+_LIKE_OTHERS = (
+    "its password is a parameter", "its address has a wrong scheme", "its address is of another kind",
+    "its password has a slash after a number", "its password has a number sign", "a setting is wrong",
+    "the model's server needs a password",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [pytest.param(one, marks=LONG) if one in _LIKE_OTHERS else one for one in _ILL])
 def test_commands_that_end_tell_what_is_ill_and_no_secret(case: str, tmp_path: Path) -> None:
     env = _environment(tmp_path, GIVEN | {"AFTERTHOUGHT_PORT": str(free_port())} | _ILL[case])
     said = "\n".join(_run(tmp_path, env, *arguments) for arguments in SHORT)
@@ -160,8 +168,14 @@ _SIGNS = {
 """How a process that is to stay shows that it has come upon what is ill."""
 
 
-@pytest.mark.parametrize("name", LASTING)
-@pytest.mark.parametrize("case", _SIGNS)
+_PAIRS = [(name, case) for case in _SIGNS for name in LASTING]
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    # Each process and each case once in every run.
+    [pair if number % 3 == number // 3 % 3 else pytest.param(*pair, marks=LONG) for number, pair in enumerate(_PAIRS)],
+)
 def test_processes_that_stay_tell_what_is_ill_and_no_secret(
     name: str, case: str, tmp_path: Path, own_redis: EmbeddedRedis
 ) -> None:
@@ -173,7 +187,7 @@ def test_processes_that_stay_tell_what_is_ill_and_no_secret(
     assert _in_home(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", [*LASTING, "doctor"])
+@pytest.mark.parametrize("name", ["loop", "doctor", *(pytest.param(one, marks=LONG) for one in ("up", "worker"))])
 def test_a_redis_that_refuses_the_password_is_told_of_and_the_password_is_not(
     name: str, tmp_path: Path, own_redis: EmbeddedRedis
 ) -> None:

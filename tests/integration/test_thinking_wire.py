@@ -31,6 +31,12 @@ from tests.support.settings import served_at
 from tests.support.waiting import wait_until
 
 MODELS = ("large:latest", "small:latest")
+_OF_ONE = pytest.mark.parametrize(
+    "provider",
+    ["ollama", *(pytest.param(name, marks=pytest.mark.long) for name in SERVERS if name != "ollama")],
+    indirect=True,
+)
+"""What is about our processes more than about a provider."""
 
 
 @pytest.fixture(params=SERVERS)
@@ -264,6 +270,7 @@ def ask_a_model_that_stalls(client: httpx.Client, server: ModelServer) -> None:
 
 
 @pytest.mark.integration
+@_OF_ONE
 def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_restart(
     sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, provider: str, server: ModelServer
 ) -> None:
@@ -290,6 +297,7 @@ def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_re
 
 
 @pytest.mark.integration
+@_OF_ONE
 def test_a_loop_that_is_stopped_lets_go_of_a_model_that_does_not_answer(
     sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, provider: str, server: ModelServer
 ) -> None:

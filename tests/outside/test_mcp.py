@@ -95,6 +95,9 @@ class Agent:
 
 _EVERY_WAY = pytest.mark.parametrize("agent", ["http", "http-2025", "stdio"], indirect=True)
 """Each transport, over HTTP with the handshake of 2025 too; not for every test, because a program is slow to start."""
+_EVERY_WAY_IN_LONG_RUNS = pytest.mark.parametrize(
+    "agent", ["http", "http-2025", pytest.param("stdio", marks=pytest.mark.long)], indirect=True
+)
 
 
 @pytest.fixture
@@ -140,7 +143,7 @@ def test_an_agent_is_told_what_there_is_and_how_to_use_it(agent: Agent) -> None:
     assert "conversation_end" in instructions
 
 
-@_EVERY_WAY
+@_EVERY_WAY_IN_LONG_RUNS
 def test_what_was_said_in_one_conversation_is_recalled_in_the_next(agent: Agent) -> None:
     _converse(agent, "ada", "I am allergic to walnuts, so never suggest them.", "Noted: no walnuts.")
     assert "walnuts" in agent.call("ada", "recall", message="Suggest a cake for my birthday.")
@@ -214,7 +217,7 @@ def test_another_apps_token_sees_nothing_of_the_same_user(agent: Agent, system: 
     assert stranger.call("ada", "list_facts") == []
 
 
-@_EVERY_WAY
+@_EVERY_WAY_IN_LONG_RUNS
 def test_forgetting_says_what_it_erased_and_what_is_left(agent: Agent) -> None:
     conversation = _converse(agent, "ada", "I moved to Lisbon and restore an old sailing boat.", "Nice.")
     memory = agent.call("ada", "list_memories")[0]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
 from afterthought_client import Afterthought
-from tests.support.browser import Window, chromium, window
+from tests.support.browser import Window, chromium, visitor, window
 from tests.support.services import System, start_redis, start_system
 
 _READ_TOKEN = "reads-and-changes-nothing"
@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[System]:
     """A loop with its pages and a worker, without a model. After the browser, so that nothing starts where none is."""
     folder = tmp_path_factory.mktemp("pages")
@@ -59,17 +59,23 @@ def client(system: System, app_id: str) -> Iterator[Afterthought]:
         yield opened
 
 
-@pytest.fixture
-def at(browser: Browser, system: System) -> Iterator[Window]:
-    """A wide window, logged in as the admin."""
-    with window(browser, system.url) as opened:
+@pytest.fixture(scope="session")
+def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
+    """The admin's browser, logged in: to load everything again for each test is most of the work."""
+    with visitor(browser) as own, window(own, system.url) as opened:
         opened.log_in(system.admin_token)
+        yield own
+
+
+@pytest.fixture
+def at(admin: BrowserContext, system: System) -> Iterator[Window]:
+    """A wide window of the admin's."""
+    with window(admin, system.url) as opened:
         yield opened
 
 
 @pytest.fixture
-def phone(browser: Browser, system: System) -> Iterator[Window]:
-    """A narrow, dark window, logged in as the admin."""
-    with window(browser, system.url, width=390, height=844, dark=True) as opened:
-        opened.log_in(system.admin_token)
+def phone(admin: BrowserContext, system: System) -> Iterator[Window]:
+    """A narrow, dark window of the admin's."""
+    with window(admin, system.url, width=390, height=844, dark=True) as opened:
         yield opened

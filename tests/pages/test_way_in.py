@@ -66,13 +66,15 @@ def test_a_page_left_open_loses_its_rights_with_the_token(
             expect(own.page.get_by_text("your token is not accepted any more")).to_be_visible()
 
 
-def test_who_logs_out_is_out_in_every_tab(at: Window) -> None:
-    other = at.page.context.new_page()
-    other.goto(at.url)
-    at.page.get_by_role("button", name="Log out").click()
-    expect(at.page).to_have_url(f"{at.url}/login")
-    other.goto(at.url)
-    expect(other).to_have_url(_LOGIN)
+def test_who_logs_out_is_out_in_every_tab(browser: Browser, system: System) -> None:
+    with window(browser, system.url) as own:
+        own.log_in(system.admin_token)
+        other = own.page.context.new_page()
+        other.goto(own.url)
+        own.page.get_by_role("button", name="Log out").click()
+        expect(own.page).to_have_url(f"{own.url}/login")
+        other.goto(own.url)
+        expect(other).to_have_url(_LOGIN)
 
 
 def test_the_cookie_is_for_this_site_and_no_script(system: System) -> None:
@@ -96,11 +98,13 @@ def test_a_page_that_is_not_there_says_so_and_leads_back(at: Window) -> None:
     assert httpx.get(f"{at.url}/_nicegui/nothing").headers["content-type"] == "application/json"
 
 
-def test_light_and_dark_are_the_visitors_choice(phone: Window) -> None:
-    body = phone.page.locator("body")
-    expect(body).to_contain_class("body--dark")
-    phone.page.get_by_role("button", name="Light or dark").click()
-    expect(body).not_to_contain_class("body--dark")
+def test_light_and_dark_are_the_visitors_choice(browser: Browser, system: System) -> None:
+    with window(browser, system.url, dark=True) as own:
+        own.log_in(system.admin_token)
+        body = own.page.locator("body")
+        expect(body).to_contain_class("body--dark")
+        own.page.get_by_role("button", name="Light or dark").click()
+        expect(body).not_to_contain_class("body--dark")
 
 
 def test_a_loop_that_is_not_ready_says_so_and_one_that_is_asked_to_stop_waits_for_no_page(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Nothing of its own is asked for from outside.
@@ -24,7 +24,7 @@ _PATIENCE_MILLISECONDS = 60_000
 
 @dataclass
 class Window:
-    """One window of the browser, with a session of its own; what went wrong in it is found in ``troubles``."""
+    """One window of the browser; what went wrong in it is found in ``troubles``."""
 
     page: Page
     url: str
@@ -62,21 +62,36 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def window(browser: Browser, url: str, *, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[Window]:
-    """Open a window of its own; fails where a script failed, or where anything outside of the service was asked for."""
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
-    )
+def visitor(browser: Browser) -> Iterator[BrowserContext]:
+    """Keep cookies and what was loaded apart from everybody else's."""
+    context = browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(_PATIENCE_MILLISECONDS)
-    opened = Window(context.new_page(), url)
-    page = opened.page
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+@contextmanager
+def window(
+    of: Browser | BrowserContext, url: str, *, width: int = 1440, height: int = 900, dark: bool = False
+) -> Iterator[Window]:
+    """Open a window, of a visitor or of one of its own; fails where a script failed, or something outside was asked."""
+    if isinstance(of, Browser):
+        with visitor(of) as own, window(own, url, width=width, height=height, dark=dark) as opened:
+            yield opened
+        return
+    page = of.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    opened = Window(page, url)
     page.on("pageerror", lambda error: opened.troubles.append(f"script: {error}"))
     page.on("request", lambda asked: None if _is_inside(asked.url, url) else opened.troubles.append(asked.url))
     try:
         yield opened
         assert opened.troubles == []
     finally:
-        context.close()
+        page.close()
 
 
 def _is_inside(address: str, url: str) -> bool:
