@@ -1,9 +1,9 @@
 """How much of the loop one app may have at once, so that its load is not felt by the others.
 
-Every request of an app counts while it is in flight, and one too many is refused (429). Searching, recalling and taking
-in files cost the most: of those an app has a few done at a time, and some more that wait for their turn a while. Who
-waits and leaves is dropped, without a thread having been taken. Requests that name no app are the admin's own, and the
-installation's probes: they are not bounded.
+Every request of an app counts while it is in flight, and one too many is refused (429). Searching, recalling, taking
+in files and reading them cost the most: of those an app has a few done at a time, and some more that wait for their
+turn a while. Who waits and leaves is dropped, without a thread having been taken. Requests that name no app are the
+admin's own, and the installation's probes: they are not bounded.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ _APP_IN_PATH = re.compile(r"/apps/([^/]+)")
 _COSTLY = re.compile(
     r"/apps/[^/]+/(?:search|context|retrieval/debug|import|export)"
     r"|/api/memory/(?:sessions/search|projects/import|projects/[^/]+/(?:search|suggest|export|scan))"
-    r"|/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync)"
+    r"|/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/(?:sync|versions)|projects/[^/]+/compositions/preview)"
 )
+_COSTLY_TO_READ = re.compile(r"/.+/export|/api/memory/sessions/[^/]+/messages")
+"""The second reads a transcript from its beginning."""
 _WAITS = re.compile(r"/apps/[^/]+/(?:stream|events)|/stream")
 """They take no thread while they wait, and are counted apart."""
 _READING = frozenset({"GET", "HEAD"})
@@ -170,7 +172,7 @@ def app_of(scope: Scope) -> str | None:
 def _is_costly(scope: Scope) -> bool:
     path: str = scope["path"]
     if scope["method"] in _READING:
-        return path.endswith("/export")
+        return _COSTLY_TO_READ.fullmatch(path) is not None
     return scope["method"] == "POST" and _COSTLY.fullmatch(path) is not None
 
 

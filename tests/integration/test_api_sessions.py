@@ -570,6 +570,14 @@ def test_a_transcript_of_too_many_lines_is_refused_before_it_is_read(sqlite_url:
         assert in_cache(api) == []
 
 
+def test_a_transcript_with_more_marks_than_anybody_writes_is_refused_before_it_is_read(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    upload(sqlite_api, "s1", lines(user("##keepit0.80## A lathe.\n\n" * 100, "1")))
+    many = lines(user("##KeepIt0.80## a " * 10_001, "1"))
+    error = sqlite_api.refused(413, "POST", f"{SESSIONS}/s2", params=CHAT, content=many, headers=NDJSON)
+    assert (error["code"], error["details"]["limit"]) == ("too_large", 10_000)
+
+
 def test_an_archive_that_packs_better_than_transcripts_do_is_refused_before_it_is_unpacked(sqlite_api: Api) -> None:
     api = sqlite_api
     api.install()

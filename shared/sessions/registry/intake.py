@@ -23,6 +23,8 @@ from shared.sessions.transcripts.records import complete_bytes
 from shared.setting_groups import SessionSettings
 
 TOO_LARGE = "too_large"
+MOST_MARKS = 10_000
+_MARK = b"##keepit"
 STORAGE_FULL = "storage_full"
 A_LINK = "is a link, and links are not followed; register the file it leads to."
 _CHUNK = 2**20
@@ -105,17 +107,25 @@ def check_size(size: int, name: str, settings: SessionSettings) -> None:
 
 
 def check_lines(path: Path, name: str, settings: SessionSettings) -> None:
-    """Raises: Limit, where a transcript has more lines than the settings allow: each takes its time, however short."""
-    lines = 0
+    """Raises: Limit, where a transcript has more lines or marks than may be: each takes its time, however short."""
+    lines = marks = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             lines += chunk.count(b"\n")
+            marks += chunk.lower().count(_MARK)
             if lines > settings.sessions_max_lines:
                 raise Limit(
                     f"{name} has more than {settings.sessions_max_lines} lines; raise AFTERTHOUGHT_SESSIONS_MAX_LINES "
                     "to take it in.",
                     code=TOO_LARGE,
                     details={"limit": settings.sessions_max_lines, "file": name},
+                )
+            if marks > MOST_MARKS:
+                raise Limit(
+                    f"{name} has more than {MOST_MARKS} marks of keepit; no person writes so many, so take out those "
+                    "that a program wrote.",
+                    code=TOO_LARGE,
+                    details={"limit": MOST_MARKS, "file": name},
                 )
 
 
