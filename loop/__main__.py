@@ -19,7 +19,7 @@ from shared.settings import Settings, read_settings
 from shared.telemetry.exposition import use_files, wipe
 from shared.telemetry.logging import configure_logging
 
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 _MALLOC_OPTIONS = {-8: 2, -3: 256 * 1024, -1: 8 * 2**20}
 """Of glibc, by their numbers: most arenas, what is mapped by itself, what is given back from the end of the heap."""
 

@@ -1,10 +1,12 @@
-"""What a body must be before a route sees it: not too large, JSON that every reader agrees on, and free of NUL.
+"""What a body must be before a route sees it: whole in time, not too large, JSON that every reader agrees on, and free
+of NUL.
 
 PostgreSQL stores no NUL and no lone surrogate, and NaN is not JSON; refusing them here spares every field the check.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import orjson
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from loop.api.errors import MALFORMED, TOO_LARGE, answer_error
+from loop.api.errors import MALFORMED, TOO_LARGE, TOO_SLOW, answer_error
 from shared.errors import AfterthoughtError, Invalid, Limit
 
 ARCHIVE_TYPE = "application/zip"
@@ -22,6 +24,11 @@ STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream", ARCHIVE_TY
 STREAMED = re.compile(r"/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync|projects/import)")
 IMPORT_FACTOR = 8
 """An archive may be this many times larger than other bodies."""
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+SILENT_SECONDS = 20.0
+"""How long a client may send nothing of a body: one that is gone must not hold its app's place for ever."""
+_FREE_SECONDS, _LEAST_BYTES_A_SECOND = 40.0, 10_000
+"""After so long, a body must have come at so much."""
 
 
 class BodyGate:
@@ -37,6 +44,8 @@ class BodyGate:
             return
         try:
             _refuse_nul_in_address(scope)
+            if scope["method"] not in _WITHOUT_BODY:
+                receive = _in_time(receive)
             body = await self._read(scope, receive)
         except AfterthoughtError as error:
             await answer_error(error)(scope, receive, send)
@@ -47,7 +56,7 @@ class BodyGate:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         headers = Headers(scope=scope)
-        if scope["method"] in {"GET", "HEAD", "OPTIONS"} or is_streamed(scope, headers):
+        if scope["method"] in _WITHOUT_BODY or is_streamed(scope, headers):
             return None
         limit = self._max_bytes * (IMPORT_FACTOR if scope["path"].endswith("/import") else 1)
         body = await _receive_all(headers, receive, limit)
@@ -77,6 +86,30 @@ async def _receive_all(headers: Headers, receive: Receive, limit: int) -> bytes:
             raise _too_large(limit)
         if not message.get("more_body"):
             return b"".join(chunks)
+
+
+def _in_time(receive: Receive) -> Receive:
+    """Receive a body that must come in time; after it, whether the client leaves. Raises: Limit."""
+    loop = asyncio.get_running_loop()
+    begun, size, is_whole = loop.time(), 0, False
+
+    async def received() -> Message:
+        nonlocal size, is_whole
+        if is_whole:
+            return await receive()
+        until = min(loop.time() + SILENT_SECONDS, begun + _FREE_SECONDS + size / _LEAST_BYTES_A_SECOND)
+        try:
+            async with asyncio.timeout_at(until):
+                message = await receive()
+        except TimeoutError:
+            raise Limit(
+                f"The rest of the body did not come in time ({size} bytes had); send it anew.", code=TOO_SLOW
+            ) from None
+        size += len(message.get("body", b""))
+        is_whole = not message.get("more_body")
+        return message
+
+    return received
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -32,7 +32,8 @@ TOO_LARGE = "too_large"
 UNAUTHENTICATED = "unauthenticated"
 MALFORMED = "malformed"
 TOO_MANY = "too_many"
-STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, TOO_MANY: 429}
+TOO_SLOW = "too_slow"
+STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, TOO_MANY: 429, TOO_SLOW: 408}
 """Where a code says more than its class."""
 STATUS_OF_CLASS: Sequence[tuple[type[AfterthoughtError], int]] = (
     (NotFound, 404),
@@ -69,6 +70,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
         401: "No token, or one that is unknown or revoked.",
         403: "The token is not for this.",
         404: "What the path names does not exist.",
+        408: "The body did not come in time.",
         409: "The request contradicts the present state.",
         413: "The body or a text in it is too large.",
         429: "The app asks for too much at once; Retry-After says when to try again.",
@@ -149,6 +151,9 @@ async def _of_framework(request: Request, error: Exception) -> Response:
 def _headers(status: int) -> dict[str, str]:
     if status == 401:
         return {"WWW-Authenticate": "Bearer"}
+    if status == 408:
+        # The rest of the body would be read as the next request.
+        return {"Connection": "close"}
     return {"Retry-After": _RETRY_AFTER_SECONDS} if status in (429, 503) else {}
 
 

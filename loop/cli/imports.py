@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import Counter, deque
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
+import orjson
 import typer
 from rich.console import Group, RenderableType
 
@@ -214,8 +214,8 @@ def _import_archive(call: Invocation, file: Path, app: str | None, user_id: str 
     if user_id is not None:
         raise Configuration("What was exported here says whose each thing is; leave --user out.")
     try:
-        archive = json.loads(file.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
+        archive = orjson.loads(file.read_bytes())
+    except orjson.JSONDecodeError as error:
         raise Invalid(f"{file} is not what `afterthought export` writes: {error}") from None
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None

@@ -41,6 +41,7 @@ from shared.telemetry.logging import get_logger
 CONVERSATION_HEADER = "X-Conversation-Id"
 _ANSWER_SECONDS = 600.0
 """The longest silence of a model, and how long its price stays set aside: what OpenAI's own clients wait."""
+_MOST_TOKENS = 2**31 - 1
 _NO_RETRY = {"x-should-retry": "false"}
 """OpenAI's clients repeat a 429 at once, which a spent budget does not help."""
 
@@ -55,8 +56,8 @@ class ChatCompletionRequest(BaseModel):
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
     user: UserId | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=_MOST_TOKENS)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1, le=_MOST_TOKENS)] | None = None
 
 
 @dataclass

@@ -28,6 +28,10 @@ _KEPT_KEYS = ("role", "content", "tool_calls", "refusal", "annotations")
 """What of an answer is what was said; the rest is about how it came to be."""
 
 
+_SHORTEST_KEY = 8
+"""What is shorter, as a server of one's own may take it, is no secret, and would be found in the middle of words."""
+
+
 @dataclass(frozen=True)
 class Upstream:
     """Where a model is asked."""
@@ -44,7 +48,9 @@ class Upstream:
 
     def without_key(self, said: bytes) -> bytes:
         """Return what a server said as an app may see it: some repeat the request, and the key with it."""
-        return said.replace(self.key.encode(), b"[key]") if self.key else said
+        if self.key is None or len(self.key) < _SHORTEST_KEY:
+            return said
+        return said.replace(self.key.encode(), b"[key]")
 
     @asynccontextmanager
     async def ask(self, body: dict[str, Any], read_seconds: float) -> AsyncIterator[httpx.Response]:

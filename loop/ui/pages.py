@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import warnings
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -80,7 +82,7 @@ def _build(interface: InProcess) -> FastAPI:
     # A part of the library looks for proxies that nobody here uses, and says so on every start.
     warnings.filterwarnings("ignore", message="SOCKS support in urllib3")
     # Deferred: both load the library.
-    from nicegui import ui
+    from nicegui import core, ui
 
     from loop.ui.routes import register
 
@@ -97,7 +99,14 @@ def _build(interface: InProcess) -> FastAPI:
         session_middleware_kwargs={"session_cookie": "afterthought", "same_site": "strict", "max_age": None},
         show_welcome_message=False,
     )
+    # The library lets pages of any site use the socket.
+    core.sio.eio.cors_allowed_origins = _is_own
     return front
+
+
+def _is_own(origin: str, asked: Mapping[str, str]) -> bool:
+    """Whether a page of this address asks; its scheme does not tell, as a proxy may speak TLS and this process not."""
+    return urlsplit(origin).netloc in {asked.get("HTTP_HOST"), asked.get("HTTP_X_FORWARDED_HOST")}
 
 
 def _with_headers(send: Send) -> Send:

@@ -212,6 +212,15 @@ def _foreign_transcript(content: bytes) -> bytes:
     return signed(parts | {name: foreign, DOCUMENT: json.dumps(said).encode()})
 
 
+def _packed_another_way(content: bytes) -> bytes:
+    parts = members(content)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in parts.items():
+            file.writestr(name, data, zipfile.ZIP_BZIP2 if name == CHECKSUMS else zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
 BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "not a zip": (lambda _: b"PK\x03\x04 nonsense", "the file"),
     "cut off": (lambda content: content[: len(content) // 2], "the file"),
@@ -237,6 +246,10 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a version under another one's name": (
         _wrong(lambda said: said["sessions"][0]["versions"][0].update(file="v007_uniform-minimal_1k")), DOCUMENT,
     ),
+    "a version that says why in no words": (
+        _wrong(lambda said: said["sessions"][0]["versions"][0]["statistics"].update(why=[])), DOCUMENT,
+    ),
+    "another way of packing": (_packed_another_way, CHECKSUMS),
     "half a version": (_wrong(lambda said: said["sessions"][0]["versions"][0]["digests"].pop("jsonl")), DOCUMENT),
     "a time before all others": (
         _wrong(lambda said: said["project"].update(createdAt="0001-01-01T00:00:00+14:00")), DOCUMENT,

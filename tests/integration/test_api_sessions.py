@@ -376,6 +376,27 @@ def test_a_scan_follows_no_link_and_what_became_one_is_not_read_on(api: Api, tmp
     assert by_hand.status_code == 201, "an admin names the file"
 
 
+def test_a_folder_that_became_a_link_is_not_looked_through(sqlite_api: Api, tmp_path: Path) -> None:
+    api, folder = sqlite_api, tmp_path / "folder"
+    api.install()
+    write(folder / "s1.jsonl", user("One", "1"))
+    write(tmp_path / "others" / "s2.jsonl", user("zyzzogeton", "2"))
+    (tmp_path / "by-link").symlink_to(folder)
+    opened = {"originalPath": "/home/me/app", "sourceFolder": str(tmp_path / "by-link")}
+    assert api.ask("POST", "/api/memory/projects", params=CHAT, json=opened)["sourceFolder"] == str(folder)
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(tmp_path / "others")
+    for dry_run in (True, False):
+        scan = api.ask("POST", "/api/memory/projects/-home-me-app/scan", params=CHAT | {"dryRun": dry_run})
+        assert scan["registered"] == [] and "link leads elsewhere" in scan["refused"][0]["reason"]
+
+
+def test_a_path_that_no_file_can_have_is_refused(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    error = sqlite_api.refused(422, "POST", f"{SESSIONS}/s1", params=CHAT, json={"path": "/" + "x" * 300})
+    assert "cannot be read here: File name too long" in error["message"]
+
+
 def test_what_would_be_registered_is_shown_with_its_counts_and_leaves_nothing(api: Api, tmp_path: Path) -> None:
     api.install()
     token, path = api.token(), write(tmp_path / "s1.jsonl")
@@ -573,9 +594,9 @@ def test_a_transcript_of_too_many_lines_is_refused_before_it_is_read(sqlite_url:
 def test_a_transcript_with_more_marks_than_anybody_writes_is_refused_before_it_is_read(sqlite_api: Api) -> None:
     sqlite_api.install()
     upload(sqlite_api, "s1", lines(user("##keepit0.80## A lathe.\n\n" * 100, "1")))
-    many = lines(user("##KeepIt0.80## a " * 10_001, "1"))
+    many = lines(user("##KeepIt0.80## a " * 2_001, "1"))
     error = sqlite_api.refused(413, "POST", f"{SESSIONS}/s2", params=CHAT, content=many, headers=NDJSON)
-    assert (error["code"], error["details"]["limit"]) == ("too_large", 10_000)
+    assert (error["code"], error["details"]["limit"]) == ("too_large", 2_000)
 
 
 def test_an_archive_that_packs_better_than_transcripts_do_is_refused_before_it_is_unpacked(sqlite_api: Api) -> None:

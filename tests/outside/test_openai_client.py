@@ -330,6 +330,10 @@ def test_a_client_that_hangs_up_leaves_what_it_read(program: Program, model: Ope
         pytest.param({"model": "tiny", "messages": [{"role": "robot", "content": "Hi"}]}, id="unknown role"),
         pytest.param({"model": "tiny", "messages": "Hi"}, id="text"),
         pytest.param([], id="list"),
+        *(
+            pytest.param({"model": "tiny", "messages": [user("Hi")], name: 10**30}, id=name)
+            for name in ("max_tokens", "max_completion_tokens")
+        ),
     ],
 )
 def test_what_is_no_request_is_refused_in_the_one_shape(program: Program, body: Any) -> None:

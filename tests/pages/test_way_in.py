@@ -84,6 +84,15 @@ def test_the_cookie_is_for_this_site_and_no_script(system: System) -> None:
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
+def test_pages_of_other_sites_have_no_use_of_the_socket(system: System) -> None:
+    address = f"{system.url}/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    foreign = httpx.get(address, headers={"Origin": "http://evil.example"})
+    assert foreign.status_code == 400 and "access-control-allow-origin" not in foreign.headers
+    assert httpx.get(address, headers={"Origin": system.url}).status_code == 200
+    behind_a_proxy = {"Origin": "https://memory.example", "Host": "memory.example"}
+    assert httpx.get(address, headers=behind_a_proxy).status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/nothing/here", "/apps", "/Login"])
 def test_what_is_no_page_is_the_interfaces_and_needs_a_token(system: System, path: str) -> None:
     assert httpx.get(f"{system.url}{path}").status_code == 401

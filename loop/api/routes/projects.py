@@ -215,7 +215,7 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
         cause = ctx.cause(BY_HAND)
         project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
         project.settings = projects.overlaid({}, _changed(ctx, body.settings))
-        project.source_folder = body.source_folder
+        project.source_folder = None if body.source_folder is None else projects.led_to(body.source_folder)
         return WriteResult(
             _items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id)
         )

@@ -45,7 +45,7 @@ from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.queries import SessionFilter
-from shared.sessions.registry.intake import Intake, from_path, from_upload, in_place
+from shared.sessions.registry.intake import Intake, explained, from_path, from_upload, in_place
 from shared.sessions.registry.registration import (
     ORIGINAL_CHANGED,
     SessionPlace,
@@ -204,7 +204,8 @@ async def register_session(
     else:
         path = FilePath(_path_in(await request.body()))
         ctx.require_admin("register a file by its path; upload it instead")
-        path = FilePath(os.path.realpath(path)) if path.is_symlink() else path
+        with explained(path):
+            path = FilePath(os.path.realpath(path)) if path.is_symlink() else path
         taking, source = from_path(ctx.loop.store, app_id, session_id, path, ctx.loop.settings), "path"
         taking = in_place(path, session_id, ctx.loop.settings) if dry_run else taking
     if dry_run:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_serializer, model_validator
+from pydantic import Field, field_serializer, field_validator, model_validator
 
 from shared.choices import SemanticVerdict
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
@@ -109,6 +109,14 @@ class ArchivedVersion(ArchivePart):
     finished_at: Moment | None = None
     last_used: Moment | None = None
     uses: _Count
+
+    @field_validator("statistics")
+    @classmethod
+    def _is_told(cls, statistics: JsonObject) -> JsonObject:
+        """Of what a version says of itself, only this is told by itself."""
+        if not isinstance(statistics.get("why", ""), str):
+            raise ValueError("why must be text")
+        return statistics
 
 
 class ArchivedSession(ArchivePart):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import orjson
 from pydantic import ValidationError
@@ -152,6 +152,8 @@ def _infos(file: ZipFile, packed_bytes: int, most_bytes: int) -> dict[str, ZipIn
     for info in listed:
         if info.flag_bits & _ENCRYPTED:
             raise _bad(info.filename, "it is encrypted")
+        if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise _bad(info.filename, "it is packed as no export is; pack it with deflate")
     return infos
 
 

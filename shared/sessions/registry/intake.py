@@ -23,7 +23,7 @@ from shared.sessions.transcripts.records import complete_bytes
 from shared.setting_groups import SessionSettings
 
 TOO_LARGE = "too_large"
-MOST_MARKS = 10_000
+MOST_MARKS = 2_000
 _MARK = b"##keepit"
 STORAGE_FULL = "storage_full"
 A_LINK = "is a link, and links are not followed; register the file it leads to."

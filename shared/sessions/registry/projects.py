@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -164,7 +165,9 @@ def change_project(session: Session, project: Project, wanted: Mapping[str, Any]
         project.settings = overlaid(project.settings, settings)
         project.tended_at = None if KEEPS in settings else project.tended_at
     if "source_folder" in wanted:
-        project.source_folder, project.refused_files, project.scanned_at = wanted["source_folder"], {}, None
+        folder = wanted["source_folder"]
+        project.source_folder = None if folder is None else led_to(folder)
+        project.refused_files, project.scanned_at = {}, None
     after = _as_history(project)
     if after != before:
         touch(project, cause.at)
@@ -174,3 +177,9 @@ def change_project(session: Session, project: Project, wanted: Mapping[str, Any]
 def _as_history(project: Project) -> dict[str, Any]:
     folder = {"sourceFolder": project.source_folder is not None}
     return {"displayName": project.display_name, "settings": dict(project.settings)} | folder
+
+
+def led_to(folder: str) -> str:
+    """Return where a folder lies once all links are followed, as they lead at this moment; they may be changed later by
+    somebody who may not name folders."""
+    return os.path.realpath(folder)

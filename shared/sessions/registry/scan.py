@@ -21,6 +21,7 @@ from shared.errors import AfterthoughtError, Transient
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import get_project, lock_project, registered_in, sessions_of
 from shared.sessions.registry.intake import A_LINK, Intake, from_path, in_place
+from shared.sessions.registry.projects import led_to
 from shared.sessions.registry.registration import Registrar, SessionWork
 from shared.sessions.store import Store
 
@@ -158,6 +159,9 @@ def _files(project: Project, scan: FolderScan) -> Iterator[tuple[Path, list[int]
     if project.source_folder is None:
         return
     folder = Path(project.source_folder)
+    if led_to(project.source_folder) != project.source_folder:
+        scan.refused[folder.name] = "A link leads elsewhere from it by now; name the folder again."
+        return
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".jsonl")
     except OSError as error:
