@@ -7,7 +7,9 @@ passages once it is known that they are among the best. What is said again is on
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -48,6 +50,9 @@ _OPENED_CHARS = 16_000_000
 """Beyond so many characters of all of them, no further message is opened."""
 _WEIGHED = 640
 """Passages of all messages whose words are looked at; of more, each message's likeliest at a glance."""
+_WEIGHING = threading.Lock()
+"""Held by the one thread that weighs passages: it is all work of the interpreter, so two would be done no sooner, and
+everybody else's requests would wait for both."""
 _LIKELIEST = 8
 """Passages of one message that are ranked."""
 _PER_MESSAGE = 2
@@ -193,10 +198,12 @@ def find_candidates(
     messages = {row.doc_id: row for row, _ in read}
     candidates = _candidates(read, view)
     ranked = _ranked(request, candidates, sources)
-    passages = _passages(session, view, request, ranked, messages) if request.in_passages else {}
-    if passages:
-        whole = [one for one in candidates if one.doc_id not in passages]
-        ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
+    long = _opened(ranked, request, messages) if request.in_passages else {}
+    with _WEIGHING if long else nullcontext():
+        passages = _passages(session, view, request, long, messages) if long else {}
+        if passages:
+            whole = [one for one in candidates if one.doc_id not in passages]
+            ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
     languages = {(one.doc_id, one.part): one.language for parts in passages.values() for one, _ in parts}
     return _hits(session, request, ranked, messages, languages, scope)
 
@@ -291,10 +298,10 @@ def _passages(
     session: Session,
     view: ScopedView,
     request: CandidateRequest,
-    ranked: Sequence[RankedCandidate],
+    long: Mapping[int, Candidate],
     rows: Mapping[int, MessageRow],
 ) -> dict[int, list[tuple[PassageRow, Candidate]]]:
-    """Return the passages of the best messages that have any, a few of each: what says most of the question first."""
+    """Return the passages of the messages that are opened, a few of each: what says most of the question first."""
     words = set(request.question.words)
 
     def candidate(passage: PassageRow, content: str, whole: Candidate) -> Candidate:
@@ -309,8 +316,7 @@ def _passages(
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
         )
 
-    long = _opened(ranked, request, rows)
-    found = search_queries.passages_at(session, request.app_id, list(long)) if long else {}
+    found = search_queries.passages_at(session, request.app_id, list(long))
     # Cut here: the database would read a message from its beginning for each of its passages.
     contents = search_queries.whole_contents(session, [rows[doc_id].key for doc_id in found]) if found else {}
     share = max(_LIKELIEST, _WEIGHED // max(1, len(found)))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
+from weakref import WeakValueDictionary
 
 from shared.errors import Invalid, Limit, NotFound, Transient
 from shared.sessions.store import Store
@@ -28,6 +30,9 @@ _MARK = b"##keepit"
 STORAGE_FULL = "storage_full"
 A_LINK = "is a link, and links are not followed; register the file it leads to."
 _CHUNK = 2**20
+_TURN = threading.Lock()
+_TURNS: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
+"""By the app's cache."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -77,7 +82,8 @@ def from_upload(
         with explained(uploaded):
             name = f"{session_id}.jsonl"
             check_lines(uploaded, name, settings)
-            taken = _read(store, uploaded, digest, session_id, name, None)
+            with _turn_of(uploaded.parent):
+                taken = _read(store, uploaded, digest, session_id, name, None)
         yield taken
     finally:
         uploaded.unlink(missing_ok=True)
@@ -94,6 +100,15 @@ def in_place(original: Path, session_id: str, settings: SessionSettings) -> Iter
             digest, size = hash_of(file, complete_bytes(original))
         intake = Intake(original, size, digest, overview_of(original, session_id, size), str(original))
     yield intake
+
+
+def _turn_of(cache: Path) -> threading.Lock:
+    """Return what has an app's uploads read one after the other.
+
+    It is all work of the interpreter: two at once are done no sooner, and everybody else's requests wait for both.
+    """
+    with _TURN:
+        return _TURNS.setdefault(cache, threading.Lock())
 
 
 def check_size(size: int, name: str, settings: SessionSettings) -> None:
