@@ -2,8 +2,8 @@
 
 Every request of an app counts while it is in flight, and one too many is refused (429). Searching, recalling, taking
 in files and reading them cost the most: of those an app has a few done at a time, and some more that wait for their
-turn a while. Who waits and leaves is dropped, without a thread having been taken. Requests that name no app are the
-admin's own, and the installation's probes: they are not bounded.
+turn a while. Who waits and leaves is dropped, without a thread having been taken, and a search whose client leaves is
+given up. Requests that name no app are the admin's own, and the installation's probes: they are not bounded.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import TOO_MANY, answer_error
+from shared.abandoned import Client, working_for
 from shared.apps.tokens import Caller
 from shared.errors import AfterthoughtError, Limit
 from shared.setting_groups import HttpSettings
@@ -86,10 +87,21 @@ class Turns:
         try:
             async with self._turn(app_id, heard) as is_there:
                 if is_there:
-                    await self._app(scope, heard.receive, send)
+                    await self._do(scope, heard, send)
         except AfterthoughtError as error:
             self._metrics.http_refused.labels(Refusal.TURN).inc()
             await answer_error(error)(scope, receive, send)
+
+    async def _do(self, scope: Scope, heard: _Heard, send: Send) -> None:
+        client = Client()
+        watching = asyncio.ensure_future(heard.note_leaving(client))
+        try:
+            with working_for(client):
+                await self._app(scope, heard.receive, send)
+        finally:
+            watching.cancel()
+            if client.was_given_up:
+                self._metrics.http_refused.labels(Refusal.LEFT).inc()
 
     @asynccontextmanager
     async def _turn(self, app_id: str, heard: _Heard) -> AsyncIterator[bool]:
@@ -143,6 +155,7 @@ class _Heard:
         self._receive = receive
         self._kept: list[Message] = []
         self._has_left = False
+        self._is_whole = asyncio.Event()
 
     async def leaving(self) -> None:
         """Return once the client has left; never for one that sends a file, which is not read before its turn."""
@@ -153,8 +166,17 @@ class _Heard:
             self._has_left = message["type"] == "http.disconnect"
             self._kept.append(message)
 
+    async def note_leaving(self, client: Client) -> None:
+        """Note whether the client leaves once the route has its body: until then the route listens itself."""
+        await self._is_whole.wait()
+        message = await self._receive()
+        client.has_left = message["type"] == "http.disconnect"
+
     async def receive(self) -> Message:
-        return self._kept.pop(0) if self._kept else await self._receive()
+        message = self._kept.pop(0) if self._kept else await self._receive()
+        if not message.get("more_body"):
+            self._is_whole.set()
+        return message
 
 
 def app_of(scope: Scope) -> str | None:

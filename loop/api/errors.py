@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from loop.api.schema import MANY, ONE, ResponseModel
+from shared.abandoned import ABANDONED
 from shared.errors import (
     AfterthoughtError,
     Conflict,
@@ -33,8 +34,8 @@ UNAUTHENTICATED = "unauthenticated"
 MALFORMED = "malformed"
 TOO_MANY = "too_many"
 TOO_SLOW = "too_slow"
-STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, TOO_MANY: 429, TOO_SLOW: 408}
-"""Where a code says more than its class."""
+STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, TOO_MANY: 429, TOO_SLOW: 408, ABANDONED: 499}
+"""Where a code says more than its class. The last is seen by nobody but the log and the metrics."""
 STATUS_OF_CLASS: Sequence[tuple[type[AfterthoughtError], int]] = (
     (NotFound, 404),
     (Conflict, 409),

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
+from shared.abandoned import give_up_if_abandoned
 from shared.search import search_queries
 from shared.search.lexical import spoken_words
 from shared.search.models import PassageKind, conversation_of
@@ -201,6 +202,7 @@ def find_candidates(
     long = _opened(ranked, request, messages) if request.in_passages else {}
     with _WEIGHING if long else nullcontext():
         passages = _passages(session, view, request, long, messages) if long else {}
+        give_up_if_abandoned()
         if passages:
             whole = [one for one in candidates if one.doc_id not in passages]
             ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
@@ -316,12 +318,14 @@ def _passages(
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
         )
 
+    give_up_if_abandoned()
     found = search_queries.passages_at(session, request.app_id, list(long))
     # Cut here: the database would read a message from its beginning for each of its passages.
     contents = search_queries.whole_contents(session, [rows[doc_id].key for doc_id in found]) if found else {}
     share = max(_LIKELIEST, _WEIGHED // max(1, len(found)))
     opened = {}
     for doc_id, passages in found.items():
+        give_up_if_abandoned()
         content = contents.get(rows[doc_id].key)
         if content is None:
             continue  # Erased since.

@@ -159,7 +159,7 @@ class Refusal(StrEnum):
     TURN = "turn"
     """It waited too long for its turn among its app's costly ones."""
     LEFT = "left"
-    """Its client left while it waited."""
+    """Its client left while it waited, or while its search was at work."""
 
 
 class Takeover(StrEnum):

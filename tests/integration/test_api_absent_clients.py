@@ -1,17 +1,25 @@
-"""Bodies that do not come: their clients are answered and let go, so that they hold no place of their app's."""
+"""Clients that stop sending, or leave: they hold no place of their app's, and nothing is worked out for nobody."""
 
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
+from sqlalchemy.orm import Session
 
-from loop.api import bodies
+from loop.api import admission, bodies
+from shared.abandoned import Client
+from shared.search import candidates, search_queries
+from shared.search.search_queries import PassageRow
+from shared.search.view import ScopedView
+from shared.telemetry.metrics import Refusal
 from tests.support.api import ADMIN, Api
 from tests.support.command_line import served
+from tests.support.waiting import wait_until
 
 _SILENT_SECONDS = 0.3
 
@@ -88,3 +96,55 @@ def test_what_comes_too_slowly_is_given_up_though_it_comes(
             except TimeoutError:
                 continue
     assert said.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_search_whose_client_leaves_is_given_up(
+    sqlite_api: Api, address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, text = sqlite_api, "The heron stands by the weir and waits for the eels. " * 400
+    for number in range(3):
+        api.converse("/apps/chat", f"c{number}", f"Day {number}. {text}")
+    weighed: list[int] = []
+    left: list[bool] = []
+    at_work, go = threading.Event(), threading.Event()
+    glance, read = candidates._glance, search_queries.whole_contents
+
+    def wait(session: Session, keys: Sequence[int]) -> dict[int, str]:
+        at_work.set()
+        assert go.wait(30)
+        return read(session, keys)
+
+    def note(view: ScopedView, words: Iterable[str], passage: PassageRow, said: str) -> tuple[float, float]:
+        weighed.append(passage.doc_id)
+        return glance(view, words, passage, said)
+
+    async def note_leaving(heard: admission._Heard, client: Client) -> None:
+        await noticed(heard, client)
+        left.append(client.has_left)
+
+    noticed = admission._Heard.note_leaving
+    monkeypatch.setattr(admission._Heard, "note_leaving", note_leaving)
+    monkeypatch.setattr(search_queries, "whole_contents", wait)
+    monkeypatch.setattr(candidates, "_glance", note)
+    monkeypatch.setattr(candidates, "_WEIGHED", 3)
+    body = b'{"query": "Where does the heron wait?"}'
+
+    def ask() -> socket.socket:
+        client = socket.create_connection(address, timeout=30)
+        client.sendall(
+            f"POST /apps/chat/search HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\nConnection: close\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        assert at_work.wait(30)
+        return client
+
+    ask().close()
+    wait_until(lambda: left, 30, "it to be noticed that its client left")
+    go.set()
+    given_up = api.loop.metrics.http_refused.labels(Refusal.LEFT)._value
+    wait_until(lambda: given_up.get() == 1, 30, "it to be given up")
+    assert weighed == []
+    with ask() as stays:
+        assert _all_of(stays).startswith(b"HTTP/1.1 200 ")
+    assert weighed != []
