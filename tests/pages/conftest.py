@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[System]:
     """A loop with its pages and a worker, without a model. After the browser, so that nothing starts where none is."""
     folder = tmp_path_factory.mktemp("pages")
@@ -59,7 +59,7 @@ def client(system: System, app_id: str) -> Iterator[Afterthought]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
     """The admin's browser, logged in: to load everything again for each test is most of the work."""
     with visitor(browser) as own, window(own, system.url) as opened:

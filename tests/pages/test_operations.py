@@ -31,7 +31,17 @@ def database(system: System) -> Iterator[Database]:
 
 
 def _wait_for_state(client: Afterthought, job_id: str, *states: str) -> None:
-    wait_until(lambda: client.show_job(job_id).state in states, 60, f"a job that is {' or '.join(states)}")
+    seen: list[str] = []
+
+    def is_so() -> bool:
+        job = client.show_job(job_id)
+        seen[:] = [f"{job.state}: {job.reason}"]
+        return job.state in states
+
+    try:
+        wait_until(is_so, 60, f"a job that is {' or '.join(states)}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it is {seen}") from None
 
 
 def _held_job(client: Afterthought, name: str = "monday") -> str:
