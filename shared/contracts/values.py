@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import unicodedata
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 

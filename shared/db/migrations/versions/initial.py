@@ -73,7 +73,8 @@ def upgrade() -> None:
 def _create_tables() -> None:
     op.create_table(
         "apps", Column("app_id", String(100), primary_key=True), required("name", String(200)),
-        required("config", JSON), Column("time_zone", String(64)), required("session_settings", JSON, server_default=text("'{}'")),
+        required("config", JSON), Column("time_zone", String(64)),
+        required("session_settings", JSON, server_default=text("'{}'")),
         required("purge_epoch", Integer), Column("hourly_budget_micro", BigInteger),
         Column("daily_budget_micro", BigInteger), required("weight", Integer, server_default="1"),
         required("answered_by", String(10), server_default="app"),
@@ -387,7 +388,8 @@ def _create_tables() -> None:
         required("message_id", String(200)), required("role", String(20)), Column("name", String(200)),
         required("content", Text), Column("payload", JSON), Column("payload_chars", Integer),
         Column("call_position", Integer), Column("tokens", Integer), required("created_at", UtcDateTime),
-        Column("utc_offset_minutes", Integer), UniqueConstraint("conversation_key", "message_id"), UniqueConstraint("conversation_key", "position"),
+        Column("utc_offset_minutes", Integer), UniqueConstraint("conversation_key", "message_id"),
+        UniqueConstraint("conversation_key", "position"),
         sqlite_autoincrement=True)
     op.create_index("ix_messages_app_id_key", "messages", ["app_id", "key"])
     op.create_index(
