@@ -118,8 +118,9 @@ def test_what_is_no_transcript_is_refused(tmp_path: Path, content: bytes, why: s
 def test_two_records_glued_on_one_line_are_both_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     one, two = (json.dumps(user(text, text)) for text in ("a", "b"))
-    path.write_text(f"{one}{two}\n{one} {two} x\n")
-    assert [turn.text for turn in read_blocks(path)] == ["a", "b", "a", "b"]
+    three, four = (json.dumps(user(text, text)) for text in ("c", "d"))
+    path.write_text(f"{one}{two}\n{three} {four} x\n")
+    assert [turn.text for turn in read_blocks(path)] == ["a", "b", "c", "d"]
     assert bad(path) == ["not JSON"]
     assert [found.line for found in read_records(path)] == [1, 1, 2, 2, 2]
 
