@@ -65,11 +65,10 @@ def read_records(path: Path, size_bytes: int | None = None) -> Iterator[Record |
     known: set[int] = set()
     with path.open("rb") as file:
         for found in chain.from_iterable(map(records_of, lines_of(file, size_bytes))):
-            identity = found.identity if isinstance(found, Record) else None
             # Some recorders write a session's records again behind its end; two that only share an id are both read.
-            is_copy = identity is not None and identity in known
-            yield BadLine(found.line, found.offset, REPEATED) if is_copy else found
-            known.update(() if identity is None else (identity,))
+            own = found.identities[:1] if isinstance(found, Record) else ()
+            yield BadLine(found.line, found.offset, REPEATED) if not known.isdisjoint(own) else found
+            known.update(own)
 
 
 def read_blocks(path: Path, size_bytes: int | None = None) -> Iterator[Block]:
@@ -78,6 +77,16 @@ def read_blocks(path: Path, size_bytes: int | None = None) -> Iterator[Block]:
     for record in read_records(path, size_bytes):
         if not isinstance(record, BadLine):
             yield from reader.new_blocks(record)
+
+
+def repeated_records(file: tuple[Path, int], earlier: tuple[Path, int]) -> frozenset[str]:
+    """Return the ids of a file's records that stand in another as well; each file with how much of it counts."""
+    known = {identity for record in _whole(earlier) for identity in record.identities}
+    return frozenset(record.uuid for record in _whole(file) if not known.isdisjoint(record.identities))
+
+
+def _whole(file: tuple[Path, int]) -> Iterator[Record]:
+    return (found for found in read_records(*file) if isinstance(found, Record))
 
 
 def refuse_foreign(path: Path, name: str) -> None:

@@ -158,6 +158,7 @@ class FileTouches:
 
 MOST_MARKERS = 5000
 _MOST_PROBLEMS = 200
+_MOST_PROMPTS = 500
 _MOST_NAMES = 10
 _MOST_CHARACTERS = 500
 _SAID_BY_THE_TOOL = (BlockKind.SUMMARY, BlockKind.SYSTEM, BlockKind.LEFT)
@@ -180,6 +181,8 @@ class TranscriptOverview:
     files: tuple[TouchedFile, ...]
     markers: tuple[PlacedMarker, ...]
     marker_problems: tuple[dict[str, str], ...]
+    beginning: tuple[tuple[int, list[int]], ...]
+    """Of its first prompts the tokens before each and its identities, by which sessions that begin alike are told."""
 
 
 def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> TranscriptOverview:
@@ -199,6 +202,7 @@ class _Survey:
         self._bad_lines: set[int] = set()
         self._passed_over = Counter({REASONS[one]: 0 for one in HARMLESS})
         self._tokens = 0
+        self._beginning: list[tuple[int, list[int]]] = []
         self._first: datetime | None = None
         self._last: datetime | None = None
         self._counts = dict.fromkeys(
@@ -249,10 +253,14 @@ class _Survey:
             files=self._touches.files(),
             markers=tuple(self._marks.placed),
             marker_problems=tuple(self._marks.problems),
+            beginning=tuple(self._beginning),
         )
 
     def _count(self, record: Record) -> None:
-        self._counts["humanPrompts"] += is_human_prompt(record)
+        is_prompt = is_human_prompt(record)
+        self._counts["humanPrompts"] += is_prompt
+        if is_prompt and record.identities and len(self._beginning) < _MOST_PROMPTS:
+            self._beginning.append((self._tokens, list(record.identities)))
         if record.kind != "assistant":
             return
         key, tokens = short_hash(record.message_key), record.output_tokens

@@ -77,11 +77,16 @@ class Record:
         return [block for block in map(_content_block, content) if block] if isinstance(content, list) else []
 
     @property
-    def identity(self) -> int | None:
-        """A hash of its id and of what it says: a copy has the same, wherever it hangs; None where it has no id."""
-        uuid = self.word("uuid")
-        said = (uuid, self.kind, self.blocks, *map(self.fields.get, ("content", "summary", "attachment", "data")))
-        return None if uuid is None else short_hash(repr(said))
+    def identities(self) -> tuple[int, ...]:
+        """Hashes of its id and of what it says: a copy has the same, wherever it hangs; none where it has no id.
+
+        In a session that was branched off a record has the id of the one it is a copy of as well.
+        """
+        origin = self.fields.get("forkedFrom")
+        ids = (self.word("uuid"), origin.get("messageUuid") if isinstance(origin, dict) else None)
+        said = [self.kind, self.blocks, *map(self.fields.get, ("content", "summary", "attachment", "data"))]
+        text = repr(said) if ids[0] else ""
+        return tuple(short_hash(f"{one} {text}") for one in dict.fromkeys(ids) if text and isinstance(one, str))
 
     @property
     def message_key(self) -> str:
