@@ -75,7 +75,7 @@ def compose(service: httpx.Client, name: str, sessions: list[str], budget: int) 
     """Compose sessions and return what the composition is made of, and its Markdown."""
     asked = {"name": name, "components": [{"sessionId": one} for one in sessions], "totalTokenBudget": budget}
     made = service.post("/api/memory/projects/own/compositions", params=APP, json=asked).raise_for_status().json()
-    route = f"/api/memory/compositions/{made['compositionId']}"
+    route = f"/api/memory/compositions/{made['composition']['compositionId']}"
 
     def ended() -> dict[str, Any] | None:
         shown = service.get(route, params=APP).raise_for_status().json()
@@ -246,7 +246,8 @@ def test_what_sub_agents_did_is_found_beside_their_session(service: httpx.Client
         path = folder / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"".join(line(one) + b"\n" for one in records))
-    opened = service.post("/api/memory/projects", params=APP, json={"path": "/home/me/fair"}).raise_for_status().json()
+    opening = service.post("/api/memory/projects", params=APP, json={"originalPath": "/home/me/fair"})
+    opened = opening.raise_for_status().json()
     project = f"/api/memory/projects/{opened['projectId']}"
     service.patch(project, params=APP, json={"sourceFolder": str(folder)}).raise_for_status()
     ids = ["fair-8.agent-1", "fair-9.agent-1", "fair-9"]

@@ -266,7 +266,8 @@ def _decoded(text: str, position: int) -> tuple[Any, str, int]:
     except ValueError as error:
         return None, NOT_JSON, error.pos if isinstance(error, json.JSONDecodeError) else position
     if not isinstance(value, dict):
-        return None, NO_OBJECT, end
+        # What is left of a record can end in a quote, which then ends in the first one of the next record.
+        return None, NO_OBJECT, end if isinstance(value, list) else position + 1
     whole = text[position:end]
     if whole.count("[") + whole.count("{") > _MOST_DEPTH and _is_deep(value):
         return None, TOO_DEEP, end
