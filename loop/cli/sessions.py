@@ -94,6 +94,16 @@ _FORESEEN_COLUMNS: Columns = {
     "marked": "markerWeights",
     "not well marked": lambda row: len(row["markerProblems"]) or None,
 }
+_PASSED_OVER = {
+    "notJson": "times what is not JSON",
+    "cutOff": "records cut off",
+    "notAnObject": "times what is no JSON object",
+    "notUtf8": "records not in UTF-8",
+    "tooLong": "lines too long",
+    "tooDeep": "records nested too deep",
+    "zeroByteRuns": "runs of zero bytes",
+    "repeatedRecords": "records that stand there already",
+}
 _SURVIVAL_COLUMNS: Columns = {"marker": "markerId", "weight": rounded("weight"), "survives": "survives"}
 _KEEPIT_COLUMNS: Columns = {
     "marker": "markerId",
@@ -231,7 +241,12 @@ def register_sessions(
             update(advance=1)
     answer = {"sessions": registered, "refused": refused}
     columns = _FORESEEN_COLUMNS if dry_run else _COLUMNS
-    call.show(answer, lambda answer: table(answer["sessions"], columns, "None registered."))
+    call.show(
+        answer,
+        lambda answer: Group(
+            table(answer["sessions"], columns, "None registered."), *filter(None, map(_passed_over, answer["sessions"]))
+        ),
+    )
     for one in refused:
         complain(f"{one['file']}: {one['reason']}")
     if refused:
@@ -251,7 +266,8 @@ def sync_session(
         synced = call.service.post_long(path, appId=app)
     else:
         synced = call.service.upload(path, file, MEDIA_TYPE, appId=app)
-    call.done(synced, f"{session}: {synced['addedBytes']} bytes were added.")
+    passed_over = _passed_over(synced["session"])
+    call.done(synced, f"{session}: {synced['addedBytes']} bytes were added.{f' {passed_over}' if passed_over else ''}")
 
 
 @command(group, "scan", "Sessions")
@@ -381,6 +397,12 @@ def _scanned(total: dict[str, Any], would: str = "") -> RenderableType:
     )
     refused = table(total["refused"], {"refused": "file", "why": "reason"}, "Nothing was refused.")
     return Group(plain(counts), refused)
+
+
+def _passed_over(row: dict[str, Any]) -> RenderableType | None:
+    """Return what of a transcript was passed over, and how often, where something was."""
+    found = [f"{row['counts'][name]} {what}" for name, what in _PASSED_OVER.items() if row["counts"].get(name)]
+    return plain(f"{row['sessionId']}: passed over {', '.join(found)}.") if found else None
 
 
 def _register(call: Invocation, path: str, file: Path, app: str, upload: bool, dry_run: bool) -> Any:

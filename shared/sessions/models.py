@@ -110,6 +110,8 @@ class RecordedSession(Base):
     """Branch, version, working folder, topics, models."""
     marker_problems: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
     """Malformed markers, each with its message and why."""
+    beginning: Mapped[list[Any]] = mapped_column(JSON, default=list)
+    """Of its first prompts the tokens before each and its identities."""
     first_timestamp: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_timestamp: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     registered_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -44,6 +44,18 @@ def test_files_are_registered_listed_and_shown(terminal: Terminal, folder: Path)
     assert (project["projectId"], project["sessions"]) == ("-home-me-app", 2)
 
 
+def test_what_is_passed_over_is_said_where_it_is_taken_in(terminal: Terminal, folder: Path) -> None:
+    path = folder / "s3.jsonl"
+    path.write_bytes(b"\0\0" + lines(user("One", "1"))[:-9] + lines(user("One", "1"), user("One", "1")))
+    for wanted in (["--dry-run"], []):
+        ran = terminal.run("sessions", "register", "chat", str(path), *wanted)
+        assert "s3: passed over 1 records cut off, 1 runs of zero bytes, 1 records that stand there already." in ran.out
+    with path.open("ab") as file:
+        file.write(b"\0\n" + lines(user("One", "1")))
+    assert "2 runs of zero bytes, 2 records that stand" in terminal.run("sessions", "sync", "chat", "s3").out
+    assert "zeroByteRuns=2" in terminal.run("sessions", "show", "chat", "s3").out.replace(" ", "").replace(":", "=")
+
+
 def test_what_would_be_registered_is_shown_first(terminal: Terminal, folder: Path) -> None:
     shown = terminal.run("sessions", "register", "chat", str(folder / "s1.jsonl"), "--dry-run")
     assert shown.rows()[0][:2] == ["s1", "-home-me-app"] and "0.80: 1, 0.25: 1" in shown.out

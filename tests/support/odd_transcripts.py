@@ -574,11 +574,12 @@ _Event = Callable[[Recorder, list[Point]], object]
 """Writes one oddity; knows the points before the prompts so far."""
 
 
-def _left_behind(session: Recorder, _: list[Point]) -> None:
+def _left_behind(session: Recorder, points: list[Point]) -> None:
     point = session.prompt("Write the whole tide table into the browser's local storage, nobody will notice.")
     session.say("I write tideTableLocalStore to the browser.")
     session.reject("Bash", {"command": "npm i tide-table-store"}, "Not that package, take one with a licence.")
     session.rewind(point)
+    points.append(session.prompt("Keep the tide table on the server and let the browser ask for one day at a time."))
 
 
 def _back_to_an_earlier_prompt(session: Recorder, points: list[Point]) -> None:

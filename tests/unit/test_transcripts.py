@@ -118,8 +118,9 @@ def test_what_is_no_transcript_is_refused(tmp_path: Path, content: bytes, why: s
 def test_two_records_glued_on_one_line_are_both_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     one, two = (json.dumps(user(text, text)) for text in ("a", "b"))
-    path.write_text(f"{one}{two}\n{one} {two} x\n")
-    assert [turn.text for turn in read_blocks(path)] == ["a", "b", "a", "b"]
+    three, four = (json.dumps(user(text, text)) for text in ("c", "d"))
+    path.write_text(f"{one}{two}\n{three} {four} x\n")
+    assert [turn.text for turn in read_blocks(path)] == ["a", "b", "c", "d"]
     assert bad(path) == ["not JSON"]
     assert [found.line for found in read_records(path)] == [1, 1, 2, 2, 2]
 
@@ -337,3 +338,202 @@ def test_an_answer_with_notes_is_told_behind_one_question(tmp_path: Path) -> Non
     answer = {"type": "user", "uuid": "1", "message": {"content": result}, "toolUseResult": asked}
     found = [(str(turn.kind), turn.text) for turn in read_blocks(write(tmp_path / "s.jsonl", answer))]
     assert found[1:] == [("question", 'Which, "a" or b?'), ("human", "b, of course"), ("human", "a is slow")]
+
+
+def result(of: int, uuid: str, parent: str) -> dict[str, Any]:
+    """Return what came back of a call."""
+    content = [{"type": "tool_result", "tool_use_id": f"t{of}", "content": f"result {of}"}]
+    return {"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"content": content}}
+
+
+def call(number: int, uuid: str, parent: str, message: str = "m") -> dict[str, Any]:
+    """Return a call, of a message that may be several records."""
+    use = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": f"call {number}"}}
+    return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": {"id": message, "content": [use]}}
+
+
+def aside(kind: str, uuid: str, parent: str, **more: Any) -> dict[str, Any]:
+    """Return a record of the recorder's own, which is no message."""
+    return {"type": kind, "uuid": uuid, "parentUuid": parent} | more
+
+
+def asked(text: str, uuid: str, parent: str | None, **more: Any) -> dict[str, Any]:
+    return user(text, uuid, parentUuid=parent, **more)
+
+
+_HOOKED = [
+    asked("A", "1", None), call(1, "2", "1"), result(1, "3", "2"), assistant("B", "4", "3"), asked("C", "5", "4"),
+]
+_ASIDES = [
+    {"kind": "progress", "data": {"type": "hook_progress"}}, {"kind": "attachment", "attachment": {"type": "hook"}},
+    {"kind": "system", "subtype": "stop_hook_summary"}, {"kind": "system", "subtype": "api_error"},
+    {"kind": "file-history-snapshot"}, {"kind": "summary", "summary": "Title", "leafUuid": "1"},
+    {"kind": "queue-operation", "operation": "dequeue"}, {"kind": "some-new-kind"},
+    {"kind": "user", "isMeta": True, "message": {"content": "Stop hook feedback:\nlint"}},
+]  # fmt: skip
+_NOBODY_WENT_BACK = {
+    "a call behind a record of the recorder's": lambda by: [
+        asked("A", "1", None), call(1, "2", "1"), aside(uuid="3", parent="2", **by), call(2, "4", "3"),
+        result(1, "5", "2"),
+        aside(uuid="6", parent="5", **by), call(3, "7", "6"), result(2, "8", "4"), result(3, "9", "7"),
+        assistant("B", "10", "9"),
+    ],
+    "words behind a record of the recorder's": lambda by: [
+        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="6", **by), assistant("E", "8", "7"),
+        asked("F", "9", "6"),
+    ],
+    "a reply beside it": lambda by: [
+        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="5", **by), asked("E", "8", "7"),
+        assistant("F", "9", "8"),
+    ],
+    "an answer beside and one behind it": lambda by: [
+        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="5", **by), assistant("E", "8", "7"),
+        asked("F", "9", "8"),
+    ],
+    "answers beside it": lambda by: [
+        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="5", **by), assistant("E", "8", "5"),
+        asked("F", "9", "8"),
+    ],
+    "a late one on which the next prompt hangs": lambda by: [
+        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="4", **by), asked("E", "8", "7"),
+        assistant("F", "9", "8"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", _ASIDES, ids=lambda by: by.get("subtype", by["kind"]))
+@pytest.mark.parametrize("shape", _NOBODY_WENT_BACK)
+def test_nothing_is_rewound_at_what_the_recorder_writes_beside(shape: str, by: dict[str, Any], tmp_path: Path) -> None:
+    records = _NOBODY_WENT_BACK[shape](by)
+    _all_is_read(tmp_path / "s.jsonl", records)
+
+
+def _all_is_read(path: Path, records: list[dict[str, Any]]) -> None:
+    """Assert that every word, call and result of a transcript is read in the order in which it stands there."""
+    blocks = [one for record in records for one in _blocks(record)]
+    notes = (BlockKind.SYSTEM, BlockKind.META)
+    found = [one.text for one in read_blocks(write(path, *records)) if one.kind not in notes]
+    assert found == [one for one in blocks if not one.startswith("Stop hook")]
+
+
+def _blocks(record: dict[str, Any]) -> Iterator[str]:
+    content = record.get("message", {}).get("content", [])
+    for one in [{"text": content}] if isinstance(content, str) else content:
+        yield one.get("text") or (json.dumps(one["input"]) if "input" in one else one["content"])
+
+
+_OTHER_RECORDERS = {
+    "answers hang on the prompt": [
+        asked("A", "1", None), call(1, "2", "1", "m1"), result(1, "3", "2"), assistant("B", "4", "1"),
+        call(2, "5", "1", "m2"), result(2, "6", "5"), assistant("C", "7", "1"), asked("D", "8", "7"),
+        assistant("E", "9", "8"),
+    ],
+    "prompts hang on the prompt before": [
+        asked("A", "1", None), assistant("B", "2", "1"), asked("C", "3", "1"), assistant("D", "4", "3"),
+        asked("E", "5", "3"), assistant("F", "6", "5"),
+    ],
+    "all hang on the first prompt": [
+        asked("A", "1", None), call(1, "2", "1", "m1"), result(1, "3", "1"), assistant("B", "4", "1"),
+        asked("C", "5", "1"),
+        call(2, "6", "1", "m2"), result(2, "7", "1"), assistant("D", "8", "1"), asked("E", "9", "1"),
+        assistant("F", "10", "1"),
+    ],
+    "nothing hangs on anything": [
+        {name: value for name, value in one.items() if name != "parentUuid"}
+        for one in (asked("A", "1", None), assistant("B", "2"), asked("C", "3", None), assistant("D", "4"))
+    ],
+    "an error beside the answer": [
+        *_HOOKED, assistant("D", "6", "5"), assistant("E", "7", "5", isApiErrorMessage=True), asked("F", "8", "6"),
+    ],
+    "calls at once, each result on its own": [
+        asked("A", "1", None), call(1, "2", "1"), call(2, "3", "2"), call(3, "4", "3"), result(2, "5", "3"),
+        result(1, "6", "2"),
+        result(3, "7", "4"), assistant("B", "8", "7"), asked("C", "9", "8"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recorder", _OTHER_RECORDERS)
+def test_nothing_is_rewound_where_a_recorder_hangs_records_its_own_way(recorder: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    if recorder == "an error beside the answer":
+        assert [one.text for one in read_blocks(write(path, *_OTHER_RECORDERS[recorder]))][-3:] == ["D", "E", "F"]
+        return
+    _all_is_read(path, _OTHER_RECORDERS[recorder])
+
+
+_COMMAND = "<command-name>/model</command-name>\n<command-args></command-args>"
+_WENT_BACK = {
+    "twice to one place": [asked("D", "6", "4"), assistant("E", "7", "6"), asked("F", "8", "4")],
+    "behind a hook": [aside("system", "6", "5"), assistant("D", "7", "6"), asked("F", "8", "4"),
+    assistant("G", "9", "8")],
+    "with a command before the prompt": [
+        asked("Caveat: The messages below were generated by the user", "6", "4", isMeta=True),
+        asked(_COMMAND, "7", "6"),
+        asked("<local-command-stdout>set</local-command-stdout>", "8", "7"), asked("F", "9", "8"),
+        assistant("G", "10", "9"),
+    ],
+    "with a command that is the system's": [
+        aside("system", "6", "4", subtype="local_command", content=_COMMAND), asked("F", "7", "6"),
+        assistant("G", "8", "7"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", _WENT_BACK)
+def test_who_goes_back_leaves_a_branch(how: str, tmp_path: Path) -> None:
+    found = [(str(one.kind), one.text) for one in read_blocks(write(tmp_path / "s.jsonl", *_HOOKED, *_WENT_BACK[how]))]
+    said = [text for kind, text in found if kind in ("human", "assistant")]
+    assert said[:2] == ["A", "B"] and "C" not in said and "D" not in said and "F" in said
+    assert sum(kind == "left" for kind, _ in found) == (2 if how == "twice to one place" else 1)
+
+
+_WHOLE = json.dumps(asked("Whole", "9", "1", sessionId="s"), ensure_ascii=False).encode()
+_BROKEN = json.dumps(
+    call(1, "8", "1") | {"toolUseResult": {"type": "text", "file": {"lines": ["if (x) {", "}"], "n": 1}}, "z": "naïve"},
+    ensure_ascii=False,
+).encode()
+
+
+def test_a_record_that_is_cut_anywhere_takes_no_other_along(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    for cut in range(1, len(_BROKEN)):
+        path.write_bytes(lines(user("First", "1")) + _BROKEN[:cut] + _WHOLE + b"\n" + lines(user("Last", "3")))
+        assert [one.text for one in read_blocks(path)] == ["First", "Whole", "Last"], _BROKEN[:cut]
+        assert overview_of(path, "s1").counts["badLines"] == 1
+        path.write_bytes(_BROKEN[cut:] + _WHOLE + _WHOLE.replace(b"9", b"7") + _BROKEN[:cut] + b"\n")
+        assert [one.text for one in read_blocks(path)] == ["Whole", "Whole"], _BROKEN[cut:]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\0\0" + _WHOLE + b"\n", _WHOLE + b"\0\0\n", b"\0\n" + _WHOLE, _WHOLE[:-30] + b"\0\0\0" + _WHOLE[-30:] + b"\n",
+        b"\0" * 70_000 + _WHOLE + b"\n", _WHOLE[:40] + b"\0\0" + _WHOLE + b"\n", _WHOLE + b"\n" + b"\0" * 900,
+        b"\0" * (17 * 2**20) + _WHOLE + b"\n",
+    ],
+    ids=["before", "behind", "between", "within", "many", "behind one cut off", "at the end", "longer than a line"],
+)  # fmt: skip
+def test_zero_bytes_are_passed_over_and_counted(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(text)
+    refuse_foreign(path, path.name)
+    assert [one.text for one in read_blocks(path, complete_bytes(path))] == ["Whole"]
+    assert overview_of(path, "s1").counts["zeroByteRuns"] >= 1
+
+
+def test_a_line_of_nothing_but_beginnings_is_given_up_soon(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b'{"a":[' * 300_000 + b"\n" + b'{"a":{"b":1},' * 300_000 + b"\n" + lines(user("Last", "3")))
+    assert [one.text for one in read_blocks(path)] == ["Last"] and bad(path) == ["not JSON", "not JSON"]
+
+
+def test_what_is_queued_again_and_again_is_told_once_with_how_often(tmp_path: Path) -> None:
+    def queued(operation: str, text: str = "") -> dict[str, Any]:
+        return {"type": "queue-operation", "operation": operation, **({"content": text} if text else {})}
+
+    records = [user("Go", "1"), *[queued("enqueue", "again")] * 3, queued("popAll"), queued("enqueue", "again"),
+               queued("enqueue", "tests"), queued("enqueue", "again"), queued("dequeue"),
+               queued("enqueue", "Go")]  # fmt: skip
+    found = [(one.label, one.text) for one in read_blocks(write(tmp_path / "s.jsonl", *records))]
+    assert found == [("", "Go"), ("User, not sent, 2 times", "again"), ("User, not sent", "tests")]

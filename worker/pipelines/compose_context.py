@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 
 from sqlalchemy.orm import Session
 
@@ -35,6 +37,7 @@ from shared.sessions.compose.documents import (
     named_beside,
     paired_blocks,
 )
+from shared.sessions.compose.plan import shared_beginnings
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
 from shared.sessions.compose.requests import (
     COMPOSITION_PAYLOAD_KEY,
@@ -46,7 +49,7 @@ from shared.sessions.models import BuildState, Composition, KeepitMarker, Projec
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
-from shared.sessions.transcripts.contents import read_blocks
+from shared.sessions.transcripts.contents import read_blocks, repeated_records
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -105,11 +108,14 @@ class ComposeContext:
             rows = _rows(session, claim)
             self._check_versions(claim, rows)
             project = session.get_one(Project, composition.project_key)
-            sources = []
-            for row in rows:
-                read = self._reader(row, markers_of(session, row.recorded.key))
+            sources: list[CompositionSource] = []
+            originals = {row.recorded.session_id: self._original(row) for row in rows}
+            for row, alike in zip(rows, shared_beginnings([row.recorded for row in rows]), strict=True):
+                begins_as = alike.session_id if alike else None
+                earlier = originals[begins_as] if begins_as else None
+                read = self._reader(row, markers_of(session, row.recorded.key), earlier)
                 of, allocation = named_beside(row.project, project), row.component.allocation
-                sources.append(CompositionSource(row.recorded, row.compression, of, allocation, read))
+                sources.append(CompositionSource(row.recorded, row.compression, of, allocation, read, begins_as))
             return composition, project, sources
 
     def _check_versions(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:
@@ -128,9 +134,16 @@ class ComposeContext:
             pause = min(LONGEST_WAIT, max(SHORTEST_WAIT, (now - claim.created_at) / _WAITED_PER_WAIT))
             raise NotYet(f"It waits for {len(waiting)} versions that are being made.", now + pause)
 
-    def _reader(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
+    def _original(self, row: ComponentRow) -> tuple[Path, int]:
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
-        path, size_bytes = self.store.original(*names), row.recorded.size_bytes
+        return self.store.original(*names), row.recorded.size_bytes
+
+    def _reader(
+        self, row: ComponentRow, markers: Iterable[KeepitMarker], earlier: tuple[Path, int] | None
+    ) -> ReadBlocks:
+        """Return what reads a session's part, without the records that an original before it holds as well."""
+        names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
+        original = path, size_bytes = self._original(row)
         marked: defaultdict[str, list[KeepitMarker]] = defaultdict(list)
         for marker in markers:
             marked[marker.message_uuid].append(marker)
@@ -139,12 +152,17 @@ class ComposeContext:
             path = self.store.versions_folder(*names) / f"{row.compression.file}.jsonl"
 
         # Read after the transaction, so it holds values only.
+        repeated = cache(lambda: repeated_records(original, earlier) if earlier else frozenset())
+
         def read() -> Iterable[Block]:
-            if not path.is_file():
-                raise Missing(
-                    f"{path.name} is not in the store any more; make that version anew, or register the session again."
-                )
-            return paired_blocks(read_blocks(path, size_bytes), marked) if is_original else blocks_in(path)
+            for needed in (path, original[0], earlier[0]) if earlier else (path,):
+                if not needed.is_file():
+                    raise Missing(
+                        f"{needed.name} is not in the store any more; make that version anew, or register the session "
+                        "again."
+                    )
+            blocks = paired_blocks(read_blocks(path, size_bytes), marked) if is_original else blocks_in(path)
+            return (one for one in blocks if not one.sources or not repeated().issuperset(one.sources))
 
         return read
 

@@ -137,7 +137,7 @@ class ScanAnswer(ResponseModel):
             scan,
             project_id=project_id,
             refused=[RefusedFile(file=name, reason=why) for name, why in scan.refused.items()],
-            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.foreseen],
+            foreseen=[SessionForeseen.of(one, project_id, session_id) for session_id, one in scan.foreseen.items()],
             cursor=None if scan.last is None else cursors.encode_id(_FOLDER, scan.last),
         )
 

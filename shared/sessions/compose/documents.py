@@ -67,6 +67,8 @@ class CompositionSource:
     allocation: int = 0
     """Tokens."""
     read: ReadBlocks = tuple
+    begins_as: str | None = None
+    """The session before it with which it begins alike; that beginning stands there alone."""
 
     @property
     def heading(self) -> str:
@@ -74,7 +76,8 @@ class CompositionSource:
         last_said, name = self.recorded.last_timestamp, ORIGINAL if self.version is None else self.version.version_id
         day = f"{last_said:%Y-%m-%d}" if last_said else "no date"
         of = f" of {self.project}" if self.project else ""
-        return f"## Session {self.recorded.session_id}{of} ({day}, {name})"
+        alike = f", going on from what {self.begins_as} says as well" if self.begins_as else ""
+        return f"## Session {self.recorded.session_id}{of} ({day}, {name}){alike}"
 
 
 def named_beside(owner: Project, project: Project) -> str | None:

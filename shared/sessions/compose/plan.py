@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from shared.choices import Aggressiveness, AllocationStrategy
@@ -187,6 +188,36 @@ LEAST_USE = 0.5
 
 
 @dataclass(frozen=True)
+class SharedBeginning:
+    """What a session begins with as one before it does, being a branch or a copy of that one that went on."""
+
+    session_id: str
+    """Of the one before it."""
+    tokens: int
+    """An estimate, to the prompt."""
+
+
+def shared_beginnings(recorded: Sequence[RecordedSession]) -> list[SharedBeginning | None]:
+    """Return with which of those before it each session begins alike, the one it shares most with."""
+    found: list[SharedBeginning | None] = []
+    for place, one in enumerate(recorded):
+        shared = [SharedBeginning(other.session_id, _tokens_alike(one, other)) for other in recorded[:place]]
+        found.append(max((one for one in shared if one.tokens), key=lambda one: one.tokens, default=None))
+    return found
+
+
+def _tokens_alike(recorded: RecordedSession, earlier: RecordedSession) -> int:
+    """Return how many tokens a session begins with as another one does; 0 where their first prompts differ."""
+    prompts, others = recorded.beginning or [], earlier.beginning or []
+    pairs = zip(prompts, others, strict=False)
+    alike = sum(1 for _ in takewhile(lambda pair: not set(pair[0][1]).isdisjoint(pair[1][1]), pairs))
+    if not alike or alike < len(prompts):
+        return prompts[alike][0] if alike else 0
+    # Of the answer to its last prompt nothing is known; where the other one went on, it is the same.
+    return recorded.original_tokens if len(others) > alike else max(1, prompts[-1][0])
+
+
+@dataclass(frozen=True)
 class ComponentWish:
     """A session as it was asked for, and what there is of it."""
 
@@ -198,6 +229,16 @@ class ComponentWish:
     recompress: CompressionSettings | None = None
     age: int = 0
     """Its place by age, 0 is the newest."""
+    shared: SharedBeginning | None = None
+
+    @property
+    def own_tokens(self) -> int:
+        """Tokens of its original that no session before it says already."""
+        return self.recorded.original_tokens - (self.shared.tokens if self.shared else 0)
+
+    def of_whole(self, tokens: int) -> int:
+        """Return how long the whole is of which so much is its own."""
+        return tokens * self.recorded.original_tokens // max(1, self.own_tokens)
 
     @property
     def named(self) -> SessionVersion | None:
@@ -261,6 +302,14 @@ def plan_components(wishes: Sequence[ComponentWish], terms: CompositionTerms) ->
     ]
 
 
+def _begun_alike(plan: ComponentPlan) -> ComponentPlan:
+    """Say of a session that begins as one before it does that only the rest of it goes in."""
+    if plan.wish.shared is None:
+        return plan
+    alike = f"it begins as {plan.wish.shared.session_id} does, and only the rest of it goes in"
+    return replace(plan, reason="; ".join(filter(None, (plan.reason, alike))))
+
+
 def settings_for(original_tokens: int, allocation: int, distance: int, model: str | None) -> CompressionSettings:
     """Return with what a session is compressed so that it fits."""
     ratio = -(-original_tokens // max(1, allocation))
@@ -275,17 +324,18 @@ def settings_for(original_tokens: int, allocation: int, distance: int, model: st
 
 def _most_tokens(wish: ComponentWish, version: SessionVersion | None) -> int:
     """Return what a session can use as a version; as its original where that is not there yet."""
-    is_there = version is not None and version.state == BuildState.READY
-    return version.output_tokens if version is not None and is_there else wish.recorded.original_tokens
+    if version is None or version.state != BuildState.READY:
+        return wish.own_tokens
+    return version.output_tokens * wish.own_tokens // max(1, wish.recorded.original_tokens)
 
 
 def _choose(wishes: Sequence[ComponentWish], most: Sequence[int], terms: CompositionTerms) -> list[ComponentPlan]:
     needs = [
-        TokenNeed(tokens, wish.recorded.original_tokens, wish.age, wish.allocation)
+        TokenNeed(tokens, wish.own_tokens, wish.age, wish.allocation)
         for wish, tokens in zip(wishes, most, strict=True)
     ]
     shares = allocate(terms.strategy, needs, terms.available)
-    return [_chosen(wish, share, terms) for wish, share in zip(wishes, shares, strict=True)]
+    return [_begun_alike(_chosen(wish, share, terms)) for wish, share in zip(wishes, shares, strict=True)]
 
 
 def _chosen(wish: ComponentWish, share: int, terms: CompositionTerms) -> ComponentPlan:
@@ -294,13 +344,14 @@ def _chosen(wish: ComponentWish, share: int, terms: CompositionTerms) -> Compone
         return _made(wish, share, wish.recompress, "asked for")
     if named is not None and named.state == BuildState.WORKING:
         return ComponentPlan(wish, share, ComponentForm.JOIN, named, reason="asked for; it is being made already")
+    whole = wish.of_whole(share)
     criteria = VersionCriteria(
-        max_tokens=max(1, share), min_freshness=terms.min_freshness, preserve_keepits=True, least_use=LEAST_USE
+        max_tokens=max(1, whole), min_freshness=terms.min_freshness, preserve_keepits=True, least_use=LEAST_USE
     )
     best = named or select_best(recorded, wish.whole, criteria)
     if wish.version_id == ORIGINAL or best is ComponentForm.ORIGINAL:
         return ComponentPlan(wish, share, ComponentForm.ORIGINAL)
-    settings = settings_for(recorded.original_tokens, share, wish.age + 1, terms.model)
+    settings = settings_for(recorded.original_tokens, whole, wish.age + 1, terms.model)
     if best is ComponentForm.COMPRESS:
         # One of all there is with the ratio that would be asked for is taken: another would be no better.
         same = [one for one in wish.whole if one.settings.get("compactionRatio") == settings.compaction_ratio]

@@ -6,7 +6,7 @@ A request is kept as it was made, so that it can be made again. Source: seed 004
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -34,8 +34,10 @@ from shared.sessions.compose.plan import (
     ComponentPlan,
     ComponentWish,
     CompositionTerms,
+    SharedBeginning,
     budget_too_small,
     plan_components,
+    shared_beginnings,
 )
 from shared.sessions.compose.queries import composition_by_name, linked_to
 from shared.sessions.compress.settings import CompressionSettings
@@ -173,11 +175,14 @@ def plan_composition(session: Session, project: Project, name: str, asked: Compo
     """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
     recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
     _refuse_strangers(session, project, recorded)
-    wishes = _wishes(session, asked, recorded)
+    in_order = sorted(recorded, key=_age_key) if asked.order is ComponentOrder.OLDEST_FIRST else recorded
+    shared = dict(zip((one.key for one in in_order), shared_beginnings(in_order), strict=True))
+    wishes = _wishes(session, asked, recorded, shared)
     # With "original", the longest word that can stand there: which version it will be is not known yet.
     owners = [session.get_one(Project, one.project_key) for one in recorded]
     sources = (
-        CompositionSource(one, None, named_beside(of, project)) for one, of in zip(recorded, owners, strict=True)
+        CompositionSource(one, None, named_beside(of, project), begins_as=alike.session_id if alike else None)
+        for one, of, alike in zip(recorded, owners, map(shared.get, (one.key for one in recorded)), strict=True)
     )
     headings = [one.heading for one in sources]
     taken = LAST_RESORT.tokens_in(overhead_chars(name, headings))
@@ -185,9 +190,7 @@ def plan_composition(session: Session, project: Project, name: str, asked: Compo
     if available <= 0:
         raise budget_too_small(1 - available, f"the headings alone take {taken} tokens", asked.total_token_budget)
     found = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
-    if asked.order is ComponentOrder.OLDEST_FIRST:
-        found.sort(key=lambda one: _age_key(one.wish.recorded))
-    return found
+    return sorted(found, key=lambda one: in_order.index(one.wish.recorded))
 
 
 def write_components(
@@ -234,7 +237,12 @@ def _refuse_strangers(session: Session, project: Project, recorded: Sequence[Rec
         )
 
 
-def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[RecordedSession]) -> list[ComponentWish]:
+def _wishes(
+    session: Session,
+    asked: CompositionRequest,
+    recorded: Sequence[RecordedSession],
+    shared: Mapping[int, SharedBeginning | None],
+) -> list[ComponentWish]:
     newest_first = sorted(recorded, key=_age_key, reverse=True)
     ages = {one.key: age for age, one in enumerate(newest_first)}
     versions = versions_by_session(session, list(ages), BuildState.READY, BuildState.WORKING)
@@ -247,6 +255,7 @@ def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[Reco
             allocation=component.allocation,
             recompress=component.recompress_settings,
             age=ages[one.key],
+            shared=shared[one.key],
         )
         if wish.version_id not in (AUTO, ORIGINAL) and wish.named is None:
             raise NotFound(

@@ -110,7 +110,7 @@ def describe(recorded: RecordedSession, intake: Intake, now: datetime) -> None:
     recorded.original_tokens = min(overview.original_tokens, _MOST_TOKENS)
     recorded.original_messages = overview.original_messages
     recorded.counts, recorded.details = dict(overview.counts), dict(overview.details)
-    recorded.marker_problems = list(overview.marker_problems)
+    recorded.marker_problems, recorded.beginning = list(overview.marker_problems), list(overview.beginning)
     recorded.first_timestamp, recorded.last_timestamp = overview.first_timestamp, overview.last_timestamp
 
 

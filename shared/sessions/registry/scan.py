@@ -1,14 +1,15 @@
 """Looking through a project's folder: new sessions are registered, known ones synced, and what is neither is named.
 
-A file that was refused is not looked at again until it changes. Nothing here is fatal: one bad file keeps no other
-from being taken in.
+Beside the transcripts of the folder those of sub-agents in ``SESSION/subagents/`` are sessions of their own, whose ids
+begin with that session's: ``SESSION.agent-1``. A file that was refused is not looked at again until it changes. Nothing
+here is fatal: one bad file keeps no other from being taken in.
 """
 
 from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from shared.sessions.store import Store
 _SESSION_ID = re.compile(ID_PATTERN)
 _MOST_REFUSED = 500
 _MOST_REASON = 500
+_SUB_AGENTS = "subagents"
 _MOST_READ = 100 * 2**20
 """Bytes, to foresee a scan: about ten seconds."""
 
@@ -43,10 +45,26 @@ class FolderScan:
     """Why, by the file's name."""
     left: int = 0
     """Files that there was no time for."""
-    foreseen: list[Intake] = field(default_factory=list)
-    """What would be registered."""
+    foreseen: dict[str, Intake] = field(default_factory=dict)
+    """What would be registered, by the session's id."""
     last: str | None = None
     """The file to go on behind to foresee more; None where none is left."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A file that can be a transcript by its name."""
+
+    path: Path
+    name: str
+    """Within the folder."""
+    session_id: str
+    size: int
+    changed: int
+
+    @property
+    def stamp(self) -> list[int]:
+        return [self.size, self.changed]
 
 
 class FolderScanner:
@@ -62,24 +80,24 @@ class FolderScanner:
 
         Raises: NotFound. A folder that cannot be read is said to be refused itself.
         """
-        project, sizes = self._known(app_id, project_id)
+        project, sources = self._known(app_id, project_id)
         scan, taken = FolderScan(), 0
         refused: dict[str, Any] = {}
-        for path, stamp in _files(project, scan):
-            before = project.refused_files.get(path.name, {})
+        for found in _files(project, scan):
+            before, known = project.refused_files.get(found.name, {}), sources.get(str(found.path))
             reason: str | None = None
-            if before.get("stamp") == stamp:
+            if before.get("stamp") == found.stamp:
                 reason = before["reason"]
-            elif sizes.get(path.stem) == stamp[0]:
+            elif known is not None and known.size_bytes == found.size:
                 scan.unchanged += 1
             elif taken == most_files:
                 scan.left += 1
             else:
                 taken += 1
-                reason = self._take(app_id, project_id, path, path.stem in sizes, cause, scan)
+                reason = self._take(app_id, project_id, found, known, cause, scan)
             if reason is not None:
-                scan.refused[path.name] = reason
-                refused[path.name] = {"stamp": stamp, "reason": reason}
+                scan.refused[found.name] = reason
+                refused[found.name] = {"stamp": found.stamp, "reason": reason}
         if project.source_folder is not None:
             with self._database.write() as session:
                 lock_app(session, app_id)
@@ -94,45 +112,45 @@ class FolderScanner:
 
         Raises: NotFound.
         """
-        project, sizes = self._known(app_id, project_id)
+        project, sources = self._known(app_id, project_id)
         with self._database.read() as session:
-            known = registered_in(session, app_id)
+            taken = registered_in(session, app_id)
         scan, read, name = FolderScan(), 0, after
-        for path, (size, _) in _files(project, scan):
-            if path.name <= after:
+        for found in _files(project, scan):
+            if found.name <= after:
                 continue
-            if len(scan.foreseen) == most_files or (read and read + size > _MOST_READ):
+            if len(scan.foreseen) == most_files or (read and read + found.size > _MOST_READ):
                 scan.last = name
                 break
-            name = path.name
-            if path.stem in sizes:
-                scan.unchanged += sizes[path.stem] == size
-                scan.synced += [path.stem] if sizes[path.stem] != size else []
-            elif path.stem in known:
-                scan.refused[name] = f"It is registered already, in project {known[path.stem]}."
+            name, known, session_id = found.name, sources.get(str(found.path)), found.session_id
+            if known is not None:
+                scan.unchanged += known.size_bytes == found.size
+                scan.synced += [known.session_id] if known.size_bytes != found.size else []
+            elif session_id in taken:
+                scan.refused[name] = f"It is registered already, in project {taken[session_id]}."
             else:
-                read += size
+                read += found.size
                 try:
-                    with in_place(path, path.stem, self._registrar.settings) as intake:
-                        scan.foreseen.append(intake)
-                        scan.registered.append(path.stem)
+                    with in_place(found.path, session_id, self._registrar.settings) as intake:
+                        scan.foreseen[session_id] = intake
+                        scan.registered.append(session_id)
                 except AfterthoughtError as error:
                     scan.refused[name] = error.message[:_MOST_REASON]
         return scan
 
     def _take(
-        self, app_id: str, project_id: str, path: Path, is_known: bool, cause: Cause, scan: FolderScan
+        self, app_id: str, project_id: str, found: _Found, known: RecordedSession | None, cause: Cause, scan: FolderScan
     ) -> str | None:
         """Take a file in; return why it was refused, None where it was not or may be the next time."""
         try:
-            if is_known:
-                self._registrar.sync(app_id, path.stem, None, cause, self._carry)
-                scan.synced.append(path.stem)
+            if known is not None:
+                self._registrar.sync(app_id, known.session_id, None, cause, self._carry)
+                scan.synced.append(known.session_id)
             else:
-                place = self._registrar.place(app_id, project_id, path.stem)
-                with from_path(self._store, app_id, path.stem, path, self._registrar.settings) as intake:
+                place = self._registrar.place(app_id, project_id, found.session_id)
+                with from_path(self._store, app_id, found.session_id, found.path, self._registrar.settings) as intake:
                     self._registrar.register(place, intake, cause, self._carry)
-                scan.registered.append(path.stem)
+                scan.registered.append(found.session_id)
         except Transient:
             scan.left += 1
         except AfterthoughtError as error:
@@ -143,19 +161,15 @@ class FolderScanner:
         with self._database.write() as session:
             return work(session)
 
-    def _known(self, app_id: str, project_id: str) -> tuple[Project, dict[str, int]]:
-        """Return a project, and how much is taken in of each session that comes from its folder. Raises: NotFound."""
+    def _known(self, app_id: str, project_id: str) -> tuple[Project, dict[str | None, RecordedSession]]:
+        """Return a project and its sessions by the files they come from. Raises: NotFound."""
         with self._database.read() as session:
             project = get_project(session, app_id, project_id)
-            return project, {
-                one.session_id: one.size_bytes
-                for one in sessions_of(session, project.key)
-                if one.original_file == str(Path(project.source_folder or "") / f"{one.session_id}.jsonl")
-            }
+            return project, {one.original_file: one for one in sessions_of(session, project.key)}
 
 
-def _files(project: Project, scan: FolderScan) -> Iterator[tuple[Path, list[int]]]:
-    """Yield the transcripts of a folder with their sizes and times, and say what cannot be one by its name."""
+def _files(project: Project, scan: FolderScan) -> Iterator[_Found]:
+    """Yield the transcripts of a folder by their names, and say what cannot be one by its name."""
     if project.source_folder is None:
         return
     folder = Path(project.source_folder)
@@ -163,22 +177,34 @@ def _files(project: Project, scan: FolderScan) -> Iterator[tuple[Path, list[int]
         scan.refused[folder.name] = "A link leads elsewhere from it by now; name the folder again."
         return
     try:
-        paths = sorted(path for path in folder.iterdir() if path.suffix == ".jsonl")
+        inside = list(folder.iterdir())
+        paths = [path for path in inside if path.suffix == ".jsonl"]
+        for subfolder in (path / _SUB_AGENTS for path in inside if (path / _SUB_AGENTS).is_dir()):
+            if led_to(str(subfolder)) != str(subfolder):
+                scan.refused[_as_text(str(subfolder.relative_to(folder)))] = f"It {A_LINK}"
+            else:
+                paths += subfolder.glob("*.jsonl")
     except OSError as error:
         scan.refused[folder.name] = f"The folder cannot be read: {error.strerror}."
         return
-    for path in paths:
+    yield from _transcripts(folder, paths, scan)
+
+
+def _transcripts(folder: Path, paths: Iterable[Path], scan: FolderScan) -> Iterator[_Found]:
+    for path in sorted(paths, key=lambda path: str(path.relative_to(folder))):
+        name = str(path.relative_to(folder))
+        session_id = path.stem if path.parent == folder else f"{path.parent.parent.name}.{path.stem}"
         try:
             status = path.lstat()
         except OSError as error:
-            scan.refused[_as_text(path.name)] = f"It cannot be looked at: {error.strerror}."
+            scan.refused[_as_text(name)] = f"It cannot be looked at: {error.strerror}."
             continue
         if stat.S_ISLNK(status.st_mode):
-            scan.refused[_as_text(path.name)] = f"It {A_LINK}"
-        elif _SESSION_ID.fullmatch(path.stem):
-            yield path, [status.st_size, status.st_mtime_ns]
+            scan.refused[_as_text(name)] = f"It {A_LINK}"
+        elif _SESSION_ID.fullmatch(session_id):
+            yield _Found(path, name, session_id, status.st_size, status.st_mtime_ns)
         else:
-            scan.refused[_as_text(path.name)] = "Its name has characters that a session's id cannot have; rename it."
+            scan.refused[_as_text(name)] = "Its name has characters that a session's id cannot have; rename it."
 
 
 def _as_text(name: str) -> str:

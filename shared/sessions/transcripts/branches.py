@@ -1,20 +1,24 @@
-"""Which records of a transcript are what happened: the chain that ends in the last one, and what hangs beside it.
+"""Which records of a transcript were left by rewinding: those under a prompt in whose place another one stands.
 
-Who rewinds a session leaves a branch behind: its records stay in the file, and what replaced it begins at the same
-parent. Several results of calls made at once look like branches too and are none. Of ids eight bytes are kept, so that
-a long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
+Who rewinds a session leaves a branch behind: its records stay in the file, and another prompt goes on at the same
+parent. All else at which a file forks is none, as nobody rewound: progress, hooks and retries stand beside what was
+said, one answer is several records, and calls made at once have a result each. Of ids eight bytes are kept, so that a
+long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from shared.sessions.transcripts.records import BadLine, Record, short_hash
-from shared.sessions.transcripts.typed import queued_text, user_parts
+from shared.sessions.transcripts.typed import COMMAND, OUTPUT, queued_text, user_parts
 
 _LIKE, _FEW_WORDS, _ROOT_CHARACTERS = 0.5, 4, 2_000
 """Share of its words, and how many, that a first prompt has in common with one of which it is a new wording."""
+_CAVEAT = "Caveat: "
+"""So begins what the recorder writes before a command that only steers itself."""
 
 
 def said_hash(text: str) -> int:
@@ -26,11 +30,7 @@ def said_hash(text: str) -> int:
 class _Node:
     parent: int | None
     order: int
-    message: int
-    """Of an answer the message it belongs to, else 0."""
     is_prompt: bool
-    branch: int | None = None
-    """The first record of the branch it was left with; 0 where it was not; None while it is not known."""
 
 
 @dataclass
@@ -41,16 +41,23 @@ class BranchMap:
     """Hashes of the ids of all records."""
     said: set[int] = field(default_factory=set)
     """Hashes of what stands in a user's messages, which prompts that were queued before become."""
-    taken_back: set[int] = field(default_factory=set)
-    """Lines of prompts that were queued and fetched back before the assistant saw them."""
+    queued: Counter[int] = field(default_factory=Counter)
+    """Hashes of prompts that were queued, with how often; not those fetched back before the assistant saw them."""
     waiting: set[int] = field(default_factory=set)
-    """Lines of prompts that were queued and never sent."""
+    """Those that were never sent."""
     left: dict[int, int] = field(default_factory=dict)
     """Records that were left by rewinding, each with the first of its branch."""
-    prompts: dict[int, int] = field(default_factory=dict)
+    prompts: Counter[int] = field(default_factory=Counter)
     """By the first record of a branch how many prompts were left in it."""
     _nodes: dict[int, _Node] = field(default_factory=dict)
+    """In the order of the file."""
     _in_order: list[int] = field(default_factory=list)
+    _prompts_at: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By what they hang on."""
+    _replies_to: defaultdict[int, dict[int, list[int]]] = field(default_factory=lambda: defaultdict(dict))
+    """What hangs on a prompt, by the message it belongs to; by 0 where it is no answer."""
+    _steering: dict[int, int | None] = field(default_factory=dict)
+    """Commands that only steer the tool, with what they hang on, on which the prompt behind them hangs as well."""
     _jumps: dict[int, int] = field(default_factory=dict)
     """Parents that only the tool knows: of what follows a compaction."""
     _roots: dict[int, tuple[str, frozenset[str]]] = field(default_factory=dict)
@@ -58,11 +65,14 @@ class BranchMap:
     _has_linked_prompts: bool = False
     _chained: set[bool] = field(default_factory=set)
     """Whether answers name what they answer."""
+    _results_answered: int = 0
+    """How many answers hang on the result before them, less those that hang on the prompt instead."""
+    _is_behind_result: bool = False
     _beside: dict[int, int] = field(default_factory=dict)
     """What sub-agents said, which hangs on no record, with the record that stands before it."""
     _last: int | None = None
-    _queue: list[tuple[int, int]] = field(default_factory=list)
-    """What waits, with its line."""
+    _queue: list[int] = field(default_factory=list)
+    """What waits."""
 
     @classmethod
     def of(cls, records: Iterable[Record | BadLine]) -> BranchMap:
@@ -93,86 +103,120 @@ class BranchMap:
             self._beside[key] = self._in_order[-1]
         if record.flag("isSidechain") or key in self._nodes:
             return
-        parent = record.word("parentUuid")
         is_result = any(str(block.get("type", "")).endswith("tool_result") for block in record.blocks)
-        is_prompt = not is_result and any(not part.label for part in parts)
-        message = short_hash(record.message_key) if record.kind == "assistant" else 0
-        node = _Node(None if parent is None else short_hash(parent), len(self._in_order), message, is_prompt)
+        is_typed = not is_result and not record.flag("isCompactSummary") and any(not part.label for part in parts)
+        named = record.word("parentUuid")
+        node = _Node(None if named is None else short_hash(named), len(self._in_order), is_typed)
+        labels = {COMMAND if text.startswith(_CAVEAT) else part.label for part in parts}
+        if (labels and labels <= {COMMAND, OUTPUT}) or (record.word("content") or "").startswith("<command-"):
+            self._steering[key] = self._steering.get(node.parent or 0, node.parent)
+        self._link(record, key, node, text)
+        if record.kind in ("user", "assistant"):
+            self._last, self._is_behind_result = key, is_result
+
+    def _link(self, record: Record, key: int, node: _Node, text: str) -> None:
+        """Note on what a record hangs."""
         self._nodes[key] = node
         self._in_order.append(key)
-        if record.kind in ("user", "assistant"):
-            self._last = key
+        parent = self._nodes.get(node.parent) if node.parent is not None else None
+        is_answer = record.kind == "assistant"
+        if is_answer and self._is_behind_result and parent is not None:
+            self._results_answered += -1 if parent.is_prompt else 1
+        if node.parent is not None and parent is not None and parent.is_prompt:
+            is_said = is_answer and not record.flag("isApiErrorMessage")
+            message = short_hash(record.message_key) if is_said else 0
+            self._replies_to[node.parent].setdefault(message, []).append(key)
+        at = self._steering.get(node.parent or 0, node.parent)
+        if node.is_prompt and at in self._nodes:
+            self._prompts_at[at].append(key)
         if logical := record.word("logicalParentUuid"):
             self._jumps[key] = short_hash(logical)
-        elif parent is None and is_prompt and "parentUuid" in record.fields:
+        elif node.parent is None and node.is_prompt and "parentUuid" in record.fields:
             words = frozenset(text[:_ROOT_CHARACTERS].casefold().split())
             self._roots[key] = (record.word("sessionId") or "", words)
-        elif record.kind == "assistant":
-            self._chained.add(parent is not None)
-        elif is_prompt and parent is not None:
+        elif is_answer:
+            self._chained.add(node.parent is not None)
+        elif node.is_prompt and node.parent is not None:
             self._has_linked_prompts = True
 
     def _follow_queue(self, record: Record) -> None:
         operation, content = record.word("operation"), said_hash(record.word("content") or "")
         if operation == "enqueue":
-            self._queue.append((content, record.line))
+            self._queue.append(content)
+            self.queued[content] += 1
         elif operation == "popAll":
-            self.taken_back.update(line for _, line in self._queue)
+            self.queued.subtract(self._queue)
             self._queue.clear()
         elif self._queue:
-            at = next((nth for nth, one in enumerate(self._queue) if one[0] == content), 0)
-            del self._queue[at]
+            del self._queue[self._queue.index(content) if content in self._queue else 0]
 
     def close(self) -> None:
         """Find what was left."""
-        self.waiting = {line for _, line in self._queue}
-        chain = self._chain()
-        for key in self._in_order:
-            first = self._branch_of(key, chain)
-            if first:
+        self.waiting = set(self._queue)
+        chain, firsts = self._chain()
+        for sides in self._forks():
+            # What leads to the last record stays; where nothing does, what was said last.
+            live = max(sides, key=lambda side: (not chain.isdisjoint(side), self._nodes[side[0]].order))
+            firsts |= {key: side[0] for side in sides if side is not live for key in side}
+        for key, node in self._nodes.items():
+            # A branch that was left within another goes with it.
+            first = self.left.get(node.parent or 0) or firsts.get(key)
+            if first is not None:
                 self.left[key] = first
-                self.prompts[first] = self.prompts.get(first, 0) + self._nodes[key].is_prompt
+                self.prompts[first] += node.is_prompt
         self.left |= {key: self.left[before] for key, before in self._beside.items() if before in self.left}
-        self._nodes.clear()
-        self._in_order.clear()
-        self._beside.clear()
+        for done in (self._nodes, self._in_order, self._beside, self._prompts_at, self._replies_to, self._steering):
+            done.clear()
 
-    def _chain(self) -> set[int]:
-        """Return the records from the last one back to the beginning, over gaps and compactions."""
+    def _forks(self) -> Iterator[list[list[int]]]:
+        """Yield the sides of each fork of which one was left, each by the records it begins with, in order.
+
+        Beside prompts in the place of a prompt, answers in the place of an answer, where nothing but answers hangs on
+        the prompt and the recorder hangs those behind a result on that: others hang all of them on the prompt.
+        """
+        for at, prompts in self._prompts_at.items():
+            if self._results_answered >= 0 or not self._nodes[at].is_prompt:
+                yield [[key] for key in prompts]
+        for replies in self._replies_to.values():
+            if self._results_answered > 0 and 0 not in replies:
+                yield list(replies.values())
+
+    def _chain(self) -> tuple[set[int], dict[int, int]]:
+        """Return the records from the last one back to the beginning, over gaps and compactions, and first prompts
+        that were replaced on the way."""
         chain: set[int] = set()
+        replaced: dict[int, int] = {}
         key = self._last if self._last is not None else next(reversed(self._in_order), None)
         while key is not None and key not in chain:
             chain.add(key)
-            node = self._nodes[key]
-            key = node.parent if node.parent in self._nodes else self._before(key)
-        return chain
+            parent = self._nodes[key].parent
+            key = parent if parent in self._nodes else self._before(key, replaced)
+        return chain, replaced
 
-    def _before(self, key: int) -> int | None:
+    def _before(self, key: int, replaced: dict[int, int]) -> int | None:
         """Return what came before a record whose parent is not in the file."""
         jump = self._jumps.get(key)
         if jump in self._nodes:
             return jump
-        start = self._replaced_root(key)
-        order = self._nodes[key if start is None else start].order
+        roots = self._replaced_roots(key)
+        replaced |= {root: root for root in roots}
+        order = self._nodes[roots[0] if roots else key].order
         return self._in_order[order - 1] if order else None
 
-    def _replaced_root(self, key: int) -> int | None:
-        """Return the earliest of the first prompts that another first prompt of their session replaces.
+    def _replaced_roots(self, key: int) -> list[int]:
+        """Return the first prompts that another first prompt of their session replaces.
 
         Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
         the words they share. Behind a record without a parent that is no message, as of a session that was resumed, a
         first prompt goes on.
         """
-        node = self._nodes[key]
-        if key not in self._roots or self._chained != {True} or not node.order:
-            return None
-        before = self._nodes[self._in_order[node.order - 1]]
+        order = self._nodes[key].order
+        if key not in self._roots or self._chained != {True} or not order:
+            return []
+        before = self._nodes[self._in_order[order - 1]]
         if before.parent is None and not before.is_prompt:
-            return None
-        replaced = [root for root in self._roots if self._nodes[root].order < node.order and self._replaces(key, root)]
-        for root in replaced:
-            self._nodes[root].branch = root
-        return replaced[0] if replaced else None
+            return []
+        return [root for root in self._roots if self._nodes[root].order < order and self._replaces(key, root)]
 
     def _replaces(self, key: int, root: int) -> bool:
         """Whether a first prompt may stand in the place of an earlier one."""
@@ -180,22 +224,3 @@ class BranchMap:
         common = len(words & had)
         is_alike = common >= _FEW_WORDS and common >= _LIKE * min(len(words), len(had))
         return session == other and (self._has_linked_prompts or is_alike)
-
-    def _branch_of(self, key: int, chain: set[int]) -> int:
-        """Return the first record of the branch a record was left with, 0 where it was not left."""
-        path: list[int] = []
-        while (node := self._nodes[key]).branch is None and key not in chain:
-            path.append(key)
-            node.branch = 0  # So that a circle of parents ends.
-            if node.parent not in self._nodes:
-                break
-            assert node.parent is not None
-            key = node.parent
-        branch = 0 if key in chain else self._nodes[key].branch or 0
-        for one in reversed(path):
-            node = self._nodes[one]
-            parent = self._nodes.get(node.parent) if node.parent is not None else None
-            if not branch and parent is not None and (node.is_prompt or node.message not in (0, parent.message)):
-                branch = one
-            node.branch = branch
-        return branch

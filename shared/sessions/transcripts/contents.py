@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from shared.sessions.transcripts.branches import BranchMap, said_hash
 from shared.sessions.transcripts.records import (
     KNOWN_KINDS,
     MAX_LINE_BYTES,
+    REPEATED,
     BadLine,
     Record,
     lines_of,
@@ -37,12 +38,13 @@ from shared.sessions.transcripts.typed import (
     SUB_AGENT,
     SUMMARY,
     TITLE,
-    TYPED,
     WAITING,
     is_approval,
     is_refusal,
+    is_typed,
     queued_text,
     typed_in_result,
+    typed_times,
     user_parts,
     without_reminders,
 )
@@ -55,13 +57,18 @@ NOT_A_TRANSCRIPT = "not_a_transcript"
 _LOOKED_AT = 200
 """Records within which one of a known kind must stand."""
 _FIRST_BYTES = 65_536
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_records(path: Path, size_bytes: int | None = None) -> Iterator[Record | BadLine]:
-    """Yield the records of a file's first ``size_bytes``, and what could not be read as one."""
+    """Yield the records of a file's first ``size_bytes``, each once, and what is passed over."""
+    known: set[int] = set()
     with path.open("rb") as file:
-        for line in lines_of(file, size_bytes):
-            yield from records_of(line)
+        for found in chain.from_iterable(map(records_of, lines_of(file, size_bytes))):
+            # Some recorders write a session's records again behind its end; two that only share an id are both read.
+            own = found.identities[:1] if isinstance(found, Record) else ()
+            yield BadLine(found.line, found.offset, REPEATED) if not known.isdisjoint(own) else found
+            known.update(own)
 
 
 def read_blocks(path: Path, size_bytes: int | None = None) -> Iterator[Block]:
@@ -72,6 +79,16 @@ def read_blocks(path: Path, size_bytes: int | None = None) -> Iterator[Block]:
             yield from reader.new_blocks(record)
 
 
+def repeated_records(file: tuple[Path, int], earlier: tuple[Path, int]) -> frozenset[str]:
+    """Return the ids of a file's records that stand in another as well; each file with how much of it counts."""
+    known = {identity for record in _whole(earlier) for identity in record.identities}
+    return frozenset(record.uuid for record in _whole(file) if not known.isdisjoint(record.identities))
+
+
+def _whole(file: tuple[Path, int]) -> Iterator[Record]:
+    return (found for found in read_records(*file) if isinstance(found, Record))
+
+
 def refuse_foreign(path: Path, name: str) -> None:
     """Look at the beginning of a file. Raises: Invalid, naming the file and why it is no transcript."""
     with path.open("rb") as file:
@@ -79,10 +96,12 @@ def refuse_foreign(path: Path, name: str) -> None:
     records = islice(read_records(path), _LOOKED_AT)
     if not first.strip():
         why = "it is empty"
-    elif b"\0" in first:
-        why = "it is a binary file"
+    elif first.startswith(_UTF16):
+        why = "it is written in UTF-16; save it as UTF-8"
     elif any(isinstance(found, Record) and found.kind in KNOWN_KINDS for found in records):
         return
+    elif b"\0" in first:
+        why = "it is a binary file"
     elif first.lstrip()[:1] in (b"{", b"[") and first.lstrip()[1:].lstrip(b" \t")[:1] in (b"\n", b"\r"):
         why = "it is one JSON document over several lines, not one record a line"
     elif b"\n" not in first and path.stat().st_size > MAX_LINE_BYTES:
@@ -103,6 +122,7 @@ class TranscriptReader:
         self._branches = branches
         self._before: set[int] = set()
         self._since: set[int] = set()
+        self._queued_before: set[int] = set()
 
     def new_blocks(self, record: Record) -> Iterator[Block]:
         """Yield what a record says that was not said before the last boundary, and remember it."""
@@ -140,19 +160,21 @@ class TranscriptReader:
         elif record.kind == "summary" and (text := record.word("summary")):
             yield _block(record, BlockKind.SYSTEM, text, label=TITLE if self.is_of_another(record) else OWN_TITLE)
         elif record.kind == "attachment":
-            text, is_typed = queued_text(record.fields)
+            text, is_human = queued_text(record.fields)
             if text.strip():
-                yield from _parts(record, text, is_inserted=not is_typed)
-        elif record.kind == "queue-operation" and self._is_told_nowhere_else(record):
-            waits = WAITING if record.line in self._branches.waiting else ""
-            yield from _parts(record, record.word("content") or "", typed_as=waits)
+                yield from _parts(record, text, is_inserted=not is_human)
+        elif record.kind == "queue-operation" and record.word("operation") == "enqueue":
+            yield from self._queued(record, record.word("content") or "")
 
-    def _is_told_nowhere_else(self, record: Record) -> bool:
-        """Whether a prompt that was queued was sent, and stands in no other record."""
-        text = record.word("content")
-        if record.word("operation") != "enqueue" or not text or record.line in self._branches.taken_back:
-            return False
-        return all(said_hash(part.text) not in self._branches.said for part in user_parts(text, is_inserted=False))
+    def _queued(self, record: Record, text: str) -> Iterator[Block]:
+        """Yield a prompt that was queued and stands in no other record, once, however often it was."""
+        content = said_hash(text)
+        times = 0 if content in self._queued_before else self._branches.queued[content]
+        said = self._branches.said
+        if times > 0 and all(said_hash(part.text) not in said for part in user_parts(text, is_inserted=False)):
+            self._queued_before.add(content)
+            typed_as = WAITING if content in self._branches.waiting else ""
+            yield from _parts(record, text, typed_as=typed_as if times == 1 else typed_times(typed_as, times))
 
     def _line_of_branch(self, record: Record) -> Iterator[Block]:
         key = short_hash(record.uuid)
@@ -190,8 +212,8 @@ def _of_user(record: Record, content: dict[str, Any]) -> Iterator[Block]:
 
 def _parts(record: Record, text: str, *, is_inserted: bool = False, typed_as: str = "") -> Iterator[Block]:
     for part in user_parts(text, is_inserted):
-        is_typed = part.label in TYPED
-        kind = BlockKind.SUMMARY if part.label == SUMMARY else BlockKind.HUMAN if is_typed else BlockKind.META
+        is_human = is_typed(part.label)
+        kind = BlockKind.SUMMARY if part.label == SUMMARY else BlockKind.HUMAN if is_human else BlockKind.META
         yield _block(record, kind, part.text, label=part.label or typed_as)
 
 
@@ -249,7 +271,7 @@ def _block(
     is_sidechain = record.flag("isSidechain")
     if is_sidechain and kind in (BlockKind.ASSISTANT, BlockKind.THINKING):
         label = SUB_AGENT
-    is_note = label not in TYPED or kind in (BlockKind.LEFT, BlockKind.THINKING)
+    is_note = not is_typed(label) or kind in (BlockKind.LEFT, BlockKind.THINKING)
     return Block(
         kind,
         "note" if is_note else "user" if kind is BlockKind.HUMAN else "assistant",

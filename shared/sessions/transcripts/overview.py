@@ -20,7 +20,7 @@ from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, MarkerProblem, PlacedMarker, find_markers, misplaced
 from shared.sessions.transcripts.branches import BranchMap
 from shared.sessions.transcripts.contents import TranscriptReader, is_human_prompt, read_records
-from shared.sessions.transcripts.records import BadLine, Record, short_hash
+from shared.sessions.transcripts.records import HARMLESS, REASONS, REPEATED, BadLine, Record, short_hash
 from shared.text.languages import empty_words, language_of
 from shared.text.words import word_set
 
@@ -158,6 +158,7 @@ class FileTouches:
 
 MOST_MARKERS = 5000
 _MOST_PROBLEMS = 200
+_MOST_PROMPTS = 500
 _MOST_NAMES = 10
 _MOST_CHARACTERS = 500
 _SAID_BY_THE_TOOL = (BlockKind.SUMMARY, BlockKind.SYSTEM, BlockKind.LEFT)
@@ -180,6 +181,8 @@ class TranscriptOverview:
     files: tuple[TouchedFile, ...]
     markers: tuple[PlacedMarker, ...]
     marker_problems: tuple[dict[str, str], ...]
+    beginning: tuple[tuple[int, list[int]], ...]
+    """Of its first prompts the tokens before each and its identities, by which sessions that begin alike are told."""
 
 
 def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> TranscriptOverview:
@@ -197,7 +200,9 @@ class _Survey:
         self._marks, self._about = _MarkerList(session_id), _Metadata()
         self._usage: dict[int, int] = {}
         self._bad_lines: set[int] = set()
+        self._passed_over = Counter({REASONS[one]: 0 for one in HARMLESS})
         self._tokens = 0
+        self._beginning: list[tuple[int, list[int]]] = []
         self._first: datetime | None = None
         self._last: datetime | None = None
         self._counts = dict.fromkeys(
@@ -207,7 +212,9 @@ class _Survey:
     def add(self, found: Record | BadLine) -> None:
         self._counts["lines"] = found.line
         if isinstance(found, BadLine):
-            self._bad_lines.add(found.line)
+            self._passed_over[REASONS[found.reason]] += found.times
+            if found.reason not in HARMLESS:
+                self._bad_lines.add(found.line)
             return
         self._counts["records"] += 1
         self._chains.add(found)
@@ -232,21 +239,28 @@ class _Survey:
             "assistantMessages": len(self._usage),
             "outputTokens": sum(self._usage.values()),
             "badLines": len(self._bad_lines),
+            **self._passed_over,
         }
+        chains = self._chains.counts()
+        chains["duplicateUuids"] += self._passed_over[REASONS[REPEATED]]
         return TranscriptOverview(
             original_tokens=self._tokens,
             original_messages=self._counts["humanPrompts"] + len(self._usage),
             first_timestamp=self._first,
             last_timestamp=self._last,
-            counts=self._counts | own | self._chains.counts(),
+            counts=self._counts | own | chains,
             details=self._about.details() | {"primaryTopics": self._topics.best()},
             files=self._touches.files(),
             markers=tuple(self._marks.placed),
             marker_problems=tuple(self._marks.problems),
+            beginning=tuple(self._beginning),
         )
 
     def _count(self, record: Record) -> None:
-        self._counts["humanPrompts"] += is_human_prompt(record)
+        is_prompt = is_human_prompt(record)
+        self._counts["humanPrompts"] += is_prompt
+        if is_prompt and record.identities and len(self._beginning) < _MOST_PROMPTS:
+            self._beginning.append((self._tokens, list(record.identities)))
         if record.kind != "assistant":
             return
         key, tokens = short_hash(record.message_key), record.output_tokens

@@ -1,7 +1,8 @@
 """The records of a transcript, line by line, none longer in memory than may be.
 
-Recorders change and files get damaged, so nothing here trusts a field to be there or to be of the right type. The last
-line may still be being written: without its newline it counts only where it holds whole records already.
+Recorders change and files get damaged, so nothing here trusts a field to be there or to be of the right type: a record
+that was cut off takes no other along, and runs of zero bytes, as crashes leave them, are passed over. The last line may
+still be being written: without its newline it counts only where it holds whole records already.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,6 +77,18 @@ class Record:
         return [block for block in map(_content_block, content) if block] if isinstance(content, list) else []
 
     @property
+    def identities(self) -> tuple[int, ...]:
+        """Hashes of its id and of what it says: a copy has the same, wherever it hangs; none where it has no id.
+
+        In a session that was branched off a record has the id of the one it is a copy of as well.
+        """
+        origin = self.fields.get("forkedFrom")
+        ids = (self.word("uuid"), origin.get("messageUuid") if isinstance(origin, dict) else None)
+        said = [self.kind, self.blocks, *map(self.fields.get, ("content", "summary", "attachment", "data"))]
+        text = repr(said) if ids[0] else ""
+        return tuple(short_hash(f"{one} {text}") for one in dict.fromkeys(ids) if text and isinstance(one, str))
+
+    @property
     def message_key(self) -> str:
         """What an answer's records share: the message's id, else the request's, else the record's own."""
         own = self.message.get("id")
@@ -98,13 +112,32 @@ def short_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
+MAX_LINE_BYTES = 16 * 2**20
+"""A longer line is passed over: no recorder writes such, and to work on one message of 60 MB took a job longer than its
+limit, five times over."""
+_MOST_DEPTH = 200
+"""So that a line is a record or none by itself, however deep in its calls the process is that reads it."""
+TOO_LONG, TOO_DEEP = f"longer than {MAX_LINE_BYTES} bytes", f"nested deeper than {_MOST_DEPTH}"
+NOT_UTF8, NOT_JSON, NO_OBJECT, CUT_OFF = "not UTF-8", "not JSON", "not a JSON object", "cut off"
+ZERO_BYTES, REPEATED = "zero bytes", "said before"
+REASONS = {
+    TOO_LONG: "tooLong", TOO_DEEP: "tooDeep", NOT_UTF8: "notUtf8", NOT_JSON: "notJson", NO_OBJECT: "notAnObject",
+    CUT_OFF: "cutOff", ZERO_BYTES: "zeroByteRuns", REPEATED: "repeatedRecords",
+}  # fmt: skip
+"""Why something is passed over, with the name under which it is counted."""
+HARMLESS = (ZERO_BYTES, REPEATED)
+"""Of these nothing that was said is lost."""
+
+
 @dataclass(frozen=True)
 class BadLine:
-    """A line, or the rest of one, that is no record."""
+    """A line, or a part of one, that is passed over."""
 
     line: int
     offset: int
     reason: str
+    """One of ``REASONS``."""
+    times: int = 1
 
 
 def _content_block(value: object) -> dict[str, Any] | None:
@@ -121,15 +154,16 @@ def _time_of(text: str | None) -> datetime | None:
         return None
 
 
-MAX_LINE_BYTES = 16 * 2**20
-"""A longer line is passed over: no recorder writes such, and to work on one message of 60 MB took a job longer than its
-limit, five times over."""
 _STEP = 2**16
-_ESCAPED = (b"\\u0000", b"\\ud", b"\\uD", b"\x00")
+_ESCAPED = ("\\u0000", "\\ud", "\\uD")
 """Where these stand, a text can hold what neither UTF-8 nor a database takes."""
-_MOST_DEPTH = 200
-"""So that a line is a record or none by itself, however deep in its calls the process is that reads it."""
 _REPLACED = str.maketrans(dict.fromkeys([0, *range(0xD800, 0xE000)], "�"))
+_ZERO_RUN = re.compile(rb"\0+")
+_OBJECT = re.compile(r'\{\s*"[^"\\]{1,100}"\s*:')
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Bytes as ``surrogateescape`` reads them."""
+_MOST_TRIES, _MOST_WORK = 1_000, 10
+"""Places of a damaged line at which a record is looked for, and how many times its length is read for that."""
 
 
 @dataclass(frozen=True)
@@ -141,31 +175,38 @@ class TranscriptLine:
     end: int
     """Where the next one begins."""
     text: bytes | None
+    """Without zero bytes."""
+    zero_runs: int = 0
 
 
 def lines_of(file: IO[bytes], size_bytes: int | None = None) -> Iterator[TranscriptLine]:
     """Yield a file's lines from where it stands, of its first ``size_bytes`` only."""
     number, offset, left = 0, 0, size_bytes
-    while raw := file.readline(_most(left)):
-        number, start = number + 1, offset
-        text, length = (raw, len(raw)) if len(raw) <= MAX_LINE_BYTES else (None, len(raw) + _rest(file, left, raw))
-        offset += length
-        left = None if left is None else left - length
-        yield TranscriptLine(number, start, offset, text)
+    while True:
+        text: bytes | None = b""
+        start, runs, piece = offset, 0, b""
+        # A run of zero bytes may be longer than a line may be.
+        while not piece.endswith(b"\n") and (piece := file.readline(_most(left))):
+            offset, left = offset + len(piece), None if left is None else left - len(piece)
+            found = piece.count(b"\0") and len(_ZERO_RUN.findall(piece))
+            text = None if text is None else text + (piece.replace(b"\0", b"") if found else piece)
+            text, runs = None if text is None or len(text) > MAX_LINE_BYTES else text, runs + found
+        if offset == start:
+            return
+        number += 1
+        yield TranscriptLine(number, start, offset, text, runs)
 
 
 def records_of(line: TranscriptLine) -> Iterator[Record | BadLine]:
-    """Yield what a line holds: a record; several, where two were glued; or why it holds none."""
+    """Yield what a line holds: a record; several, where they were glued; and what is passed over of it."""
+    if line.zero_runs:
+        yield BadLine(line.number, line.offset, ZERO_BYTES, line.zero_runs)
     if line.text is None:
-        yield BadLine(line.number, line.offset, f"longer than {MAX_LINE_BYTES} bytes")
+        yield BadLine(line.number, line.offset, TOO_LONG)
         return
-    try:
-        text = line.text.decode("utf-8-sig" if line.number == 1 else "utf-8").strip()
-    except UnicodeDecodeError:
-        yield BadLine(line.number, line.offset, "not UTF-8")
-        return
-    is_odd = any(mark in line.text for mark in _ESCAPED)
-    yield from _records_in(line, text, is_odd)
+    encoding = "utf-8-sig" if line.number == 1 else "utf-8"
+    # One bad byte, as where a character was cut in two, is the fault of the record it stands in alone.
+    yield from _records_in(line, line.text.decode(encoding, "surrogateescape").strip())
 
 
 def complete_bytes(path: Path) -> int:
@@ -176,8 +217,8 @@ def complete_bytes(path: Path) -> int:
         if start == size or size - start > MAX_LINE_BYTES:
             return start
         file.seek(start)
-        line = TranscriptLine(2, start, size, file.read(size - start))
-    return size if all(isinstance(found, Record) for found in records_of(line)) else start
+        found = [found for line in lines_of(file) for found in records_of(line)]
+    return size if all(isinstance(one, Record) or one.reason in HARMLESS for one in found) else start
 
 
 def _last_line(file: IO[bytes], size: int) -> int:
@@ -197,35 +238,48 @@ def _most(left: int | None) -> int:
     return MAX_LINE_BYTES + 1 if left is None else max(0, min(left, MAX_LINE_BYTES + 1))
 
 
-def _rest(file: IO[bytes], left: int | None, read: bytes) -> int:
-    """Pass over what is left of a line that is too long; return its bytes."""
-    passed, last = 0, read
-    while not last.endswith(b"\n"):
-        last = file.readline(_most(None if left is None else left - len(read) - passed))
-        if not last:
-            break
-        passed += len(last)
-    return passed
+def _records_in(line: TranscriptLine, text: str) -> Iterator[Record | BadLine]:
+    position, tries, work, bad = 0, 0, len(text) * _MOST_WORK, ""
+    while (position := _skip_space(text, position)) < len(text) and tries < _MOST_TRIES and work >= 0:
+        value, reason, end = _decoded(text, position)
+        tries, work = tries + (reason == NOT_JSON), work - (end - position)
+        if not reason and (not bad or _is_record(value, text[end : end + 1])):
+            if bad:
+                yield BadLine(line.number, line.offset, CUT_OFF if bad == NOT_JSON else bad)
+            kind, bad, position = value.get("type"), "", end
+            yield Record(line.number, line.offset, kind if isinstance(kind, str) else "", value)
+            continue
+        bad = bad or reason
+        # Behind what is whole but no record; else within what is not whole, where the next one may have begun.
+        following = _OBJECT.search(text, position + 1 if reason == NOT_JSON else end)
+        position = following.start() if following else len(text)
+    if bad or position < len(text):
+        yield BadLine(line.number, line.offset, bad or NOT_JSON)
 
 
-def _records_in(line: TranscriptLine, text: str, is_odd: bool) -> Iterator[Record | BadLine]:
-    position = 0
-    while position < len(text):
-        try:
-            value, position = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            yield BadLine(line.number, line.offset, "not JSON")
-            return
-        if not isinstance(value, dict):
-            yield BadLine(line.number, line.offset, "not a JSON object")
-            return
-        if text.count("[") + text.count("{") > _MOST_DEPTH and _is_deep(value):
-            yield BadLine(line.number, line.offset, f"nested deeper than {_MOST_DEPTH}")
-            return
-        fields = _cleaned(value) if is_odd else value
-        kind = fields.get("type")
-        yield Record(line.number, line.offset, kind if isinstance(kind, str) else "", fields)
-        position = _skip_space(text, position)
+def _decoded(text: str, position: int) -> tuple[Any, str, int]:
+    """Return the value that begins at a position, why it is no record ("" where it is one), and where it ends."""
+    try:
+        value, end = _DECODER.raw_decode(text, position)
+    except RecursionError:
+        return None, NOT_JSON, len(text)
+    except ValueError as error:
+        return None, NOT_JSON, error.pos if isinstance(error, json.JSONDecodeError) else position
+    if not isinstance(value, dict):
+        # What is left of a record can end in a quote, which then ends in the first one of the next record.
+        return None, NO_OBJECT, end if isinstance(value, list) else position + 1
+    whole = text[position:end]
+    if whole.count("[") + whole.count("{") > _MOST_DEPTH and _is_deep(value):
+        return None, TOO_DEEP, end
+    if not whole.isascii() and _NOT_UTF8.search(whole):
+        return None, NOT_UTF8, end
+    return _cleaned(value) if any(mark in whole for mark in _ESCAPED) else value, "", end
+
+
+def _is_record(value: dict[str, Any], following: str) -> bool:
+    """Whether an object behind something that was cut off is a record of its own, and not a part of that."""
+    is_named = isinstance(value.get("type"), str) and not {"parentUuid", "sessionId"}.isdisjoint(value)
+    return is_named or (value.get("type") in KNOWN_KINDS and following in ("", "{"))
 
 
 def _skip_space(text: str, position: int) -> int:

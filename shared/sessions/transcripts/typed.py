@@ -28,8 +28,19 @@ INSERTED, EDITOR, NOTICE, AGENT = "Inserted by the tool", "From the editor", "No
 SUMMARY, TITLE, OWN_TITLE = "Summary by the tool", "Title of another session", "Title of the session"
 SUB_AGENT, ORDER = "Sub-agent", "Order to a sub-agent"
 SHELL, NOTE, WAITING = "User ran", "User, to remember", "User, not sent"
-TYPED = ("", SHELL, NOTE, WAITING)
+_TYPED = ("", SHELL, NOTE, WAITING)
 """Typed by a person: a prompt, a command of the shell, a note for the tool's memory, what waits at the end."""
+_TIMES = re.compile(r"(?P<label>User\b.*), \d+ times")
+
+
+def typed_times(label: str, times: int) -> str:
+    """Return the label of what a person typed so often in the same words."""
+    return f"{label or 'User'}, {times} times"
+
+
+def is_typed(label: str) -> bool:
+    """Whether a label says that a person typed it."""
+    return label in _TYPED or _TIMES.fullmatch(label) is not None
 
 _TAGS = {
     "system-reminder": INSERTED, "user-prompt-submit-hook": HOOK, "local-command-stdout": OUTPUT,
