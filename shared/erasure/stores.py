@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from sqlalchemy import ColumnElement, Select, delete, update
+from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.apps.models import NO_DIGEST, App, IdempotencyKey
+from shared.apps.models import NO_DIGEST, App, IdempotencyKey, UserSettings
 from shared.audit import Cause
 from shared.contracts.jobs import WorkClass
 from shared.conversations import extraction
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import keys_of
-from shared.db.counting import rows_changed
+from shared.db.counting import count, rows_changed
 from shared.erasure import queries
 from shared.events.publication import erase_of_app, erase_of_conversations
 from shared.events.queries import count_events, count_webhooks
@@ -234,6 +234,20 @@ def _count_profiles(part: ErasedPart) -> Counts:
     return consent.left_of_app(part.session, part.app_id, part.user_id)
 
 
+def _forget_user_settings(part: ErasedPart) -> Counts:
+    return {"userSettings": rows_changed(part.session, delete(UserSettings).where(*_settings_of(part)))}
+
+
+def _count_user_settings(part: ErasedPart) -> Counts:
+    mine = select(func.count()).select_from(UserSettings).where(*_settings_of(part))
+    return {"userSettings": count(part.session, mine)}
+
+
+def _settings_of(part: ErasedPart) -> list[ColumnElement[bool]]:
+    whose = [] if part.user_id is None else [UserSettings.user_id == part.user_id]
+    return [UserSettings.app_id == part.app_id, *whose]
+
+
 def _forget_tuning(part: ErasedPart) -> Counts:
     forget_tuning(part.session, part.app_id)
     return {}
@@ -310,6 +324,7 @@ STORES = (
         _forget_profiles,
         _count_profiles,
     ),
+    Store(("user_settings",), (Scope.DATA, Scope.USER), _forget_user_settings, _count_user_settings),
     Store(("tuning_overrides",), (Scope.DATA,), _forget_tuning, lambda part: {}),
     Store(
         (
