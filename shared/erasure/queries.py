@@ -108,7 +108,7 @@ def count_of_user(session: Session, app_id: str, user_id: str) -> UserCounts:
 def _counted(session: Session, app_id: str, user_ids: Iterable[str]) -> list[UserCounts]:
     users = list(user_ids)
     zones = select(UserSettings.user_id, UserSettings.time_zone).where(UserSettings.app_id == app_id)
-    time_zones = {user: zone for user, zone in session.execute(zones.where(UserSettings.user_id.in_(users)))}
+    time_zones = dict(iter(session.execute(zones.where(UserSettings.user_id.in_(users)))))
     spoken = _spoken(session, app_id, users)
     memories, facts, profiles = (
         _by_user(session, app_id, users, table, *only)

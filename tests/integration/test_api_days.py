@@ -36,7 +36,8 @@ class Desk:
 
     def hold(self, messages: list[dict[str, Any]], end: bool = True, **opened: Any) -> str:
         """Hold a conversation, have it thought over, and return its path."""
-        whole = f"{self.path}/conversations/{self.api.ask('POST', f'{self.path}/conversations', json=opened)['conversationId']}"
+        conversation_id = self.api.ask("POST", f"{self.path}/conversations", json=opened)["conversationId"]
+        whole = f"{self.path}/conversations/{conversation_id}"
         self.api.ask("POST", f"{whole}/messages", json={"messages": messages})
         if end:
             self.api.ask("POST", f"{whole}/end")

@@ -14,9 +14,9 @@ from shared.conversations.days import TimeZones, offset_of
 from worker.agent.clauses import resolve
 
 MONTHS = (
-    "January February March April May June July August September October November December".split()
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 )  # fmt: skip
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
 def said(day: date) -> str:
@@ -26,10 +26,8 @@ def said(day: date) -> str:
 
 def month(day: date, step: int) -> str:
     """Write a month beside that of a day."""
-    while step:
-        day = (day.replace(day=28) + timedelta(days=7)).replace(day=1) if step > 0 else day.replace(day=1) - timedelta(1)
-        step += -1 if step > 0 else 1
-    return f"{MONTHS[day.month - 1]} {day.year}"
+    year, place = divmod(12 * day.year + day.month - 1 + step, 12)
+    return f"{MONTHS[place]} {year}"
 
 
 def weekday(day: date, name: str, step: int) -> str:
