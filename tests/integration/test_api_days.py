@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.support.api import Api
+from tests.support.model_server import ModelServer
 from tests.support.working import open_worker, work_off
 from worker.wiring import Wired
 
@@ -70,6 +71,23 @@ def test_what_was_said_in_the_morning_is_remembered_by_the_day_of_who_said_it(de
     assert (memory["createdAt"], memory["updatedOn"]) == (SAME_IN_UTC, "2026-11-25")
     recalled = desk.api.ask("POST", f"{desk.path}/context", json={"userId": "yuki", "message": "Hello!"})
     assert "[Created: 2026-11-25]" in recalled["systemPrompt"]
+
+
+def test_a_model_is_told_the_days_of_who_said_it(
+    sqlite_api: Api, sqlite_url: str, tmp_path: Path, server: ModelServer
+) -> None:
+    sqlite_api.clock.at = NOW
+    asks = {"model": "ollama:tiny", "ollama_host": server.url}
+    with open_worker(sqlite_url, tmp_path, sqlite_api.clock, CollectorRegistry(), memory_cap=1, **asks) as worker:
+        desk = Desk(sqlite_api, worker, sqlite_api.install())
+        desk.chat((MORNING_IN_JAPAN, STORY), userId="yuki")
+        desk.chat(("2026-11-26T08:30:00+09:00", "I adopted a cat today and named it Mugi."), userId="yuki")
+    prompts = ["\n".join(one["content"] for one in asked["messages"]) for asked in server.asked]
+    first = [one for one in prompts if STORY in one and "Mugi" not in one]
+    assert len(first) >= 2, "nothing was asked of a memory or of facts"
+    assert all("(2026-11-25)" in one and "2026-11-24" not in one for one in first)
+    # What has to go at the cap is told with its day, too.
+    assert any("] 2026-11-25, importance" in one and "] 2026-11-26, importance" in one for one in prompts), prompts
 
 
 WHERE = {
@@ -134,7 +152,8 @@ def test_a_day_heads_what_was_said_on_it_where_it_was_said(desk: Desk) -> None:
     )
     context = desk.api.ask("POST", f"{desk.path}/context", json={"userId": "ann", "message": "What of my quillwort?"})
     prompt = context["systemPrompt"]
-    assert prompt.index("2026-11-20\n") < prompt.index("new pot") < prompt.index("2026-11-21\n") < prompt.index("rain water")
+    places = [prompt.index(one) for one in ("2026-11-20\n", "new pot", "2026-11-21\n", "rain water")]
+    assert places == sorted(places)
 
 
 def test_a_search_for_today_looks_at_the_day_of_who_asks(desk: Desk) -> None:

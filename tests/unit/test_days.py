@@ -13,9 +13,8 @@ import pytest
 from shared.conversations.days import TimeZones, offset_of
 from worker.agent.clauses import resolve
 
-MONTHS = (
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
-)  # fmt: skip
+MONTHS = ("January", "February", "March", "April", "May", "June",
+          "July", "August", "September", "October", "November", "December")  # fmt: skip
 WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
