@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from sqlalchemy import ColumnElement, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, delete, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import NO_DIGEST, App, IdempotencyKey, UserSettings
+from shared.apps.queries import list_user_settings
 from shared.audit import Cause
 from shared.contracts.jobs import WorkClass
 from shared.conversations import extraction
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import keys_of
-from shared.db.counting import count, rows_changed
+from shared.db.counting import rows_changed
 from shared.erasure import queries
 from shared.events.publication import erase_of_app, erase_of_conversations
 from shared.events.queries import count_events, count_webhooks
@@ -235,17 +236,13 @@ def _count_profiles(part: ErasedPart) -> Counts:
 
 
 def _forget_user_settings(part: ErasedPart) -> Counts:
-    return {"userSettings": rows_changed(part.session, delete(UserSettings).where(*_settings_of(part)))}
+    mine = delete(UserSettings).where(UserSettings.app_id == part.app_id)
+    mine = mine if part.user_id is None else mine.where(UserSettings.user_id == part.user_id)
+    return {"userSettings": rows_changed(part.session, mine)}
 
 
 def _count_user_settings(part: ErasedPart) -> Counts:
-    mine = select(func.count()).select_from(UserSettings).where(*_settings_of(part))
-    return {"userSettings": count(part.session, mine)}
-
-
-def _settings_of(part: ErasedPart) -> list[ColumnElement[bool]]:
-    whose = [] if part.user_id is None else [UserSettings.user_id == part.user_id]
-    return [UserSettings.app_id == part.app_id, *whose]
+    return {"userSettings": len(list_user_settings(part.session, part.app_id, part.user_id))}
 
 
 def _forget_tuning(part: ErasedPart) -> Counts:
