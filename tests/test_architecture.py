@@ -23,6 +23,7 @@ CLIENTS = sorted((CHECKOUT / "clients").rglob("*.py"))
 SOURCES += [path for path in CLIENTS if "Generated: " not in path.read_text("utf-8").split("\n", 1)[0]]
 MAY_SELECT = {
     "counts.py",
+    "days.py",
     "queries.py",
     "ledger.py",
     "history.py",

@@ -13,7 +13,7 @@ import typer
 from loop.cli.erasure import show_receipt
 from loop.cli.invocation import AppArgument, Invocation, UserOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, remark
-from loop.cli.routes import given, route
+from loop.cli.routes import given, or_null, route
 from shared.errors import Configuration
 
 group = typer.Typer(help="Install, change and uninstall apps, and issue their tokens.", no_args_is_help=True)
@@ -28,6 +28,9 @@ ApproveOption = Annotated[
 SharedOption = Annotated[
     bool | None,
     typer.Option("--shared-memory/--no-shared-memory", help="Whether what names no user is recalled for every user."),
+]
+TimeZoneOption = Annotated[
+    str | None, typer.Option(help="Whose days are meant where nothing else says, as Europe/Lisbon; `none`: UTC's.")
 ]
 WeightOption = Annotated[int | None, typer.Option(help="Its share of the work beside other apps', 1..100.")]
 _COLUMNS: Columns = {
@@ -49,6 +52,7 @@ _CARD: Columns = {
     "answers approved": "approveAnswers",
     "weight": "weight",
     "shared memory": "sharedMemory",
+    "time zone": "timeZone",
     "hourly budget": "hourlyBudget",
     "daily budget": "dailyBudget",
     "config": "config",
@@ -85,9 +89,11 @@ def install_app(
     approve_answers: ApproveOption = None,
     weight: WeightOption = None,
     shared_memory: SharedOption = None,
+    time_zone: TimeZoneOption = None,
 ) -> None:
     """Install an app, or one that was uninstalled again."""
     body = {"appId": app, "name": name or app} | _behaviour(answered_by, approve_answers, weight, shared_memory)
+    body |= or_null({"timeZone": time_zone})
     call.done(
         call.service.post("/apps", body), f"App {app} is installed. Give it a token: afterthought apps token {app}"
     )
@@ -104,11 +110,12 @@ def update_app(
     approve_answers: ApproveOption = None,
     weight: WeightOption = None,
     shared_memory: SharedOption = None,
+    time_zone: TimeZoneOption = None,
 ) -> None:
     """Change an app's name or budgets, who answers its conversations, its weight, or what its users share."""
     budgets = given({"hourlyBudget": hourly_budget, "dailyBudget": daily_budget})
     changes = given({"name": name}) | _behaviour(answered_by, approve_answers, weight, shared_memory)
-    changes |= {field: _units(written) for field, written in budgets.items()}
+    changes |= {field: _units(written) for field, written in budgets.items()} | or_null({"timeZone": time_zone})
     if not changes:
         raise typer.BadParameter("give what to change, for example --name, --hourly-budget or --answered-by")
     call.show_card(call.service.patch(route("apps", app), changes), _CARD)

@@ -1,4 +1,4 @@
-"""``afterthought purge``, ``erase`` and ``users``: deleting for good, with a receipt that says what is left where."""
+"""``afterthought purge``, ``erase`` and ``users``: who there is, and deleting for good, with a receipt."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from rich.console import Group, RenderableType
 
 from loop.cli.invocation import AppArgument, ConversationArgument, Invocation, UserOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, complain, moment, plain, remark, table
-from loop.cli.routes import in_commands, route
+from loop.cli.routes import in_commands, or_null, route
 
 group = typer.Typer(help="Erase one thing and everything derived from it.", no_args_is_help=True)
-users = typer.Typer(help="See whom an app remembers; `afterthought erase user` forgets one.", no_args_is_help=True)
+users = typer.Typer(
+    help="See whom an app remembers, set their time zone; `afterthought erase user` forgets one.", no_args_is_help=True
+)
 _USER_COLUMNS: Columns = {
     "user": "userId",
     "conversations": "conversations",
@@ -22,7 +24,9 @@ _USER_COLUMNS: Columns = {
     "facts": "facts",
     "profile": "hasProfile",
     "last active (UTC)": at("lastActiveAt"),
+    "time zone": "timeZone",
 }
+UserArgument = Annotated[str, typer.Argument(help="The user's id, as the app calls them.")]
 _EverythingOption = Annotated[
     bool, typer.Option("--everything", help="Not only memories: conversations, jobs and all else of the app.")
 ]
@@ -49,7 +53,7 @@ def purge(
 def erase_user(
     call: Invocation,
     app: AppArgument,
-    user: Annotated[str, typer.Argument(help="The user's id, as the app calls them.")],
+    user: UserArgument,
     yes: YesOption = False,
 ) -> None:
     """Erase everything an app holds of one user, and print the receipt."""
@@ -69,6 +73,22 @@ def erase_conversation(
 def list_users(call: Invocation, app: AppArgument) -> None:
     """List everybody an app holds something of; a row without a user stands for what names nobody."""
     call.show_listing(route("apps", app, "users"), "users", _USER_COLUMNS, f"{app} holds nothing of anybody.")
+
+
+@command(users, "update")
+def update_user(
+    call: Invocation,
+    app: AppArgument,
+    user: UserArgument,
+    time_zone: Annotated[
+        str | None, typer.Option(help="Whose days are meant by what they say, as Europe/Lisbon; `none`: not known.")
+    ] = None,
+) -> None:
+    """Set a user's time zone, or take it back."""
+    changes = or_null({"timeZone": time_zone})
+    if not changes:
+        raise typer.BadParameter("give what to change, for example --time-zone Europe/Lisbon")
+    call.show_card(call.service.patch(route("apps", app, "users", user), changes), _USER_COLUMNS)
 
 
 def show_receipt(call: Invocation, answer: Mapping[str, Any]) -> None:

@@ -68,6 +68,11 @@ def given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def or_null(fields: dict[str, str | None]) -> dict[str, str | None]:
+    """Return the fields of a body that are not None; `none`, as users write it, is null."""
+    return {name: None if value == "none" else value for name, value in given(fields).items()}
+
+
 def in_commands(message: str) -> str:
     """Return a message of the service with commands where it names routes."""
     for pattern, text in _PATTERNS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -61,6 +61,7 @@ class ListedMemory(_Part):
     id: int
     content: str
     updated_at: datetime
+    updated_on: date
     pinned: bool
     source_conversation_id: str | None
 
@@ -217,7 +218,7 @@ async def conversation_end(conversation_id: ConversationId) -> str:
 
 async def memories_as_text() -> str:
     """This user's memories, last updated first, a line each."""
-    return "\n".join(f"- {one.updated_at:%Y-%m-%d}: {one.content}" for one in await list_memories()) or _NOTHING
+    return "\n".join(f"- {one.updated_on}: {one.content}" for one in await list_memories()) or _NOTHING
 
 
 async def facts_as_text() -> str:

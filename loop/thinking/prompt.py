@@ -34,6 +34,7 @@ _LATER_SHARE = 8
 _LEAST_BUDGET = 150
 _CUT = " […]"
 _SECONDS_FORMAT = "%Y-%m-%d %H:%M"
+_NOW_FORMAT = f"{_SECONDS_FORMAT} (%Z)"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
     energy = situation.energy
     system = _fill(
         "system",
-        now=situation.now.strftime(_SECONDS_FORMAT),
+        now=situation.now.strftime(_NOW_FORMAT),
         level=f"{energy.units:.1f}",
         percentage=f"{energy.percentage:.1f}",
         status=energy.status,

@@ -12,6 +12,7 @@ from shared.apps.models import AnsweredBy
 from shared.apps.queries import count_erasures, get_app
 from shared.conversations import queries
 from shared.conversations.chat_message import Sent, unspoken
+from shared.conversations.days import local_times, zones_now
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
@@ -57,6 +58,7 @@ class ThreadMessage:
     name: str | None
     content: str
     at: datetime
+    """As the clock of the person showed it."""
     payload: Sent | None = None
     """The message as it was sent, where role, content and name do not say all of it."""
 
@@ -106,6 +108,7 @@ class Situation:
     """Memories and facts as text; empty until they have been recalled."""
     energy: Energy
     now: datetime
+    """As the clock of whom the conversations are with shows it."""
     conversations: tuple[ConversationView, ...]
     erasures: int = 0
     """How often something of the app had been erased."""
@@ -143,7 +146,8 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     if not seen:
         return None
     users = recalled_for(seen[0].user_id, app.shared_memory)
-    return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id), users)
+    local_now = zones_now(session, app.app_id, seen[0].user_id, seen[0].key).local(now)
+    return Situation(focus, app.name, "", energy, local_now, seen, count_erasures(session, app.app_id), users)
 
 
 def _one(session: Session, focus: Focus, now: datetime) -> tuple[ConversationView, ...]:
@@ -172,9 +176,12 @@ def _see(session: Session, found: Conversation, most: int) -> ConversationView:
         key=found.key,
         conversation_id=found.conversation_id,
         message_count=found.message_count,
-        messages=tuple(ThreadMessage(one.role, one.name, one.content, one.created_at, one.payload) for one in messages),
+        messages=tuple(
+            ThreadMessage(one.role, one.name, one.content, at, one.payload)
+            for one, at in zip(messages, local_times(session, messages), strict=True)
+        ),
         unanswered_since=found.unanswered_since,
-        woken_at=found.woken_at,
+        woken_at=found.woken_at and zones_now(session, found.app_id, found.user_id, found.key).local(found.woken_at),
         ended=found.ended_at is not None,
         attempts=found.think_attempts,
         budget=found.energy_budget_micro,

@@ -58,6 +58,17 @@ class App(Base):
     uninstalled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
+class UserSettings(Base):
+    """What was set for a user of an app; one for whom nothing is has no row."""
+
+    __tablename__ = "user_settings"
+
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), primary_key=True)
+    user_id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    time_zone: Mapped[str | None] = mapped_column(String(64))
+    """Where they live, an IANA name."""
+
+
 class Scope(StrEnum):
     """What a token may do."""
 

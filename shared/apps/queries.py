@@ -8,7 +8,17 @@ from datetime import datetime
 from sqlalchemy import TextClause, bindparam, func, or_, select, text
 from sqlalchemy.orm import Session
 
-from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, AnsweredBy, App, Budgets, Erasure, IdempotencyKey, Token
+from shared.apps.models import (
+    DATABASE_LOG,
+    QUEUED_TEXT,
+    AnsweredBy,
+    App,
+    Budgets,
+    Erasure,
+    IdempotencyKey,
+    Token,
+    UserSettings,
+)
 from shared.errors import Conflict, NotFound
 from shared.subjects import NOBODY
 
@@ -110,6 +120,12 @@ def list_apps(session: Session, limit: int, after: str | None = None) -> Sequenc
 def token_by_digest(session: Session, digest: str) -> Token | None:
     """Return a token that is not revoked."""
     return session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
+
+
+def list_user_settings(session: Session, app_id: str, user_id: str | None = None) -> Sequence[UserSettings]:
+    """Return what is set for the users of an app, or for one of them."""
+    query = select(UserSettings).where(UserSettings.app_id == app_id).order_by(UserSettings.user_id)
+    return session.scalars(query if user_id is None else query.where(UserSettings.user_id == user_id)).all()
 
 
 def list_tokens(session: Session, app_id: str) -> Sequence[Token]:

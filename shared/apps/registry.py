@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.apps import queries
-from shared.apps.models import AnsweredBy, App, Token
+from shared.apps.models import AnsweredBy, App, Token, UserSettings
 from shared.errors import Conflict
 
 
@@ -50,6 +50,18 @@ def change(session: Session, app_id: str, wanted: AppChange, now: datetime) -> A
             setattr(app, field, value)
     app.updated_at = now
     return app
+
+
+def set_time_zone(session: Session, app_id: str, user_id: str, time_zone: str | None) -> None:
+    """Set where a user of a locked app lives; None takes it back."""
+    present = session.get(UserSettings, (app_id, user_id))
+    if present is not None and time_zone is None:
+        session.delete(present)
+    elif present is not None:
+        present.time_zone = time_zone
+    elif time_zone is not None:
+        session.add(UserSettings(app_id=app_id, user_id=user_id, time_zone=time_zone))
+    session.flush()
 
 
 def uninstall(session: Session, app_id: str, now: datetime) -> App:

@@ -43,6 +43,13 @@ class ArchivedApp(ArchivePart):
     time_zone: TimeZone | None = None
 
 
+class ArchivedUser(ArchivePart):
+    """What was set for a user."""
+
+    user_id: UserId
+    time_zone: TimeZone | None = None
+
+
 class ArchivedMessage(ArchivePart):
     """A message; its place in the list is its position."""
 
@@ -223,6 +230,7 @@ class Archive(ArchivePart):
     version: Literal[1] = 1
     exported_at: Moment
     app: ArchivedApp
+    users: list[ArchivedUser] = Field(default_factory=list)
     conversations: list[ArchivedConversation] = Field(default_factory=list)
     origins: list[ArchivedOrigin] = Field(default_factory=list)
     memories: list[ArchivedMemory] = Field(default_factory=list)
@@ -235,6 +243,7 @@ class Archive(ArchivePart):
     def _names_each_once(self) -> Self:
         _once(self, "conversationId", [one.conversation_id for one in self.conversations])
         _once(self, "userId", [one.user_id for one in self.profiles])
+        _once(self, "userId", [one.user_id for one in self.users])
         _once(self, "factId", [one.fact_id for one in self.facts])
         _once(self, "updatesFactId", [one.updates_fact_id for one in self.facts if one.updates_fact_id is not None])
         return _once(self, "memoryId", [one.memory_id for one in self.memories])

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.apps.queries import list_user_settings
 from shared.archive.document import (
     Archive,
     ArchivedApp,
@@ -28,6 +29,7 @@ from shared.archive.document import (
     ArchivedSource,
     ArchivedStanding,
     ArchivedSummary,
+    ArchivedUser,
 )
 from shared.choices import FactState
 from shared.conversations.models import Conversation
@@ -57,6 +59,7 @@ def export_app(session: Session, app: App, now: datetime, user_id: str | None = 
     return Archive(
         exported_at=now,
         app=copied(ArchivedApp, app),
+        users=[copied(ArchivedUser, one) for one in list_user_settings(session, app.app_id, user_id)],
         conversations=[_conversation(session, one) for one in conversations],
         origins=[
             copied(ArchivedOrigin, one, user_id=one.user_id or None)

@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
+from shared.apps.models import App, UserSettings
+from shared.apps.queries import list_user_settings
 from shared.archive.document import (
     Archive,
     ArchivedChange,
@@ -101,6 +102,9 @@ class _Arrival:
     done: Imported = field(default_factory=Imported)
 
     def carry_out(self, cap: int) -> Imported:
+        known = {one.user_id for one in list_user_settings(self.session, self.app.app_id)}
+        new = [one for one in self.archive.users if one.user_id not in known]
+        self.session.add_all(row_of(UserSettings, one, app_id=self.app.app_id) for one in new)
         for conversation in self.archive.conversations:
             self._take_conversation(conversation)
         self.session.flush()

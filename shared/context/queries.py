@@ -16,11 +16,13 @@ from shared.apps.queries import no_such_app
 from shared.context.fact_selection import SelectableFact
 from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
+from shared.conversations.days import TimeZones
 from shared.conversations.models import Message
 from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
+from shared.memories.queries import with_zones
 
 _CATEGORIES = {category.value: category for category in Category}
 _SPEAKERS = ("user", "assistant")
@@ -30,7 +32,7 @@ _APP: BindParameter[str] = bindparam("app_id")
 _WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
 _NAMED = select(App.name, App.shared_memory).where(App.app_id == _APP)
 _MEMORIES = (
-    select(Memory.memory_id, Memory.content, Memory.created_at)
+    with_zones(select(Memory.memory_id, Memory.content, Memory.created_at))
     .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
     .order_by(Memory.updated_at.desc(), Memory.memory_id.desc())
 )
@@ -68,8 +70,9 @@ def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
 
 
 def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[RecalledMemory, ...]:
-    """Return the memories of users of an app, the last updated first."""
-    return tuple(RecalledMemory(*row) for row in session.execute(_MEMORIES, {"app_id": app_id, "users": users}))
+    """Return the memories of users of an app, the last updated first, dated by the clocks of whose they are."""
+    found = session.execute(_MEMORIES, {"app_id": app_id, "users": users})
+    return tuple(RecalledMemory(id_, content, TimeZones(*known).local(at)) for id_, content, at, *known in found)
 
 
 def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[SelectableFact, ...]:

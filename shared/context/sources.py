@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.clock import Clock
-from shared.context.companions import PairedHits, beside, paired
+from shared.context.companions import PairedHits, beside, paired, place_of
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
+from shared.conversations.days import TimeZones, zones_at
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
@@ -84,7 +86,7 @@ class RecallSources:
         hits = () if findings is None else _worth_showing(findings, now.shown)
         if 0 < len(hits) <= _FEW_HITS:
             hits += self._try("retrieved", missing, lambda: self._followers(now, hits)) or ()
-        paired = self._try("retrieved", missing, lambda: self._paired(now, hits)) or PairedHits((), {})
+        paired = self._try("retrieved", missing, lambda: self._dated(self._paired(now, hits))) or PairedHits((), {})
         extra = ExtraMaterial(
             profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
@@ -132,6 +134,17 @@ class RecallSources:
             neighbours = said_at(session, now.app_id, places) if places else []
         return paired(hits, neighbours, now.shown, now.conversation_id)
 
+    def _dated(self, found: PairedHits) -> PairedHits:
+        """Return what was found with its times as the clocks of who said it showed them."""
+        every = [*found.hits, *chain.from_iterable(found.companions.values())]
+        with self.database.read() as session:
+            zones = zones_at(session, [place_of(one) for one in every])
+
+        def dated(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
+            return tuple(_by_clock(one, zones.get(place_of(one), TimeZones())) for one in hits)
+
+        return PairedHits(dated(found.hits), {place: dated(hits) for place, hits in found.companions.items()})
+
     def _profile(self, now: CurrentTurn, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""
         with self.database.read() as session:
@@ -165,6 +178,12 @@ def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[SearchHi
         return ()
     ordered = beside_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
     return tuple(hit for hit in ordered if hit.content not in small_talk and hit.content.strip() not in shown)
+
+
+def _by_clock(hit: SearchHit, zones: TimeZones) -> SearchHit:
+    candidate = hit.ranked.candidate
+    candidate = candidate._replace(created_at=zones.local(candidate.created_at))
+    return replace(hit, ranked=hit.ranked._replace(candidate=candidate), last_at=zones.local(hit.last_at))
 
 
 def _most_alike(summaries: Collection[Summary], query: QueryVector | None) -> tuple[Summary, ...]:

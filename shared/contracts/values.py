@@ -50,7 +50,7 @@ def _written_out(value: object) -> object:
 def _in_range(value: datetime) -> datetime:
     if not _EARLIEST <= value <= _LATEST:
         raise ValueError("must lie between the years 1970 and 2999")
-    return value.astimezone(UTC)
+    return value
 
 
 def _storable(value: str) -> str:
@@ -85,7 +85,9 @@ def _zone(value: str) -> str:
 
 JsonObject = Annotated[dict[str, Any], AfterValidator(bounded)]
 """A free-form object of the app's own, bounded in depth and size."""
-Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
+LocalMoment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
+"""A time a client sends: ISO 8601 with its offset, which is kept."""
+Moment = Annotated[LocalMoment, AfterValidator(lambda value: value.astimezone(UTC))]
 """A time a client sends: ISO 8601 with its offset."""
 Words = Annotated[str, AfterValidator(_storable)]
 """A text that every database stores."""

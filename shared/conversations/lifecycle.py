@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +20,7 @@ from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind
 from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
+from shared.conversations.days import offset_of
 from shared.conversations.extraction import FACTS_OFF
 from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, MemoryMode, Message
@@ -76,6 +77,7 @@ class NewMessage:
     message_id: str | None = None
     name: str | None = None
     created_at: datetime | None = None
+    """With the offset it was written with, which is kept."""
     tokens: int | None = None
     """Its length as the app's provider counted it."""
     payload: Sent | None = None
@@ -177,7 +179,8 @@ def _placed(conversation: Conversation, said: NewMessage, known: dict[str, Messa
         payload=said.payload,
         payload_chars=None if said.payload is None else chars_of(said.payload),
         tokens=said.tokens,
-        created_at=said.created_at or now,
+        created_at=(said.created_at or now).astimezone(UTC),
+        utc_offset_minutes=None if said.created_at is None else offset_of(said.created_at),
     )
     conversation.message_count += 1
     if said.role is Role.USER and conversation.unanswered_since is None:

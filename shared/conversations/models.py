@@ -97,6 +97,7 @@ class Message(Base):
         Index("ix_messages_app_id_key", "app_id", "key"),
         Index("ix_messages_system", "conversation_key", **partial("role = 'system'")),
         Index("ix_messages_results", "conversation_key", "call_position", **partial("call_position IS NOT NULL")),
+        Index("ix_messages_offsets", "conversation_key", "position", **partial("utc_offset_minutes IS NOT NULL")),
         {"sqlite_autoincrement": True},
     )
 
@@ -119,7 +120,7 @@ class Message(Base):
     """Its length as the app's provider counted it, where the app said so."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     utc_offset_minutes: Mapped[int | None]
-    """The offset its time came with; None where it came without one, or with ``Z``, which says nothing of a place."""
+    """The offset its time came with; None where it came without one, or with UTC's, which says nothing of a place."""
 
 
 class AnswerState(StrEnum):

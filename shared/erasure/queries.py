@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
-from shared.apps.models import IdempotencyKey
+from shared.apps.models import IdempotencyKey, UserSettings
 from shared.choices import FactState
 from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
@@ -81,6 +81,12 @@ class UserCounts:
     facts: int
     has_profile: bool
     last_active_at: datetime | None
+    time_zone: str | None
+
+
+_ABOUT_USERS: tuple[type[Memory | Fact | Profile | Consent | UserSettings], ...] = (
+    Memory, Fact, Profile, Consent, UserSettings,
+)  # fmt: skip
 
 
 def list_users(session: Session, app_id: str, limit: int, after: str | None = None) -> list[UserCounts]:
@@ -88,10 +94,21 @@ def list_users(session: Session, app_id: str, limit: int, after: str | None = No
     whose = func.coalesce(Conversation.user_id, NOBODY)
     named = union(
         select(whose.label("user_id")).where(Conversation.app_id == app_id),
-        *(select(table.user_id).where(table.app_id == app_id) for table in (Memory, Fact, Profile, Consent)),
+        *(select(table.user_id).where(table.app_id == app_id) for table in _ABOUT_USERS),
     ).subquery()
     query = select(named.c.user_id).order_by(named.c.user_id).limit(limit)
-    users = session.scalars(query if after is None else query.where(named.c.user_id > after)).all()
+    return _counted(session, app_id, session.scalars(query if after is None else query.where(named.c.user_id > after)))
+
+
+def count_of_user(session: Session, app_id: str, user_id: str) -> UserCounts:
+    """Return how much there is of one user of an app, be it nothing."""
+    return _counted(session, app_id, [user_id])[0]
+
+
+def _counted(session: Session, app_id: str, user_ids: Iterable[str]) -> list[UserCounts]:
+    users = list(user_ids)
+    zones = select(UserSettings.user_id, UserSettings.time_zone).where(UserSettings.app_id == app_id)
+    time_zones = dict(iter(session.execute(zones.where(UserSettings.user_id.in_(users)))))
     spoken = _spoken(session, app_id, users)
     memories, facts, profiles = (
         _by_user(session, app_id, users, table, *only)
@@ -99,7 +116,7 @@ def list_users(session: Session, app_id: str, limit: int, after: str | None = No
     )
     return [
         UserCounts(one, *spoken.get(one, (0, 0))[:2], memories.get(one, 0), facts.get(one, 0), one in profiles,
-                   spoken[one][2] if one in spoken else None)
+                   spoken[one][2] if one in spoken else None, time_zones.get(one))
         for one in users
     ]  # fmt: skip
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from sqlalchemy import ColumnElement, Select, delete, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.apps.models import NO_DIGEST, App, IdempotencyKey
+from shared.apps.models import NO_DIGEST, App, IdempotencyKey, UserSettings
+from shared.apps.queries import list_user_settings
 from shared.audit import Cause
 from shared.contracts.jobs import WorkClass
 from shared.conversations import extraction
@@ -234,6 +235,16 @@ def _count_profiles(part: ErasedPart) -> Counts:
     return consent.left_of_app(part.session, part.app_id, part.user_id)
 
 
+def _forget_user_settings(part: ErasedPart) -> Counts:
+    mine = delete(UserSettings).where(UserSettings.app_id == part.app_id)
+    mine = mine if part.user_id is None else mine.where(UserSettings.user_id == part.user_id)
+    return {"userSettings": rows_changed(part.session, mine)}
+
+
+def _count_user_settings(part: ErasedPart) -> Counts:
+    return {"userSettings": len(list_user_settings(part.session, part.app_id, part.user_id))}
+
+
 def _forget_tuning(part: ErasedPart) -> Counts:
     forget_tuning(part.session, part.app_id)
     return {}
@@ -310,6 +321,7 @@ STORES = (
         _forget_profiles,
         _count_profiles,
     ),
+    Store(("user_settings",), (Scope.DATA, Scope.USER), _forget_user_settings, _count_user_settings),
     Store(("tuning_overrides",), (Scope.DATA,), _forget_tuning, lambda part: {}),
     Store(
         (

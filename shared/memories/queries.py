@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
+from shared.apps.models import App, UserSettings
 from shared.audit import is_of_a_person
+from shared.conversations.days import TimeZones, offset_at, zone_columns
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, CompactionCandidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
+from shared.search.models import LAST_POSITION
 from shared.subjects import Subject
 from shared.telemetry.metrics import CompactionOutcome
 
@@ -156,14 +159,45 @@ def count_remembering(session: Session) -> tuple[int, int]:
     return installed, remembering
 
 
-def candidates(memories: Sequence[Memory]) -> tuple[CompactionCandidate, ...]:
-    """Return memories as compaction sees them, oldest first."""
+def candidates(
+    memories: Sequence[Memory], zones: Mapping[int, TimeZones] | None = None
+) -> tuple[CompactionCandidate, ...]:
+    """Return memories as compaction sees them, oldest first; ``zones``: by whose clocks, as of ``zones_of``."""
+    zones = zones or {}
     return tuple(
         CompactionCandidate(
-            m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent)
+            m.memory_id,
+            m.content,
+            zones[m.memory_id].local(m.updated_at) if m.memory_id in zones else m.updated_at,
+            m.importance,
+            tuple(m.tags),
+            m.pinned,
+            is_of_a_person(m.agent),
         )
         for m in reversed(memories)
     )
+
+
+def with_zones(query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Return a query of memories with the columns of ``TimeZones`` behind its own: where its conversation was held."""
+    offset = offset_at(Conversation.key, LAST_POSITION)
+    return (
+        query.add_columns(*zone_columns(offset))
+        .join(Origin, Origin.memory_id == Memory.memory_id)
+        .join(App, App.app_id == Memory.app_id)
+        .outerjoin(Conversation, Conversation.key == Origin.conversation_key)
+        .outerjoin(
+            UserSettings, and_(UserSettings.app_id == Memory.app_id, UserSettings.user_id == Memory.user_id)
+        )
+    )  # fmt: skip
+
+
+def zones_of(session: Session, memories: Sequence[Memory]) -> dict[int, TimeZones]:
+    """Return by whose clock each memory's times are read."""
+    if not memories:
+        return {}
+    query = with_zones(select(Memory.memory_id).where(Memory.memory_id.in_([one.memory_id for one in memories])))
+    return {memory_id: TimeZones(*known) for memory_id, *known in session.execute(query)}
 
 
 def drawn_from(session: Session, conversation_key: int) -> Sequence[Memory]:

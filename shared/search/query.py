@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 from shared.search.words import query_words
 
@@ -110,7 +110,10 @@ class TimeSpan:
 
 
 def time_spans_of(text: str, now: datetime) -> tuple[TimeSpan, ...]:
-    """Return when a text speaks of, each once; a date that does not exist is passed over."""
+    """Return when a text speaks of, each once; a date that does not exist is passed over.
+
+    ``now`` is as the clock of who asks shows it: days begin and end by it.
+    """
     found: list[TimeSpan] = []
     # Folded, and patterns in lower case: ignoring case would take letters for months that no table of them knows.
     rest = text.casefold()
@@ -137,7 +140,7 @@ def _day(match: re.Match[str], now: datetime) -> Iterator[TimeSpan]:
     month, day = _month_number(match["month"]), int(match["day"])
     for year in _years(match["year"], month, day, now):
         try:
-            start = datetime(year, month, day, tzinfo=UTC)
+            start = datetime(year, month, day, tzinfo=now.tzinfo)
         except ValueError:
             continue
         yield TimeSpan(start, start + _DAY)
@@ -146,17 +149,17 @@ def _day(match: re.Match[str], now: datetime) -> Iterator[TimeSpan]:
 def _month(match: re.Match[str], now: datetime) -> Iterator[TimeSpan]:
     month = _month_number(match["month"] or match["month2"])
     for year in _years(match["year"] or match["year2"], month, 1, now):
-        yield _months(year, month, 1)
+        yield _months(year, month, 1, now.tzinfo)
 
 
 def _season(match: re.Match[str], now: datetime) -> Iterator[TimeSpan]:
     month = _SEASONS[match["season"].lower()]
     for year in _years(match["year"], month, 1, now):
-        yield _months(year, month, 3)
+        yield _months(year, month, 3, now.tzinfo)
 
 
 def _year(match: re.Match[str], now: datetime) -> Iterator[TimeSpan]:
-    yield _months(int(match["year"]), 1, 12)
+    yield _months(int(match["year"]), 1, 12, now.tzinfo)
 
 
 def _ago(match: re.Match[str], now: datetime) -> Iterator[TimeSpan]:
@@ -187,9 +190,11 @@ def _years(written: str | None, month: int, day: int, now: datetime) -> tuple[in
     return (now.year if (month, day) <= (now.month, now.day) else now.year - 1,)
 
 
-def _months(year: int, month: int, count: int) -> TimeSpan:
+def _months(year: int, month: int, count: int, zone: tzinfo | None) -> TimeSpan:
     last = month - 1 + count
-    return TimeSpan(datetime(year, month, 1, tzinfo=UTC), datetime(year + last // 12, last % 12 + 1, 1, tzinfo=UTC))
+    return TimeSpan(
+        datetime(year, month, 1, tzinfo=zone), datetime(year + last // 12, last % 12 + 1, 1, tzinfo=zone)
+    )  # fmt: skip
 
 
 _READERS = (

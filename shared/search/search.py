@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from shared.choices import RankingFormula
 from shared.clock import Clock
+from shared.conversations.days import zones_now
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.errors import Configuration, OverBudget, Transient
@@ -145,10 +146,11 @@ class MessageSearch:
         another user's; Transient.
         """
         timer = StageTimer()
-        question = read_question(request.text, self.clock.now())
         with self.transactions.read() as session:
             with timer.stage("words"):
                 searched = self._look(session, app_id, request)
+                asker = zones_now(session, app_id, searched.user_id, searched.conversation_key)
+                question = read_question(request.text, asker.local(self.clock.now()))
                 may_name_speaker = searched.app.words.has_names and bool(question.names)
                 embedding = None if may_name_speaker else self._begin(timer, app_id, searched, question.text)
                 words = _word_matches(searched.app.words, question) if searched.tuning.hybrid else _WordMatches()

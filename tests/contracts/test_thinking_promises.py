@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -820,3 +820,14 @@ def test_a_turn_that_is_let_go_of_writes_nothing_however_late_it_comes(thinking:
     assert thinking.answers("c") == []
     conversation = thinking.conversation("c")
     assert conversation.focus_since is not None and conversation.think_after is None
+
+
+def test_the_model_is_told_the_time_where_the_person_is(thinking: Thinking) -> None:
+    thinking.house.clock.at = datetime(2026, 11, 24, 22, 10, tzinfo=UTC)
+    thinking.change_app(time_zone="Asia/Tokyo")
+    thinking.will(respond("Congratulations!"))
+    thinking.said("c1", "I have a new job!")
+    assert thinking.think() is TurnOutcome.ANSWERED
+    [system, user] = thinking.chat.exchanges[0].lines
+    assert "It is 2026-11-25 07:10 (UTC+09:00)." in system.text
+    assert "user, 2026-11-25 07:10\nI have a new job!" in user.text

@@ -55,6 +55,7 @@ CASES: dict[str, Case] = {
     "GET /apps/{appId}/erasures": OF_APP,
     "GET /apps/{appId}/energy": OF_APP,
     "GET /apps/{appId}/users": Case(is_of_user=True),
+    "PATCH /apps/{appId}/users/{userId}": Case(body={"timeZone": "Europe/Lisbon"}),
     "GET /apps/{appId}/compactions": OF_ANN,
     "GET /apps/{appId}/memories": OF_ANN,
     "GET /apps/{appId}/memories/changes": OF_ANN,

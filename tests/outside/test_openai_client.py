@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx
 import openai
@@ -103,6 +105,22 @@ def user(text: str) -> dict[str, Any]:
 
 def assistant(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text}
+
+
+def test_today_is_that_of_where_the_user_lives(program: Program, admin: httpx.Client, model: OpenAiServer) -> None:
+    # Of these two it is never the same day as UTC's in both.
+    zones = {name: datetime.now(ZoneInfo(name)).date() for name in ("Pacific/Kiritimati", "Pacific/Pago_Pago")}
+    utc = datetime.now(UTC).date()
+    name = next(name for name, day in zones.items() if day != utc)
+    admin.patch(f"/apps/{program.app_id}/users/ada", json={"timeZone": name}).raise_for_status()
+    model.will(Act(answer="Congratulations!"))
+    _, conversation = program.say(user("I started my new job today."))
+    program.end(conversation)
+    [memory] = program.get("memories")["memories"]
+    now = datetime.now(ZoneInfo(name)).date()
+    days = [f"{day.day} {day:%B %Y}" for day in (zones[name], now)]
+    assert any(day in memory["content"] for day in days), memory
+    assert memory["updatedOn"] in (zones[name].isoformat(), now.isoformat())
 
 
 def test_what_was_said_in_one_chat_is_known_in_the_next(program: Program, model: OpenAiServer) -> None:

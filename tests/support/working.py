@@ -23,15 +23,16 @@ from worker.wiring import Wired, wire
 
 @contextmanager
 def open_worker(url: str, home: Path, clock: Clock, registry: CollectorRegistry, **chosen: Any) -> Iterator[Wired]:
-    """Build what a worker with these settings has; a model is set."""
+    """Build what a worker with these settings has."""
     settings = default_settings(database_url=url, redis_url=NO_REDIS, home=home, embedding="ngrams", **chosen)
     worker = wire(settings, Metrics(registry), "node", clock)
     try:
         yield worker
     finally:
         worker.database.dispose()
-        # A worker's connections end with its process; all agents ask over one.
-        worker.pipelines[JobKind.CREATE_MEMORY].agent._chat.close()  # type: ignore[attr-defined]
+        if settings.model is not None:
+            # A worker's connections end with its process; all agents ask over one.
+            worker.pipelines[JobKind.CREATE_MEMORY].agent._chat.close()  # type: ignore[attr-defined]
 
 
 def work_off(worker: Wired, clock: Clock) -> None:

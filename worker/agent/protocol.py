@@ -37,6 +37,7 @@ class TranscriptTurn:
     name: str | None
     content: str
     created_at: datetime
+    """As the clock of the person showed it, so that its date is the day they mean by "today"."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Transcript:
     conversation_id: str
     turns: tuple[TranscriptTurn, ...]
     held_at: datetime
+    """As the clock of the person showed it."""
     end_reason: str | None = None
     known: tuple[str, ...] = ()
     """The app's present memories, so that a recalled memory is not remembered a second time."""

@@ -8,11 +8,13 @@ goes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
 from shared.context.rendering import without_recalled
+from shared.conversations.days import local_times, zones_now
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.db.engine import Database
@@ -105,13 +107,16 @@ class CreateMemory:
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
                 raise erased(claim)
-            existing = queries.candidates(queries.standing(session, conversation.subject))
-            turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
+            standing = queries.standing(session, conversation.subject)
+            existing = queries.candidates(standing, queries.zones_of(session, standing))
+            messages = messages_of(session, conversation.key)
+            turns = tuple(map(_turn, messages, local_times(session, messages)))
             known = tuple(memory.content for memory in existing)
             # It was held when the last word in it was said, whenever it was brought in.
             said = [turn.created_at for turn in turns if turn.role in SPOKEN_ROLES]
+            zones = zones_now(session, claim.app_id, conversation.user_id, conversation.key)
             last = max(said, default=conversation.ended_at or conversation.updated_at)
-            held_at = min(last, self.clock.now())
+            held_at = zones.local(min(last, self.clock.now()))
             transcript = Transcript(
                 app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
             )
@@ -173,7 +178,7 @@ class CreateMemory:
                 conversation_key=claim.conversation_key,
                 conversation_id=claim.conversation_id,
                 message_ids=draft.message_ids,
-                created_at=seen.transcript.held_at,
+                created_at=seen.transcript.held_at.astimezone(UTC),
             )
             placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction)
             why = None
@@ -192,7 +197,7 @@ class CreateMemory:
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
 
-def _turn(message: Message) -> TranscriptTurn:
+def _turn(message: Message, said_at: datetime) -> TranscriptTurn:
     spoken = message.role in SPOKEN_ROLES
     content = without_recalled(message.content) if spoken else message.content
-    return TranscriptTurn(message.message_id, message.role, message.name, content, message.created_at)
+    return TranscriptTurn(message.message_id, message.role, message.name, content, said_at)

@@ -8,7 +8,7 @@ that nothing which happened meanwhile is overlooked. An embedder that is away co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import repeat
 
 from sqlalchemy.orm import Session
@@ -37,7 +37,7 @@ from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
 from worker.pipelines.attempt import end, erased, unpurged
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turn, unseen_turns
+from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
 BEFORE = 4
 """Messages shown beside them that were seen before."""
@@ -109,7 +109,7 @@ class ExtractFacts:
                 app_name=app.name,
                 conversation_id=conversation.conversation_id,
                 turns=unseen.turns,
-                before=tuple(turn for one in before if (turn := spoken_turn(one)) is not None),
+                before=tuple(spoken_turns(session, before).values()),
                 known=tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known),
             )
             unembedded = {one.fact_id: one.statement for one in missing}
@@ -128,7 +128,7 @@ class ExtractFacts:
         found = []
         for one, vector in zip(extraction.statements, own or repeat(None), strict=False):
             # A sender's clock that is ahead of ours says nothing later than now.
-            said_at = min(now, max(times[message] for message in one.message_ids))
+            said_at = min(now, max(times[message] for message in one.message_ids)).astimezone(UTC)
             model = None if vector is None else self.embedder.name
             found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
         return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
@@ -151,7 +151,7 @@ class ExtractFacts:
                 conversation_id=seen.segment.conversation_id,
                 user_id=seen.user_id,
                 # An old chat that is brought in now is heard now: its facts begin their life here.
-                at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)),
+                at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)).astimezone(UTC),
                 agent=agent.name,
             )
             cause = Cause(agent.name, agent.reason("said in a conversation"), now, claim.job_id)

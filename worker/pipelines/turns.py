@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from shared.context.rendering import without_recalled
+from shared.conversations.days import local_times
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.errors import Configuration, OverBudget, Transient
@@ -41,19 +42,19 @@ class UnseenTurns:
 def unseen_turns(session: Session, conversation: Conversation, start: int) -> UnseenTurns:
     """Return what users and the assistant said from position ``start`` on."""
     batch = messages_of(session, conversation.key, BATCH, start - 1)
-    new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
+    spoken = spoken_turns(session, batch)
     end = batch[-1].position + 1 if batch else start
-    return UnseenTurns(start, end, tuple(turn for _, turn in new), tuple(position for position, _ in new))
+    return UnseenTurns(start, end, tuple(spoken.values()), tuple(spoken))
 
 
-def spoken_turn(message: Message) -> TranscriptTurn | None:
-    """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
-    if message.role not in SPOKEN_ROLES:
-        return None
-    content = without_recalled(message.content).strip()
-    return (
-        TranscriptTurn(message.message_id, message.role, message.name, content, message.created_at) if content else None
-    )
+def spoken_turns(session: Session, messages: Sequence[Message]) -> dict[int, TranscriptTurn]:
+    """Return what persons and the assistant said, by position, without what was recalled into it where more is left."""
+    spoken = [one for one in messages if one.role in SPOKEN_ROLES]
+    turns = {
+        one.position: TranscriptTurn(one.message_id, one.role, one.name, without_recalled(one.content).strip(), said_at)
+        for one, said_at in zip(spoken, local_times(session, spoken), strict=True)
+    }
+    return {position: turn for position, turn in turns.items() if turn.content}
 
 
 def embed_if_available(

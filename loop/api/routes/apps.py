@@ -18,7 +18,7 @@ from loop.api.writes import WriteResult
 from shared.apps import queries, registry, tokens
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.registry import AppChange
-from shared.contracts.values import JsonObject
+from shared.contracts.values import JsonObject, TimeZone
 from shared.conversations.focus import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
@@ -31,6 +31,7 @@ Weight = Annotated[int, Field(strict=True, ge=1, le=100, description="The app's 
 _ANSWERED_BY = "Who answers its conversations: the loop, when a model is set, or the app itself."
 _SHARED = "Whether what names no user (memories, facts, old messages) is recalled for every user of the app."
 _GRANTS = "What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who)."
+_TIME_ZONE = "Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's."
 _APPROVE = "Whether a person approves each answer of the loop's before it is sent."
 
 
@@ -44,10 +45,11 @@ class InstallApp(RequestModel):
     approve_answers: Flag | None = Field(None, description=_APPROVE)
     weight: Weight | None = None
     shared_memory: Flag | None = Field(None, description=_SHARED)
+    time_zone: TimeZone | None = Field(None, description=_TIME_ZONE)
 
 
 class ChangeApp(RequestModel):
-    """Changes an app; what is left out stays. A budget of null is none."""
+    """Changes an app; what is left out stays. A budget of null is none, a time zone of null UTC."""
 
     name: Name | None = None
     config: JsonObject | None = None
@@ -57,6 +59,7 @@ class ChangeApp(RequestModel):
     approve_answers: Flag | None = Field(None, description=_APPROVE)
     weight: Weight | None = None
     shared_memory: Flag | None = Field(None, description=_SHARED)
+    time_zone: TimeZone | None = Field(None, description=_TIME_ZONE)
 
     def sets(self, field: str) -> bool:
         """Whether the client sent this field, be it null."""
@@ -74,6 +77,7 @@ class AppAnswer(ResponseModel):
     approve_answers: bool = Field(description=_APPROVE)
     weight: int = Field(description="The app's share of the work beside other apps'.")
     shared_memory: bool = Field(description=_SHARED)
+    time_zone: str | None = Field(description=_TIME_ZONE)
     hourly_budget: float | None = Field(description="Units an app may spend in any 60 minutes.")
     daily_budget: float | None = Field(description="Units an app may spend in any 24 hours.")
     created_at: datetime
@@ -170,6 +174,7 @@ def install_app(ctx: Writes, body: InstallApp) -> Response:
     def work(session: Session) -> WriteResult:
         app = registry.install(session, body.app_id, body.name, body.config, ctx.now())
         registry.change(session, body.app_id, _behaviour(body), ctx.now())
+        app.time_zone = body.time_zone or app.time_zone
         _attend(session, app)
         return WriteResult(AppAnswer.of(app), 201, about=app.app_id)
 
@@ -207,6 +212,8 @@ def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
         wanted = replace(_behaviour(body), name=body.name, config=body.config)
         app = registry.change(session, app_id, wanted, ctx.now())
         has_new_budgets = _set_budgets(app, body)
+        if body.sets("time_zone"):
+            app.time_zone = body.time_zone
         session.flush()
         if has_new_budgets:
             look_again(session, app_id)

@@ -26,7 +26,7 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
-from shared.contracts.values import ID_PATTERN, Id, JsonObject, Moment, TimeZone, UserId
+from shared.contracts.values import ID_PATTERN, Id, JsonObject, LocalMoment, TimeZone, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
 from shared.conversations.lifecycle import SILENT_MINUTES, SNOOZE_MINUTES, NewConversation, NewMessage, Role
@@ -68,7 +68,11 @@ class AddMessage(ChatMessage):
     """One message, as OpenAI's or Anthropic's chat programs have it. The same messageId twice is one message."""
 
     message_id: Id | None = Field(None, alias="messageId")
-    created_at: Moment | None = Field(None, alias="createdAt")
+    created_at: LocalMoment | None = Field(
+        None,
+        alias="createdAt",
+        description="When it was said. Its offset is kept and tells what day it was; UTC's (Z) tells nothing of that.",
+    )
     tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
 
     def as_new(self) -> NewMessage:
@@ -200,7 +204,8 @@ class StoredMessages(ResponseModel):
 def message_answer(message: Message) -> dict[str, Any]:
     """Return a message as it was sent, with where it stands."""
     own = {"messageId": message.message_id, "position": message.position, "createdAt": message.created_at}
-    return _sent(message) | own | ({} if message.tokens is None else {"tokens": message.tokens})
+    told = {"tokens": message.tokens, "utcOffsetMinutes": message.utc_offset_minutes}
+    return _sent(message) | own | {name: value for name, value in told.items() if value is not None}
 
 
 def _sent(message: Message) -> dict[str, Any]:
@@ -208,7 +213,7 @@ def _sent(message: Message) -> dict[str, Any]:
 
 
 class MessageList(ResponseModel):
-    """Messages by position: as they were sent, with messageId, position, createdAt and, where it was sent, tokens."""
+    """Messages by position: as they were sent, with messageId, position, createdAt and, where known, tokens, offset."""
 
     messages: list[SentMessage]
     cursor: str | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -28,6 +28,7 @@ from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.contracts.values import LARGEST_INTEGER, Importance, Tags, UserId
+from shared.conversations.days import TimeZones
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
@@ -81,6 +82,7 @@ class MemoryAnswer(ResponseModel):
     content: str
     created_at: datetime = Field(description="When its conversation was held.")
     updated_at: datetime = Field(description="When the newest of it was said, or a person last changed it.")
+    updated_on: date = Field(description="The day of updatedAt where its user is.")
     source_conversation_id: str | None
     importance: int = Field(ge=0, le=10)
     tags: list[str]
@@ -90,11 +92,14 @@ class MemoryAnswer(ResponseModel):
     sources: list[Source]
 
     @classmethod
-    def of(cls, memory: Memory, conversation_id: str | None, sources: Sequence[Source]) -> MemoryAnswer:
+    def of(
+        cls, memory: Memory, conversation_id: str | None, sources: Sequence[Source], zones: TimeZones
+    ) -> MemoryAnswer:
         """Return a memory as it goes over the wire."""
         return cls.from_row(
             memory,
             id=memory.memory_id,
+            updated_on=zones.local(memory.updated_at).date(),
             user_id=memory.subject.named,
             source_conversation_id=conversation_id,
             sources=sources,
@@ -362,8 +367,14 @@ def _answers(session: Session, memories: Sequence[Memory]) -> list[MemoryAnswer]
     ids = [memory.memory_id for memory in memories]
     origins = queries.origins_of(session, ids) if ids else {}
     linked = queries.sources_by_memory(session, ids) if ids else {}
+    zones = queries.zones_of(session, memories)
     return [
-        MemoryAnswer.of(memory, origins[memory.memory_id].conversation_id, _sources(linked.get(memory.memory_id, [])))
+        MemoryAnswer.of(
+            memory,
+            origins[memory.memory_id].conversation_id,
+            _sources(linked.get(memory.memory_id, [])),
+            zones[memory.memory_id],
+        )
         for memory in memories
     ]
 

@@ -1,4 +1,4 @@
-"""The users of an app: who there is, and forgetting one of them."""
+"""The users of an app: who there is, what is set for one of them, and forgetting them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,27 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, UserInPath, Writes
 from loop.api.erasures import Erased
-from loop.api.schema import NamedUser, ResponseModel
+from loop.api.schema import NamedUser, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
-from shared.apps.queries import get_app
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.apps.registry import set_time_zone
+from shared.contracts.values import TimeZone
 from shared.erasure.erasing import erase_user
+from shared.erasure.queries import count_of_user
 from shared.erasure.queries import list_users as users_of
 from shared.subjects import Subject
 
 router = APIRouter(prefix="/apps/{appId}/users", tags=["Users"])
 _USERS = "users"
+
+
+_TIME_ZONE = "Whose days are meant by what they say, an IANA name; null: the days of what their messages came with."
+
+
+class ChangeUser(RequestModel):
+    """Changes what is set for a user; what is left out stays."""
+
+    time_zone: TimeZone | None = Field(None, description=_TIME_ZONE)
 
 
 class UserAnswer(ResponseModel):
@@ -32,6 +44,7 @@ class UserAnswer(ResponseModel):
     facts: int
     has_profile: bool
     last_active_at: datetime | None = Field(description="When something happened last in a conversation of theirs.")
+    time_zone: str | None = Field(description=_TIME_ZONE)
 
 
 class UserList(ResponseModel):
@@ -55,6 +68,21 @@ def list_users(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: 
 
 
 # A user's id is the app's own, and may hold a slash.
+@router.patch("/{userId:path}", response_model=UserAnswer, summary="Change what is set for a user")
+def change_user(ctx: Writes, app_id: AppInPath, user_id: UserInPath, body: ChangeUser) -> Response:
+    """Set a user's time zone, or take it back with null. They need not have said anything yet."""
+
+    def work(session: Session) -> WriteResult:
+        # Locked: two that set something for the same user come one after the other.
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        if "time_zone" in body.model_fields_set:
+            set_time_zone(session, app_id, user_id, body.time_zone)
+        return WriteResult(UserAnswer.model_validate(count_of_user(session, app_id, user_id)), about=app_id)
+
+    return ctx.write(work)
+
+
 @router.delete("/{userId:path}/data", response_model=Erased, summary="Erase everything of a user")
 def erase_user_data(ctx: Writes, app_id: AppInPath, user_id: UserInPath) -> Response:
     """Erase everything an app ever held of one user, in every store, and stop what is being thought about them."""

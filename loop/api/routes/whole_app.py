@@ -238,5 +238,6 @@ def _receiving_app(ctx: RequestContext, session: Session, app_id: str, archive: 
         app.hourly_budget_micro = archive.app.hourly_budget_micro
         app.daily_budget_micro = archive.app.daily_budget_micro
         app.shared_memory = archive.app.shared_memory
+        app.time_zone = archive.app.time_zone
         return app
     return get_installed_app(session, app_id)

@@ -268,6 +268,9 @@ def _create_tables() -> None:
         "unembedded", Column("app_id", String(100), ForeignKey("apps.app_id"), primary_key=True),
         Column("doc_id", BigInteger, primary_key=True, autoincrement=False))
     op.create_table(
+        "user_settings", Column("app_id", String(100), ForeignKey("apps.app_id"), primary_key=True),
+        Column("user_id", String(200), primary_key=True), Column("time_zone", String(64)))
+    op.create_table(
         "vector_sets", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("model", String(200)),
         required("dimensions", Integer), required("state", String(10)), required("erasures", Integer),
@@ -392,6 +395,9 @@ def _create_tables() -> None:
         UniqueConstraint("conversation_key", "position"),
         sqlite_autoincrement=True)
     op.create_index("ix_messages_app_id_key", "messages", ["app_id", "key"])
+    op.create_index(
+        "ix_messages_offsets", "messages", ["conversation_key", "position"],
+        **partial("utc_offset_minutes IS NOT NULL"))
     op.create_index(
         "ix_messages_results", "messages", ["conversation_key", "call_position"],
         **partial("call_position IS NOT NULL"))
