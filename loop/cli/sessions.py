@@ -244,7 +244,8 @@ def register_sessions(
     call.show(
         answer,
         lambda answer: Group(
-            table(answer["sessions"], columns, "None registered."), *filter(None, map(_passed_over, answer["sessions"]))
+            table(answer["sessions"], columns, "None registered."),
+            *(told for one in answer["sessions"] if (told := _passed_over(one)) is not None),
         ),
     )
     for one in refused:

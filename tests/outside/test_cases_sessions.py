@@ -234,6 +234,10 @@ def test_sessions_that_begin_alike_stand_once_in_a_composition(service: httpx.Cl
         assert text.count(f"{once}") == (1 if once[:4] not in ("Prin", "Rent", "Ask ") else 2), once
     assert text.count("what fair-1 says as well") == 2
     assert [one["versionId"] for one in shown["components"]] == ["original"] * 3, "each fits with what is its own"
+    shown, text = compose(service, "small-fair", ["fair-3", "fair-1", "fair-2"], 500)
+    assert shown["components"][0]["versionId"] != "original"
+    assert text.count("crane is closed on Mondays") == 1 and text.count("brass band.") <= 1
+    assert all(one in text for one in ("Print the posters", "Rent twelve tents", "Ask the ferry"))
 
 
 def test_what_sub_agents_did_is_found_beside_their_session(service: httpx.Client, tmp_path: Path) -> None:
