@@ -47,6 +47,8 @@ class App(Base):
     """Whether a person approves each answer of the loop's before it is sent."""
     shared_memory: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Whether what names no user is recalled for every user of the app."""
+    time_zone: Mapped[str | None] = mapped_column(String(64))
+    """Whose days are meant where neither a conversation, its user nor its messages say, an IANA name; None: UTC's."""
     session_settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default=text("'{}'"))
     """What was set for its recorded sessions, by the names of ``config.json``."""
     reviewed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -10,9 +10,10 @@ from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, UserId
+from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, TimeZone, UserId
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import SILENT_MINUTES, Role
+from shared.conversations.models import MemoryMode
 from shared.db.archived_rows import ArchivePart
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
@@ -39,6 +40,7 @@ class ArchivedApp(ArchivePart):
     hourly_budget_micro: _Micro | None = None
     daily_budget_micro: _Micro | None = None
     shared_memory: bool = False
+    time_zone: TimeZone | None = None
 
 
 class ArchivedMessage(ArchivePart):
@@ -52,6 +54,7 @@ class ArchivedMessage(ArchivePart):
     """The message as it was sent, where role, content and name do not say all of it; they follow from it then."""
     tokens: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] | None = None
     created_at: Moment
+    utc_offset_minutes: Annotated[int, Field(strict=True, ge=-1439, le=1439)] | None = None
 
 
 class ArchivedSummary(ArchivePart):
@@ -78,6 +81,8 @@ class ArchivedConversation(ArchivePart):
     silent_until: Moment | None = None
     ended_at: Moment | None = None
     end_reason: Annotated[str, Field(max_length=500)] | None = None
+    time_zone: TimeZone | None = None
+    memory: MemoryMode = MemoryMode.ON
     facts_seen: _Position = 0
     summarised: _Position = 0
     turns_since_summary: _Position = 0

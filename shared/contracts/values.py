@@ -6,6 +6,7 @@ import math
 import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
@@ -71,6 +72,17 @@ def _nameable(value: str) -> str:
     return value
 
 
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    # What zoneinfo makes of a folder's name, a path or an empty key differs.
+    except (KeyError, ValueError, OSError):
+        raise ValueError(
+            f"{value[:64]!r} is no time zone; name one as in Europe/Lisbon, Asia/Tokyo or America/New_York"
+        ) from None
+    return value
+
+
 JsonObject = Annotated[dict[str, Any], AfterValidator(bounded)]
 """A free-form object of the app's own, bounded in depth and size."""
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
@@ -79,6 +91,8 @@ Words = Annotated[str, AfterValidator(_storable)]
 """A text that every database stores."""
 Id = Annotated[str, Field(pattern=ID_PATTERN)]
 """An id an app chose."""
+TimeZone = Annotated[str, AfterValidator(_zone), Field(min_length=1, max_length=64, examples=["Europe/Lisbon"])]
+"""The IANA name of a time zone."""
 Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
 UserId = Annotated[Words, AfterValidator(_nameable), Field(min_length=1, max_length=200, examples=["ada"])]

@@ -22,7 +22,7 @@ from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.extraction import FACTS_OFF
 from shared.conversations.focus import refresh, refresh_all
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Conversation, MemoryMode, Message
 from shared.db.inserting import insert_all
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
@@ -63,6 +63,8 @@ class NewConversation:
     details: dict[str, Any] = field(default_factory=dict)
     end_after_minutes: int | None = None
     """Of silence."""
+    time_zone: str | None = None
+    memory: MemoryMode = MemoryMode.ON
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ def start(session: Session, app_id: str, wanted: NewConversation, now: datetime)
         energy_budget_micro=wanted.energy_budget_micro,
         details=wanted.details,
         end_after_minutes=wanted.end_after_minutes,
+        time_zone=wanted.time_zone,
+        memory=wanted.memory,
         message_count=0,
         created_at=now,
         updated_at=now,

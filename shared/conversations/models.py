@@ -14,6 +14,16 @@ from shared.db.types import UtcDateTime
 from shared.subjects import Subject, subject_of
 
 
+class MemoryMode(StrEnum):
+    """What a conversation has to do with memory."""
+
+    ON = "on"
+    READ = "read"
+    """What is remembered is recalled in it; nothing of it is remembered."""
+    OFF = "off"
+    """Nothing is recalled in it, and nothing of it is remembered."""
+
+
 class Conversation(Base):
     """A conversation; its ``conversation_id`` is unique within its app only."""
 
@@ -36,6 +46,10 @@ class Conversation(Base):
     user_id: Mapped[str | None] = mapped_column(String(200))
     energy_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
     details: Mapped[dict[str, Any]] = mapped_column("metadata", JSON, default=dict)
+    time_zone: Mapped[str | None] = mapped_column(String(64))
+    """Whose days are meant in it, an IANA name; None: its user's, or what its messages came with."""
+    memory: Mapped[str] = mapped_column(String(4), default=MemoryMode.ON, server_default=MemoryMode.ON)
+    """Of ``MemoryMode``."""
     message_count: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -104,6 +118,8 @@ class Message(Base):
     tokens: Mapped[int | None]
     """Its length as the app's provider counted it, where the app said so."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    utc_offset_minutes: Mapped[int | None]
+    """The offset its time came with; None where it came without one, or with ``Z``, which says nothing of a place."""
 
 
 class AnswerState(StrEnum):

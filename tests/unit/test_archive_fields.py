@@ -23,7 +23,7 @@ SOURCE = FactSource(
 def test_a_message_is_written_as_it_always_was() -> None:
     assert copied(ArchivedMessage, MESSAGE).model_dump_json(by_alias=True) == (
         '{"messageId":"m1","role":"user","name":null,"content":"Hello","payload":null,"tokens":4,'
-        '"createdAt":"2026-03-01T12:00:00Z"}'
+        '"createdAt":"2026-03-01T12:00:00Z","utcOffsetMinutes":null}'
     )
 
 

@@ -26,11 +26,11 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
-from shared.contracts.values import ID_PATTERN, Id, JsonObject, Moment, UserId
+from shared.contracts.values import ID_PATTERN, Id, JsonObject, Moment, TimeZone, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
 from shared.conversations.lifecycle import SILENT_MINUTES, SNOOZE_MINUTES, NewConversation, NewMessage, Role
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Conversation, MemoryMode, Message
 from shared.conversations.queries import ConversationFilter, ConversationState, state_of
 from shared.energy.budget import BudgetStatus, budget_status, to_micro, to_units
 from shared.energy.ledger import spent_by_conversation
@@ -41,6 +41,8 @@ from shared.search.index import without_words
 from shared.search.tuning import tuning_of
 
 MOST_MESSAGES = 1000
+_TIME_ZONE = "Whose days are meant in it, an IANA name; without it the user's, or what its messages came with."
+_MEMORY = "on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither."
 Reason = Annotated[str, Field(max_length=500)]
 SentMessage = Annotated[
     dict[str, Any], WithJsonSchema(ChatMessage.model_json_schema() | {"additionalProperties": True})
@@ -58,6 +60,8 @@ class StartConversation(RequestModel):
     end_after_minutes: Annotated[StrictInt, Field(ge=SILENT_MINUTES[0], le=SILENT_MINUTES[1])] | None = Field(
         None, description="It ends by itself once nothing was said for so long; without it, only when it is told to."
     )
+    time_zone: TimeZone | None = Field(None, description=_TIME_ZONE)
+    memory: MemoryMode = Field(MemoryMode.ON, description=_MEMORY)
 
 
 class AddMessage(ChatMessage):
@@ -127,6 +131,8 @@ class ConversationAnswer(ResponseModel):
     end_after_minutes: int | None = Field(description="Of silence, after which it ends by itself.")
     ended_at: datetime | None
     end_reason: str | None
+    time_zone: str | None = Field(description=_TIME_ZONE)
+    memory: MemoryMode = Field(description=_MEMORY)
 
     @classmethod
     def of(cls, conversation: Conversation, now: datetime) -> ConversationAnswer:
@@ -224,7 +230,15 @@ def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation |
     """Open a conversation; without an id it is given one."""
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
-    wanted = NewConversation(body.conversation_id, body.user_id, budget, body.metadata, body.end_after_minutes)
+    wanted = NewConversation(
+        body.conversation_id,
+        body.user_id,
+        budget,
+        body.metadata,
+        body.end_after_minutes,
+        body.time_zone,
+        body.memory,
+    )
 
     def work(session: Session) -> WriteResult:
         hold_off_erasure(session, app_id, body.user_id)

@@ -73,7 +73,8 @@ def upgrade() -> None:
 def _create_tables() -> None:
     op.create_table(
         "apps", Column("app_id", String(100), primary_key=True), required("name", String(200)),
-        required("config", JSON), required("session_settings", JSON, server_default=text("'{}'")),
+        required("config", JSON), Column("time_zone", String(64)),
+        required("session_settings", JSON, server_default=text("'{}'")),
         required("purge_epoch", Integer), Column("hourly_budget_micro", BigInteger),
         Column("daily_budget_micro", BigInteger), required("weight", Integer, server_default="1"),
         required("answered_by", String(10), server_default="app"),
@@ -150,6 +151,7 @@ def _create_tables() -> None:
         "conversations", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("conversation_id", String(200)),
         Column("user_id", String(200)), Column("energy_budget_micro", BigInteger), required("metadata", JSON),
+        Column("time_zone", String(64)), required("memory", String(4), server_default="on"),
         required("message_count", Integer), required("created_at", UtcDateTime), required("updated_at", UtcDateTime),
         Column("snoozed_until", UtcDateTime, index=True), Column("woken_at", UtcDateTime),
         Column("unanswered_since", UtcDateTime), Column("focus_since", UtcDateTime, index=True),
@@ -386,7 +388,8 @@ def _create_tables() -> None:
         required("message_id", String(200)), required("role", String(20)), Column("name", String(200)),
         required("content", Text), Column("payload", JSON), Column("payload_chars", Integer),
         Column("call_position", Integer), Column("tokens", Integer), required("created_at", UtcDateTime),
-        UniqueConstraint("conversation_key", "message_id"), UniqueConstraint("conversation_key", "position"),
+        Column("utc_offset_minutes", Integer), UniqueConstraint("conversation_key", "message_id"),
+        UniqueConstraint("conversation_key", "position"),
         sqlite_autoincrement=True)
     op.create_index("ix_messages_app_id_key", "messages", ["app_id", "key"])
     op.create_index(
