@@ -270,7 +270,8 @@ def _said(message: Any, time_of_all: Any, odd: list[UnusableFile]) -> ChatLine |
             raise odd.pop()
     read = _validated(written)
     sent, content = read.sent, text_of(read.sent)
-    if not (content.strip() or sent.keys() - {"role", "content", "name"} or (isinstance(sent["content"], list) and sent["content"])):
+    has_parts = isinstance(sent["content"], list) and bool(sent["content"])
+    if not (content.strip() or has_parts or sent.keys() - {"role", "content", "name"}):
         return None
     time = _first(message, _TIMES)
     at = moment(time_of_all if time is None else time)

@@ -82,7 +82,9 @@ def _message_of(node: Any) -> Any:
 def _of_chatgpt(node: Any, odd: Odd) -> dict[str, Any] | None:
     if not isinstance(node, Mapping):
         raise UnusableFile(f"is no node, but {kind_of(node)}")
-    message = node.get("message")
+    if "message" not in node:
+        raise UnusableFile("is a node without `message`")
+    message = node["message"]
     if message is None:
         return None
     if not isinstance(message, Mapping):
@@ -116,11 +118,12 @@ def _text_of_chatgpt(content: Any, odd: Odd) -> str:
     texts = []
     for number, part in enumerate(parts, 1):
         # A part that is an object is a picture, or what was said aloud.
-        text = part.get("text") if isinstance(part, Mapping) else part
+        is_known = isinstance(part, Mapping) and ("text" in part or isinstance(part.get("content_type"), str))
+        text = part.get("text") if is_known else part
         if isinstance(text, str):
             texts.append(text)
         elif text is not None:
-            odd.append(UnusableFile(f"part {number} is {kind_of(part)}"))
+            odd.append(UnusableFile(f"part {number} is {kind_of(part)}" + " whose text is none" * is_known))
     return "\n".join(filter(None, texts))
 
 
@@ -144,8 +147,8 @@ def _shown_by_claude(value: Mapping[str, Any], listed: list[Any]) -> list[int]:
     parents: dict[int, int | None] = {}
     for place, parent in enumerate(named):
         known = places.get(parent) if isinstance(parent, str) else None
-        # A parent that is none, or that may be the one before, whose own id is none.
-        is_lost = known is None and place and (not isinstance(parent, str) or not isinstance(ids[place - 1], str))
+        # Several may begin the conversation, as the first message was edited; they name what the first one names.
+        is_lost = known is None and place and (not isinstance(parent, str) or parent != named[0])
         parents[place] = place - 1 if is_lost else known
     current = value.get("current_leaf_message_uuid")
     leaf = places.get(current) if isinstance(current, str) else None
@@ -297,8 +300,11 @@ def _role(given: Any, person: str) -> str | None:
 def _latest_leaf(parents: Mapping[Any, Any], time_of: Any) -> Any:
     """Return where the branch with the latest message ends, the last of several."""
     leaves = set(parents) - set(parents.values()) or set(parents)
-    ends = [(max(map(time_of, _branch(leaf, parents))), place, leaf)
-            for place, leaf in enumerate(parents) if leaf in leaves]  # fmt: skip
+    ends = [
+        (max(map(time_of, _branch(leaf, parents))), place, leaf)
+        for place, leaf in enumerate(parents)
+        if leaf in leaves
+    ]
     return max(ends, default=(0.0, 0, None))[2]
 
 

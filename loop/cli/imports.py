@@ -65,7 +65,7 @@ def import_file(
         ),
     ],
     file: Annotated[
-        Path, typer.Argument(exists=True, help="JSON, JSON Lines, or an export's zip, or the folder it was unpacked to.")
+        Path, typer.Argument(exists=True, help="JSON, JSON Lines, an export's zip, or the folder it was unpacked to.")
     ],
     app: Annotated[str | None, typer.Option("--app", help="The app to fill; else the one exported.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="Whose all of it is; else whose the file says.")] = None,
@@ -77,7 +77,7 @@ def import_file(
     end: Annotated[bool, typer.Option("--end/--no-end", help="End each conversation: it is thought over.")] = True,
     time_zone: Annotated[
         str | None,
-        typer.Option("--time-zone", help="Whose days are meant, as in Europe/Lisbon; else those of the file's offsets."),
+        typer.Option("--time-zone", help="Whose days are meant, as in Europe/Lisbon; else the file's offsets say."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Send nothing if any line is bad.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until every conversation was thought over.")] = False,

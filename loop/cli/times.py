@@ -1,4 +1,4 @@
-"""Times as files write them: ISO 8601, RFC 2822, seconds or milliseconds since 1970, and MongoDB's ``{"$date": ...}``."""
+"""Times as files write them: ISO 8601, RFC 2822, seconds or milliseconds since 1970, and MongoDB's ``$date``."""
 
 from __future__ import annotations
 
