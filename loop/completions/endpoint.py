@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from loop.api.errors import body_error, refuse
+from loop.api.errors import body_error, in_words, refuse
 from loop.api.inside import own_client, utf8, whose
 from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
@@ -161,7 +161,7 @@ def _named(headers: Headers) -> str | None:
     try:
         return _Named(conversation_id=utf8(given)).conversation_id
     except ValidationError as error:
-        raise Invalid(f"{CONVERSATION_HEADER}: {error.errors()[0]['msg']}.") from error
+        raise Invalid(f"{CONVERSATION_HEADER}: {in_words(error.errors()[0])}.") from error
 
 
 class _Named(BaseModel):

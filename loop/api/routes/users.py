@@ -54,8 +54,7 @@ def list_users(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: 
     )
 
 
-# A user's id is the app's own, and may hold a slash.
-@router.delete("/{userId:path}/data", response_model=Erased, summary="Erase everything of a user")
+@router.delete("/{userId}/data", response_model=Erased, summary="Erase everything of a user")
 def erase_user_data(ctx: Writes, app_id: AppInPath, user_id: UserInPath) -> Response:
     """Erase everything an app ever held of one user, in every store, and stop what is being thought about them."""
 
