@@ -28,7 +28,7 @@ from loop.wiring import Loop
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_installed_app
 from shared.contracts.values import Id, UserId
-from shared.conversations.chat_message import ChatMessage, chars_of
+from shared.conversations.chat_message import PassedMessage, chars_of
 from shared.conversations.queries import get_conversation
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -52,7 +52,7 @@ class ChatCompletionRequest(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=10_000)]
+    messages: Annotated[list[PassedMessage], Field(min_length=1, max_length=10_000)]
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
     user: UserId | None = None
@@ -148,9 +148,8 @@ def _memory(request: Request, loop: Loop, asked: ChatCompletionRequest) -> tuple
     app_id, user_id = whose(request.state.caller, request.headers)
     if user_id is not None and asked.user not in (None, user_id):
         raise Invalid("user: another is named in X-User-Id; name one, or the same twice.")
-    messages = [one.sent for one in asked.messages]
     http = own_client(request.scope)
-    return ChatMemory(http, loop.database, app_id, user_id or asked.user, messages), _named(request.headers)
+    return ChatMemory(http, loop.database, app_id, user_id or asked.user, asked.messages), _named(request.headers)
 
 
 def _named(headers: Headers) -> str | None:

@@ -90,7 +90,8 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(
 """A time a client sends: ISO 8601 with its offset."""
 Words = Annotated[str, AfterValidator(_storable)]
 """A text that every database stores."""
-_Named = Annotated[Words, AfterValidator(_nameable), Field(min_length=1, max_length=200)]
+# The length first: after a function it would be told as a count of items.
+_Named = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable), AfterValidator(_nameable)]
 Id = Annotated[_Named, Field(examples=["-1001234567890"])]
 """An id an app chose, as chat services have them; addresses can name it."""
 TimeZone = Annotated[str, AfterValidator(_zone), Field(min_length=1, max_length=64, examples=["Europe/Lisbon"])]
