@@ -75,8 +75,8 @@ def read_statements(path: Path, tally: StatementTally, zone: ZoneInfo | None = N
                 tally.left_out += 1
             else:
                 one = _statement(where, value)
-                has_zone = zone is not None and one.said_at is not None
-                found.append(replace(one, said_at=one.said_at.astimezone(zone)) if has_zone else one)
+                at = one.said_at
+                found.append(replace(one, said_at=at.astimezone(zone)) if at is not None and zone is not None else one)
         except UnusableFile as reason:
             tally.bad.append(BadChatLine(where, str(reason)))
     return sorted(found, key=lambda one: (one.said_at is not None, one.said_at and one.said_at.timestamp()))

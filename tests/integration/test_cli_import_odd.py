@@ -119,7 +119,8 @@ def test_whatever_stands_anywhere_nothing_else_is_lost(
     changed = [(place, odd) for place in places(make("x")) for odd in ODD_VALUES]
     # At the ends of the list, where only a conversation can be meant.
     whole = [with_odd(make(f"odd-{n}"), place, odd) for n, (place, odd) in enumerate(changed)]
-    dry = bring_in(terminal, format, tmp_path / "odd.json", [make("first"), *whole, make("last")], "--dry-run", status=1)
+    file = tmp_path / "odd.json"
+    dry = bring_in(terminal, format, file, [make("first"), *whole, make("last")], "--dry-run", status=1)
     assert "Traceback" not in dry.err
     named = {one["where"].partition(",")[0] for one in dry.json["badLines"]}
     assert not named & {"element 1", f"element {len(whole) + 2}"}

@@ -48,7 +48,7 @@ def system(model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("cases")
     redis = start_redis(folder / "redis")
     env = {name: value for name, value in environment(model).items() if "BASE_URL" not in name}
-    env |= {"AFTERTHOUGHT_MODEL": "openai:M", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "sk-of-the-service"}
+    env |= {"AFTERTHOUGHT_MODEL": "openai:M", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "sk-service"}
     try:
         with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env, workers=0) as running:
             yield running

@@ -131,7 +131,7 @@ def test_what_was_said_in_one_chat_is_known_in_the_next(program: Program, model:
     ],
     ids=lambda more: next(iter(more)),
 )  # fmt: skip
-def test_keys_that_only_the_models_server_knows_reach_it_as_they_are(
+def test_a_key_of_the_models_server_reaches_it(
     program: Program, model: OpenAiServer, more: dict[str, Any]
 ) -> None:
     asked = [{"role": "system", "content": "Be brief."} | more, user(f"Say {more}.") | more, assistant("Sure:") | more]
