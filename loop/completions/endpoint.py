@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from loop.api.errors import body_error, in_words, refuse
-from loop.api.inside import own_client, utf8, whose
+from loop.api.inside import as_header, own_client, utf8, whose
 from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, models_of, upstream_of
@@ -77,7 +77,7 @@ class _HandedOn:
     @property
     def headers(self) -> dict[str, str]:
         """What tells a client which conversation it is in."""
-        return {CONVERSATION_HEADER: self.memory.conversation_id}
+        return {CONVERSATION_HEADER: as_header(self.memory.conversation_id)}
 
     async def finish(self) -> None:
         """Book the call and record what was said. Raises: Refused."""

@@ -107,7 +107,7 @@ def test_a_body_that_is_too_large_is_refused(sqlite_api: Api, announced: bool) -
         ({"role": "user", "content": "x", "createdAt": "1767225600"}, 422),
         ({"role": "user", "content": "x", "createdAt": "0001-01-01T00:00:00+14:00"}, 422),
         ({"role": "user", "content": "x", "createdAt": "9999-12-31T23:59:59-14:00"}, 422),
-        ({"role": "user", "content": "x", "messageId": "a b"}, 422),
+        ({"role": "user", "content": "x", "messageId": "a\nb"}, 422),
         ({"role": "user", "content": "x", "messageId": "m\n"}, 422),
         ({"messages": []}, 422),
         ({"messages": [{"role": "user", "content": "x"}] * 1001}, 422),
