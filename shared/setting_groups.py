@@ -79,7 +79,9 @@ class ModelSettings(SettingsGroup):
     )
     openai_base_url: str = Field(
         "https://api.openai.com/v1",
-        description="Address for models `openai:NAME`: OpenAI's, or any server of its protocol; with its /v1.",
+        validation_alias=AliasChoices("AFTERTHOUGHT_OPENAI_BASE_URL", "OPENAI_BASE_URL", "openai_base_url"),
+        description="Address for models `openai:NAME`: OpenAI's, or any server of its protocol; with its /v1. "
+        "Where it is not set, OPENAI_BASE_URL is obeyed.",
     )
     openai_api_key: SecretStr | None = Field(
         None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"),
@@ -87,7 +89,9 @@ class ModelSettings(SettingsGroup):
     )  # fmt: skip
     anthropic_base_url: str = Field(
         "https://api.anthropic.com",
-        description="Address for models `anthropic:NAME`: Anthropic's, or a server of its protocol; without /v1.",
+        validation_alias=AliasChoices("AFTERTHOUGHT_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL", "anthropic_base_url"),
+        description="Address for models `anthropic:NAME`: Anthropic's, or a server of its protocol; without /v1. "
+        "Where it is not set, ANTHROPIC_BASE_URL is obeyed.",
     )
     anthropic_api_key: SecretStr | None = Field(
         None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key"),

@@ -94,8 +94,15 @@ GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(gro
 
 def environment_name(field: str) -> str:
     """Return the environment variable that sets ``field``."""
+    return environment_names(field)[0]
+
+
+def environment_names(field: str) -> list[str]:
+    """Return the environment variables that set ``field``, the one that counts first where several are set."""
     alias = Settings.model_fields[field].validation_alias
-    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"AFTERTHOUGHT_{field.upper()}"
+    if isinstance(alias, AliasChoices):
+        return [str(choice) for choice in alias.choices if choice != field]
+    return [f"AFTERTHOUGHT_{field.upper()}"]
 
 
 _PREFIX = "AFTERTHOUGHT_"
@@ -123,13 +130,27 @@ def read_settings(**overrides: object) -> Settings:
         Configuration: naming each wrong setting and what would be right.
     """
     try:
-        return Settings(**overrides)  # type: ignore[arg-type]
+        return Settings(**_own_names_first() | overrides)  # type: ignore[arg-type]
     except ValidationError as error:
         lines = [_explain(problem["loc"], problem["msg"]) for problem in error.errors()]
         raise Configuration("Wrong settings: " + "; ".join(lines)) from None
 
 
+def _own_names_first() -> dict[str, object]:
+    """Return what ``.env`` says under our own name where the environment has only the name that others read too."""
+    there = dotenv_values(".env")
+    names = {field: environment_names(field) for field in Settings.model_fields}
+    return {
+        field: there[own]
+        for field, (own, *others) in names.items()
+        if others and there.get(own) and not os.environ.get(own)
+    }
+
+
 def _explain(location: tuple[int | str, ...], message: str) -> str:
     field = str(location[0]) if location else ""
     name = environment_name(field) if field in Settings.model_fields else field
+    # Of several names pydantic tells the first, which need not be the one that was set.
+    names = next((names for names in map(environment_names, Settings.model_fields) if names[0] == name), [name])
+    name = next((one for one in names if one in names_given()), name)
     return f"{name}: {message.removeprefix('Value error, ')}" if name else message.removeprefix("Value error, ")

@@ -27,7 +27,7 @@ from redis.retry import Retry
 
 from loop.embedded_redis import find_binary, free_port
 from shared.process import tied_to_me
-from shared.settings import Settings, environment_name, read_settings
+from shared.settings import Settings, environment_name, environment_names, read_settings
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +37,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (ROOT / "ops" / "docker" / "Dockerfile").read_text()
 ONE_SHOT = {"migrate", "ollama-volume"}
 OURS = ["migrate", "loop", "worker"]
-SETTINGS = {environment_name(name) for name in Settings.model_fields}
+SETTINGS = {name for field in Settings.model_fields for name in environment_names(field)}
 ENV_EXAMPLE = (ROOT / "ops" / "docker" / "env.example").read_text()
 FOR_COMPOSE = set(re.findall(r"^#?([A-Z_]+)=", ENV_EXAMPLE, re.MULTILINE))
 SECRETS = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import re
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from ops import reference
-from shared.settings import Settings, environment_name, read_settings
+from shared.settings import Settings, environment_name, environment_names, read_settings
 
 _FOLDERS = ("*.md", "docs/**/*.md", "ops/*.md", "clients/*/*.md")
 _PAGES = sorted(page for places in _FOLDERS for page in reference.ROOT.glob(places))
@@ -73,7 +74,7 @@ def test_no_setting_is_without_effect() -> None:
 
 
 def test_the_example_environment_in_force_is_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in map(environment_name, Settings.model_fields):
+    for name in chain.from_iterable(map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     defaults = read_settings()

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
 
+from loop.api.addresses import WholeParts
 from loop.api.admission import Admission, Turns
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
@@ -144,3 +145,4 @@ def attach(app: FastAPI, loop: Loop) -> None:
     app.add_middleware(Admission, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(AccessGuard, loop=loop)
     app.add_middleware(Observing, metrics=loop.metrics, tracing=loop.tracing)
+    app.add_middleware(WholeParts)

@@ -1,7 +1,8 @@
 """What a body must be before a route sees it: whole in time, not too large, JSON that every reader agrees on, and free
 of NUL.
 
-PostgreSQL stores no NUL and no lone surrogate, and NaN is not JSON; refusing them here spares every field the check.
+PostgreSQL stores no NUL and no lone surrogate, and NaN is not JSON; refusing or replacing them here spares every field
+the check.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import MALFORMED, TOO_LARGE, TOO_SLOW, answer_error
 from shared.errors import AfterthoughtError, Invalid, Limit
+from shared.text.json_reading import with_whole_characters
 
 ARCHIVE_TYPE = "application/zip"
 STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream", ARCHIVE_TYPE)
@@ -63,7 +65,7 @@ class BodyGate:
         if "idempotency-key" in headers:
             scope.setdefault("state", {})["body_digest"] = hashlib.sha256(body).hexdigest()
         if body and "json" in headers.get("content-type", "json"):
-            _refuse_json(body)
+            return _json(body)
         return body
 
 
@@ -123,15 +125,21 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def _refuse_json(body: bytes) -> None:
+def _json(body: bytes) -> bytes:
+    """Return a body as its route reads it. Raises: Invalid."""
     try:
         parsed = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise Invalid(f"The body is not valid JSON ({where}).", code=MALFORMED) from None
+    except orjson.JSONDecodeError:
+        body = with_whole_characters(body)
+        try:
+            parsed = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise Invalid(f"The body is not valid JSON ({where}).", code=MALFORMED) from None
     # Only a body with this escape can hold one; the escape may also be an escaped backslash and harmless.
     if b"\\u0000" in body and any("\0" in text for text in _texts(parsed)):
         raise Invalid("The body holds a NUL character (\\u0000); leave it out.")
+    return body
 
 
 def _texts(parsed: object) -> Iterator[str]:

@@ -12,16 +12,14 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
-from loop.api.schema import APP_ID_PATTERN
+from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN
 from loop.api.writes import IdempotentRequest, Work, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Grant, Scope
 from shared.apps.tokens import Caller
 from shared.audit import Cause
-from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, UserId, Words
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, Words
 from shared.errors import Denied, Invalid
-
-KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ Reads = Annotated[RequestContext, Depends(_read_context)]
 Writes = Annotated[RequestContext, Depends(_write_context)]
 LoopNow = Annotated[Loop, Depends(_loop)]
 AppInPath = Annotated[str, Path(alias="appId", pattern=APP_ID_PATTERN, examples=["chat"])]
-ConversationInPath = Annotated[str, Path(alias="conversationId", pattern=ID_PATTERN)]
+ConversationInPath = Annotated[Id, Path(alias="conversationId")]
 SessionsAppId = Annotated[str, Depends(_sessions_app_id)]
 ProjectInPath = Annotated[str, Path(alias="projectId", pattern=FILE_ID_PATTERN, examples=["-home-ada-kites"])]
 SessionInPath = Annotated[str, Path(alias="sessionId", pattern=ID_PATTERN)]

@@ -6,7 +6,7 @@ failed is logged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -16,8 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
 
-from loop.api.schema import MANY, ONE, ResponseModel
+from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN, MANY, ONE, ResponseModel
 from shared.abandoned import ABANDONED
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.errors import (
     AfterthoughtError,
     Conflict,
@@ -28,6 +29,7 @@ from shared.errors import (
     NotFound,
     Transient,
 )
+from shared.sessions.compose.requests import MAX_NAME_CHARS, NAME_PATTERN
 
 TOO_LARGE = "too_large"
 UNAUTHENTICATED = "unauthenticated"
@@ -131,7 +133,7 @@ async def _of_validation(_: Request, error: Exception) -> Response:
         return refuse(400, MALFORMED, "The body is not valid JSON.")
     if any(tuple(problem["loc"]) == ("body",) and isinstance(problem.get("input"), bytes) for problem in problems):
         return refuse(422, "invalid", "Send the body as JSON, with the header Content-Type: application/json.")
-    fields = [{"field": _place(problem["loc"]), "problem": _said(problem["msg"])} for problem in problems]
+    fields = [{"field": _place(problem["loc"]), "problem": in_words(problem)} for problem in problems]
     summary = "; ".join(f"{one['field']}: {one['problem']}" for one in fields[:3])
     return refuse(422, "invalid", summary, {"fields": fields})
 
@@ -165,5 +167,21 @@ def _place(location: Sequence[int | str]) -> str:
     return ".".join(named)[:_MOST_CHARACTERS]
 
 
-def _said(message: str) -> str:
-    return message.removeprefix("Value error, ")[:_MOST_CHARACTERS]
+def in_words(problem: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, a form it should have not as the expression that is matched."""
+    if problem["type"] == "string_pattern_mismatch":
+        return _FORMS.get(problem["ctx"]["pattern"], "is not written as it must be; /openapi.json describes it")
+    return str(problem["msg"]).removeprefix("Value error, ")[:_MOST_CHARACTERS]
+
+
+def _letters(most: int, first: str, marks: str = ". _ : @ -") -> str:
+    return f"must be 1 to {most} letters (a to z), digits and {marks}, beginning with {first}"
+
+
+_FORMS = {
+    ID_PATTERN: _letters(200, "a letter or a digit"),
+    FILE_ID_PATTERN: _letters(200, "a letter, a digit, _ or -") + ": it names a file",
+    APP_ID_PATTERN: _letters(100, "a letter or a digit"),
+    NAME_PATTERN: _letters(MAX_NAME_CHARS, "a letter or a digit", ". _ -") + ": it names a file",
+    KEY_PATTERN: "must be 1 to 200 visible ASCII characters, without spaces",
+}

@@ -45,3 +45,8 @@ def utf8(header: str) -> str:
         return header.encode("latin-1").decode().strip()
     except UnicodeDecodeError:
         return header.strip()
+
+
+def as_header(text: str) -> str:
+    """Return a text as it is put into a header, so that it is read back by ``utf8``."""
+    return text.encode().decode("latin-1")

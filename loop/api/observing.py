@@ -25,7 +25,7 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 
 class Observing:
-    """ASGI middleware; the outermost."""
+    """ASGI middleware; outside of all that answers."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing) -> None:
         self._app = app

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
 APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
+KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 _MAX_UNITS = 1e12
 MOST_TOKENS = 10_000_000
 ONE, MANY = "one message", "several messages"

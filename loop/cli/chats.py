@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,19 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from loop.cli.bad_lines import BadChatLine, NothingSaid, UnusableFile, kind_of, shown
+from loop.cli.times import moment
 from shared.choices import ChatGrouping
-from shared.contracts.values import ID_PATTERN
+from shared.contracts.values import Id, bounded
 from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
 from shared.errors import Configuration
+from shared.text.json_reading import read_json, with_whole_characters
 
 _ROLES = {
     Role.USER: ("user", "human", "prompter", "customer"),
@@ -42,18 +45,12 @@ _TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "date")
 _CONTENTS = ("content", "value", "text")
 _KEPT = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio")
 """What of a message is kept beside role, content and name."""
+FILES_WITHOUT_TEXT = "files_without_text"
+"""Where a converter says how many files are attached of which it has only the names."""
 _LONGEST_NAME = 200
-_MILLISECONDS_FROM = 1e11
-_ID = re.compile(ID_PATTERN)
+_ID = TypeAdapter(Id)
+_FILE = "the file"
 _DIGEST_CHARACTERS = 24
-
-
-class UnusableFile(Exception):
-    """A line cannot be used; the text says why."""
-
-
-class NothingSaid(UnusableFile):
-    """A conversation is well formed and empty."""
 
 
 class ChatShape(StrEnum):
@@ -74,6 +71,8 @@ class ChatLine:
     created_at: datetime | None = None
     payload: Sent | None = None
     """The message as the file has it, where role, content and name do not say all of it."""
+    files_without_text: int = 0
+    """Files attached to it of which the export has nothing but the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +85,8 @@ class FileChat:
     user_id: str | None
     said: tuple[ChatLine, ...]
     read_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class BadChatLine:
-    """A line that cannot be used, and why."""
-
-    where: str
-    reason: str
-    read_bytes: int = 0
+    left_out: tuple[BadChatLine, ...] = ()
+    """What of it cannot be used; the rest stands in ``said``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +140,23 @@ def _is_one_document(path: Path) -> bool:
 
 def _read_document(path: Path, convert: Convert) -> Iterator[Entry]:
     text = path.read_bytes()
+    bare = _bare(text)
     try:
-        value = orjson.loads(_bare(text))
-    except orjson.JSONDecodeError as error:
-        yield BadChatLine(f"line {error.lineno}", f"the file is not valid JSON: {error.msg}", len(text))
-        return
+        value = _read(bare)
+    except orjson.JSONDecodeError:
+        readable = with_whole_characters(bare).decode(errors="replace").encode()
+        try:
+            value = _read(readable)
+        except orjson.JSONDecodeError as error:
+            yield BadChatLine(f"line {error.lineno}", f"the file is not valid JSON: {error.msg}", len(text))
+            return
+        yield BadChatLine(_FILE, "has bytes that are not UTF-8; each was replaced by \ufffd")
     elements = [_converted(one, convert) for one in (value if isinstance(value, list) else [value])]
-    if elements and all(_is_message(one) and _first(one, _CONVERSATION_IDS) is None for one in elements):
-        yield _entry("the file", {"messages": elements}, len(text))
+    is_single = [_is_message(one) and _first(one, _CONVERSATION_IDS) is None for one in elements]
+    if any(is_single) and all(
+        single or not isinstance(one, Mapping) for one, single in zip(elements, is_single, strict=True)
+    ):
+        yield _entry(_FILE, {"messages": elements}, len(text))
         return
     for number, element in enumerate(elements, 1):
         yield _entry(f"element {number}", element, len(text) * number // len(elements))
@@ -163,11 +164,10 @@ def _read_document(path: Path, convert: Convert) -> Iterator[Entry]:
 
 def _read_line(where: str, line: bytes, read_bytes: int, convert: Convert) -> Entry:
     try:
-        value = orjson.loads(_bare(line))
+        value = _read(_bare(line))
     except orjson.JSONDecodeError as error:
         return BadChatLine(where, f"not valid JSON: {error.msg} (column {error.colno})", read_bytes)
-    converted = _converted(value, convert)
-    return _entry(where, {"messages": converted} if isinstance(converted, list) else converted, read_bytes)
+    return _entry(where, _converted(value, convert), read_bytes)
 
 
 def _converted(value: Any, convert: Convert) -> Any:
@@ -182,10 +182,14 @@ def _bare(text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf").strip()
 
 
+def _read(text: bytes | str) -> Any:
+    return read_json(text, replaces_nul=True)
+
+
 def parsed(text: bytes | str) -> Any:
     """Return what JSON says, or None where it is none."""
     try:
-        return orjson.loads(_bare(text) if isinstance(text, bytes) else text)
+        return _read(_bare(text) if isinstance(text, bytes) else text)
     except orjson.JSONDecodeError:
         return None
 
@@ -194,29 +198,53 @@ def _entry(where: str, value: Any, read_bytes: int) -> Entry:
     try:
         if isinstance(value, UnusableFile):
             raise value
-        shape, messages = _messages(value)
-        times = None if shape is ChatShape.SINGLE else _first(value, _TIMES)
-        said = tuple(one for message in messages if (one := _said(message, times)) is not None)
-        ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
-        return FileChat(where, shape, _text(value, ids), _text(value, _USERS), said, read_bytes)
+        return _chat(where, {"messages": value} if isinstance(value, list) else value, read_bytes)
     except NothingSaid:
         return EmptyChat(where, read_bytes)
     except UnusableFile as reason:
         return BadChatLine(where, str(reason), read_bytes)
 
 
+def _chat(where: str, value: Any, read_bytes: int) -> FileChat:
+    """Return a conversation, without what of it cannot be used. Raises: UnusableFile when that is all."""
+    shape, messages = _messages(value)
+    times = None if shape is ChatShape.SINGLE else _first(value, _TIMES)
+    said: list[ChatLine] = []
+    left_out: list[BadChatLine] = []
+    for number, message in enumerate(messages, 1):
+        odd: list[UnusableFile] = []
+        try:
+            line = _said(message, times, odd)
+            said += [] if line is None else [line]
+        except UnusableFile as reason:
+            odd.append(reason)
+        own = f"element {number}" if where == _FILE else f"{where}, message {number}"
+        left_out += [BadChatLine(own if one.place is None else f"{where}, {one.place}", str(one)) for one in odd]
+    if left_out and not said:
+        more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
+        of_one = "" if shape is ChatShape.SINGLE else left_out[0].where.removeprefix(f"{where}, ") + ": "
+        raise UnusableFile(f"{of_one}{left_out[0].reason}{more}")
+    ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
+    return FileChat(
+        where, shape, _text(value, ids), _text(value, _USERS), tuple(said), read_bytes, tuple(left_out)
+    )
+
+
 def _messages(value: Any) -> tuple[ChatShape, Sequence[Any]]:
     if not isinstance(value, Mapping):
-        raise UnusableFile("neither a conversation nor a message, but " + type(value).__name__)
+        raise UnusableFile(f"neither a conversation nor a message, but {kind_of(value)}")
     for field in _LISTS:
         listed = value.get(field)
         if isinstance(listed, list):
             if not listed:
                 raise UnusableFile(f"`{field}` is empty")
-            is_sharegpt = isinstance(listed[0], Mapping) and "from" in listed[0]
+            is_sharegpt = any(isinstance(one, Mapping) and "from" in one for one in listed)
             return (ChatShape.SHAREGPT if is_sharegpt else ChatShape.MESSAGES), listed
     if _is_message(value):
         return ChatShape.SINGLE, [value]
+    other = next((field for field in _LISTS if field in value), None)
+    if other is not None:
+        raise UnusableFile(f"`{other}` is {kind_of(value[other])}, not a list of messages")
     raise UnusableFile("has neither `messages`, nor `conversations`, nor `role` and `content`")
 
 
@@ -224,26 +252,49 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, Mapping) and ("role" in value or "from" in value) and not set(_LISTS) & value.keys()
 
 
-def _said(message: Any, time_of_all: Any) -> ChatLine | None:
-    """Return a message, or None for one that says nothing."""
+def _said(message: Any, time_of_all: Any, odd: list[UnusableFile]) -> ChatLine | None:
+    """Return a message, or None for one that says nothing; parts that cannot be used are added to ``odd``."""
+    if isinstance(message, UnusableFile):
+        raise message
     if not isinstance(message, Mapping):
-        raise UnusableFile("a message is not an object")
+        raise UnusableFile(f"a message is not an object, but {kind_of(message)}")
     given = message.get("role", message.get("from"))
     role = _ROLE_OF.get(given.lower()) if isinstance(given, str) else None
     if role is None:
-        raise UnusableFile(f"{json.dumps(given)[:60]} is no role; known are {', '.join(_ROLE_OF)}")
+        raise UnusableFile(f"{shown(given)} is no role; known are {', '.join(_ROLE_OF)}")
+    written = _as_written(message, role)
+    content = written["content"]
+    if isinstance(content, list):
+        written["content"] = [part for number, part in enumerate(content) if _is_usable(part, number, role, odd)]
+        if content and not written["content"]:
+            raise odd.pop()
+    read = _validated(written)
+    sent, content = read.sent, text_of(read.sent)
+    has_parts = isinstance(sent["content"], list) and bool(sent["content"])
+    if not (content.strip() or has_parts or sent.keys() - {"role", "content", "name"}):
+        return None
+    time = _first(message, _TIMES)
+    at = moment(time_of_all if time is None else time)
+    files = message.get(FILES_WITHOUT_TEXT) or 0
+    return ChatLine(Role(role_of(sent)), content, read.name or None, at, read.payload, files)
+
+
+def _is_usable(part: Any, number: int, role: Role, odd: list[UnusableFile]) -> bool:
     try:
-        read = ChatMessage.model_validate(_as_written(message, role))
+        _validated({"role": role.value, "content": [part]})
+    except UnusableFile as reason:
+        odd.append(UnusableFile(str(reason).replace("part 0", f"part {number}", 1)))
+        return False
+    return True
+
+
+def _validated(written: Sent) -> ChatMessage:
+    try:
+        return ChatMessage.model_validate(written)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:1])
         raise UnusableFile(": ".join(filter(None, [where, first["msg"].removeprefix("Value error, ")]))) from None
-    sent, content = read.sent, text_of(read.sent)
-    if not (content.strip() or sent.keys() - {"role", "content", "name"} or isinstance(sent["content"], list)):
-        return None
-    time = _first(message, _TIMES)
-    at = moment(time_of_all if time is None else time)
-    return ChatLine(Role(role_of(sent)), content, read.name or None, at, read.payload)
 
 
 def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
@@ -255,7 +306,7 @@ def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
     if content is None and role is not Role.ASSISTANT:
         content = ""
     if isinstance(content, list):
-        parts = [{"text": part} if isinstance(part, str) else part for part in content]
+        parts = [{"text": part} if isinstance(part, str) else part for part in content if part is not None]
         # A part that has a text and no type is a text.
         content = [
             {"type": "text", **part} if isinstance(part, dict) and isinstance(part.get("text"), str) else part
@@ -270,6 +321,10 @@ def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
 
 def _function_called(value: Any) -> Sent:
     """Return a call as ShareGPT writes it, as text: its name and what is given to the function."""
+    try:
+        bounded({"value": value})
+    except ValueError as error:
+        raise UnusableFile(f"the call of a function {error}") from None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     read = parsed(text)
     if not isinstance(read, dict) or not isinstance(read.get("name"), str):
@@ -278,31 +333,13 @@ def _function_called(value: Any) -> Sent:
     return {"name": read["name"], "arguments": given if isinstance(given, str) else json.dumps(given)}
 
 
-def moment(given: Any) -> datetime | None:
-    """Return a time of a file, aware; one without an offset is UTC, a number is seconds or milliseconds since 1970.
-
-    Raises: UnusableFile.
-    """
-    if given is None or given == "":
-        return None
-    try:
-        if isinstance(given, int | float) and not isinstance(given, bool):
-            return datetime.fromtimestamp(given / 1000 if given > _MILLISECONDS_FROM else given, UTC)
-        if isinstance(given, str):
-            read = datetime.fromisoformat(given)
-            return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    raise UnusableFile(f"{json.dumps(given)[:60]} is no time; write it as 2026-03-01T12:00:00Z")
-
-
 def _first(value: Mapping[str, Any], fields: Iterable[str]) -> Any:
     return next((value[field] for field in fields if value.get(field) is not None), None)
 
 
 def _text(value: Mapping[str, Any], fields: Iterable[str]) -> str | None:
     given = _first(value, fields)
-    return str(given) if isinstance(given, str | int) and str(given) else None
+    return str(given) if isinstance(given, str | int) and not isinstance(given, bool) and given != "" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +358,8 @@ class Grouping:
 
     per: ChatGrouping
     path: Path
+    zone: ZoneInfo | None = None
+    """Whose days are meant; without one, those of the offsets that messages came with."""
 
     @functools.cached_property
     def _file_name(self) -> str:
@@ -338,11 +377,13 @@ class Grouping:
             base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
             days: dict[str, list[ChatLine]] = defaultdict(list)
             for one in chat.said:
-                if one.created_at is None:
-                    raise UnusableFile("a message without a time cannot be put on a day")
-                days[one.created_at.date().isoformat()].append(one)
+                if one.created_at is not None:
+                    days[one.created_at.astimezone(self.zone or one.created_at.tzinfo).date().isoformat()].append(one)
             for day, said in days.items():
                 yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
+            if undated := len(chat.said) - sum(map(len, days.values())):
+                what = "a message" if undated == 1 else f"{undated} messages"
+                raise UnusableFile(f"{what} without a time cannot be put on a day")
         elif chat.conversation_id is None and not whole:
             raise UnusableFile("a message without a conversation id; --conversation-per file or day does without")
         else:
@@ -352,18 +393,18 @@ class Grouping:
 
 def read_portions(
     path: Path, grouping: Grouping, convert: Convert = as_it_is
-) -> Iterator[tuple[Entry, Sequence[Portion] | BadChatLine]]:
-    """Yield each line or element with the conversations it adds to, or why it is bad. Raises: Configuration."""
+) -> Iterator[tuple[Entry, Sequence[Portion], Sequence[BadChatLine]]]:
+    """Yield each line or element, the conversations it adds to, and what of it is bad. Raises: Configuration."""
     for entry in read_chats(path, convert):
-        found: Sequence[Portion] | BadChatLine = ()
-        try:
-            if isinstance(entry, BadChatLine):
-                found = entry
-            elif isinstance(entry, FileChat):
-                found = list(grouping.portions(entry))
-        except UnusableFile as reason:
-            found = BadChatLine(entry.where, str(reason))
-        yield entry, found
+        portions: list[Portion] = []
+        bad = [entry] if isinstance(entry, BadChatLine) else []
+        if isinstance(entry, FileChat):
+            bad += entry.left_out
+            try:
+                portions.extend(grouping.portions(entry))
+            except UnusableFile as reason:
+                bad.append(BadChatLine(entry.where, str(reason)))
+        yield entry, portions, bad
 
 
 class MessageNames:
@@ -382,7 +423,10 @@ class MessageNames:
 
 def as_id(given: str) -> str:
     """Return an id the service takes: the given one, or a name made from it."""
-    return given if _ID.fullmatch(given) else f"chat-{_hex(given.encode())}"
+    try:
+        return _ID.validate_python(given)
+    except ValidationError:
+        return f"chat-{_hex(given.encode())}"
 
 
 def _content_name(chat: FileChat) -> str:
@@ -390,7 +434,8 @@ def _content_name(chat: FileChat) -> str:
 
 
 def _plain(said: ChatLine) -> list[Any]:
-    at = said.created_at.isoformat() if said.created_at is not None else None
+    # The same message in a file that writes its offset otherwise is the same message.
+    at = said.created_at.astimezone(UTC).isoformat() if said.created_at is not None else None
     return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
 
 

@@ -42,7 +42,7 @@ from shared.llm.calls import EXTRACTIVE
 from shared.llm.minilm import is_installed, runtime
 from shared.llm.model_server import is_there
 from shared.llm.providers import NGRAMS, server_status
-from shared.settings import Settings, environment_name, names_given, read_settings, unread_names
+from shared.settings import Settings, environment_name, environment_names, names_given, read_settings, unread_names
 from shared.telemetry import tracing
 
 _OLDEST_PYTHON = (3, 11)
@@ -133,9 +133,11 @@ def read_or_find_wrong() -> tuple[Settings | None, list[Finding]]:
     except Configuration as error:
         problems = error.message.removeprefix("Wrong settings: ").split("; ")
         return None, [fail("settings", problem, "Correct it in the environment or in .env.") for problem in problems]
-    given = sorted(environment_name(field) for field in settings.model_fields_set)
+    there = names_given()
+    fields = [environment_names(field) for field in settings.model_fields_set]
+    given = sorted(next((name for name in names if name in there), names[0]) for names in fields)
     findings = [ok("settings", f"given: {', '.join(given)}" if given else "all at their defaults")]
-    unread = [warn("settings", f"{name} is no setting", advice) for name, advice in unread_names(names_given())]
+    unread = [warn("settings", f"{name} is no setting", advice) for name, advice in unread_names(there)]
     return settings, [*findings, *unread]
 
 

@@ -1,92 +1,249 @@
 """How others write conversations: the exports of ChatGPT and Claude, and LangChain's messages.
 
 Each converter takes one element of a file and returns it in role/content form, which ``loop.cli.chats`` reads. Of an
-export only what a person and a model said comes along: no reasoning, no traffic with tools, nothing that was hidden,
-and of a conversation with several branches the one that was shown last.
+export only what a person and a model said comes along, and what the person attached: no reasoning, no traffic with
+tools, nothing that was hidden, and of a conversation with several branches the one that was shown last. What has a
+shape that nobody foresaw stands in the list of messages as the reason why it is left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
-from loop.cli.chats import NothingSaid, UnusableFile, parsed
+from loop.cli.bad_lines import NothingSaid, UnusableFile, kind_of, shown
+from loop.cli.chats import FILES_WITHOUT_TEXT, parsed
+from loop.cli.times import moment
 from shared.errors import Invalid
 
 _SHOWN = frozenset({"text", "multimodal_text"})
-"""What ChatGPT shows as words: not its code, thoughts, searches, and what tools answered."""
+"""What ChatGPT shows as words."""
+_NOT_SAID_BY_CHATGPT = frozenset(
+    {
+        "code", "execution_output", "stderr", "system_error", "thoughts", "reasoning_recap", "tether_quote",
+        "tether_browsing_code", "tether_browsing_display", "sonic_webpage", "computer_output",
+        "citable_code_output", "super_widget", "app_pairing_content", "user_editable_context",
+        "model_editable_context",
+    }
+)  # fmt: skip
+"""Its code, thoughts, searches, what tools answered, and what people told it in its settings."""
+_NOT_SAID_BY_CLAUDE = frozenset(
+    {
+        "thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use", "web_search_tool_result",
+        "token_budget", "flag", "image",
+    }
+)  # fmt: skip
+_OTHER_SPEAKERS = frozenset({"system", "tool", "developer", "function"})
 _CITATION = re.compile("[ \t]*\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]")
 """Where ChatGPT cites a source, between private characters, and what is left of such marks."""
 _EVERYBODY = (None, "all")
 """Whom a message of ChatGPT's is for, where it is for no tool."""
+_FRAME = re.compile(r"<(?=/?(?:attached_files|file_contents)\b)", re.IGNORECASE)
+
+Odd = list[UnusableFile]
+"""Reasons why parts are left out; converters add to it."""
 
 
 def from_chatgpt(value: Any) -> Any:
     """Return one conversation of ChatGPT's conversations.json: the branch that ends in its current node."""
-    nodes = value.get("mapping") if isinstance(value, Mapping) else None
-    if not isinstance(nodes, Mapping):
-        raise UnusableFile("is no conversation of a ChatGPT export: it has no `mapping`")
-    parents = {name: node.get("parent") for name, node in nodes.items() if isinstance(node, Mapping)}
+    nodes = _field(value, "mapping", dict, "a ChatGPT export")
+    parents = _parents(nodes)
     leaf = value.get("current_node")
-    if leaf not in parents:
-        leaf = max(parents, key=lambda name: _time(nodes[name].get("message"), "create_time"), default=None)
-    branch = [nodes[name].get("message") for name in _branch(leaf, parents)]
-    messages = [said for message in branch if isinstance(message, Mapping) and (said := _of_chatgpt(message))]
-    return _conversation(value.get("conversation_id") or value.get("id"), messages)
+    if not isinstance(leaf, str) or leaf not in parents:
+        leaf = _latest_leaf(parents, lambda name: _time_of(_message_of(nodes[name]), "create_time"))
+    messages: list[Any] = []
+    for name in _branch(leaf, parents):
+        messages += _with_reasons(_of_chatgpt, nodes[name], f"node {name}")
+    return _conversation(value, ("conversation_id", "id"), messages)
 
 
-def _of_chatgpt(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    about, content = message.get("metadata") or {}, message.get("content") or {}
-    role = (message.get("author") or {}).get("role", "")
-    is_hidden = about.get("is_visually_hidden_from_conversation") or message.get("weight") == 0
-    is_said = role in ("user", "assistant") and message.get("recipient") in _EVERYBODY
-    if is_hidden or not is_said or content.get("content_type") not in _SHOWN:
+def _parents(nodes: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return which node each follows: the one it names, else one that names it as a child."""
+    named: dict[Any, str] = {}
+    for name, node in nodes.items():
+        children = node.get("children") if isinstance(node, Mapping) else None
+        for child in children if isinstance(children, list) else ():
+            if isinstance(child, str):
+                named.setdefault(child, name)
+    parents: dict[str, str | None] = {}
+    for name, node in nodes.items():
+        parent = node.get("parent") if isinstance(node, Mapping) else None
+        parents[name] = parent if isinstance(parent, str) and parent in nodes else named.get(name)
+    # Where nothing says what follows what, the file's order does.
+    return parents if any(parents.values()) else dict(zip(nodes, [None, *nodes], strict=False))
+
+
+def _message_of(node: Any) -> Any:
+    return node.get("message") if isinstance(node, Mapping) else None
+
+
+def _of_chatgpt(node: Any, odd: Odd) -> dict[str, Any] | None:
+    if not isinstance(node, Mapping):
+        raise UnusableFile(f"is no node, but {kind_of(node)}")
+    if "message" not in node:
+        raise UnusableFile("is a node without `message`")
+    message = node["message"]
+    if message is None:
         return None
-    # A part that is no string is a picture, or what was said aloud.
-    parts = [part if isinstance(part, str) else part.get("text", "") for part in content.get("parts") or () if part]
-    return _message(role, _CITATION.sub("", "\n".join(filter(None, parts))), message.get("create_time"))
+    if not isinstance(message, Mapping):
+        raise UnusableFile(f"its message is no object, but {kind_of(message)}")
+    author, about, recipient = message.get("author"), message.get("metadata"), message.get("recipient")
+    is_hidden = isinstance(about, Mapping) and about.get("is_visually_hidden_from_conversation")
+    role = _role(author.get("role") if isinstance(author, Mapping) else author, "user")
+    if is_hidden or message.get("weight") == 0 or role is None:
+        return None
+    if isinstance(recipient, str) and recipient not in _EVERYBODY:
+        return None
+    text = _text_of_chatgpt(message.get("content"), odd)
+    return _message(role, _CITATION.sub("", text), message.get("create_time"))
+
+
+def _text_of_chatgpt(content: Any, odd: Odd) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Mapping):
+        raise UnusableFile(f"its content is {kind_of(content)}")
+    kind = content.get("content_type")
+    if isinstance(kind, str) and kind in _NOT_SAID_BY_CHATGPT:
+        return ""
+    if not isinstance(kind, str) or kind not in _SHOWN:
+        raise UnusableFile(f"{shown(kind)} is no content_type that is known")
+    parts = content.get("parts")
+    if isinstance(parts, str) or parts is None:
+        return parts or ""
+    if not isinstance(parts, list):
+        raise UnusableFile(f"its parts are {kind_of(parts)}")
+    texts = []
+    for number, part in enumerate(parts, 1):
+        # A part that is an object is a picture, or what was said aloud.
+        is_known = isinstance(part, Mapping) and ("text" in part or isinstance(part.get("content_type"), str))
+        text = part.get("text") if is_known else part
+        if isinstance(text, str):
+            texts.append(text)
+        elif text is not None:
+            odd.append(UnusableFile(f"part {number} is {kind_of(part)}" + " whose text is none" * is_known))
+    return "\n".join(filter(None, texts))
 
 
 def from_claude(value: Any) -> Any:
     """Return one conversation of Claude's conversations.json: the branch that ends in its latest message."""
-    listed = value.get("chat_messages") if isinstance(value, Mapping) else None
-    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
-        raise UnusableFile("is no conversation of a Claude export: it has no `chat_messages`")
-    by_id = {one.get("uuid"): one for one in listed}
-    parents = {name: one.get("parent_message_uuid") for name, one in by_id.items()}
-    branch = listed
+    listed = _field(value, "chat_messages", list, "a Claude export")
+    messages: list[Any] = []
+    for number in _shown_by_claude(value, listed):
+        messages += _with_reasons(_of_claude, listed[number], f"message {number + 1}")
+    return _conversation(value, ("uuid",), messages)
+
+
+def _shown_by_claude(value: Mapping[str, Any], listed: list[Any]) -> list[int]:
+    """Return the places of the messages of the branch that was shown last, and of what has no place in any."""
+    ids = [one.get("uuid") if isinstance(one, Mapping) else None for one in listed]
+    places = {uuid: place for place, uuid in enumerate(ids) if isinstance(uuid, str)}
+    named = [one.get("parent_message_uuid") if isinstance(one, Mapping) else None for one in listed]
     # Older exports have no parents, and no branches.
-    if any(parent in by_id for parent in parents.values()):
-        leaf = value.get("current_leaf_message_uuid")
-        if leaf not in by_id:
-            leaf = max(by_id, key=lambda name: _time(by_id[name], "created_at"))
-        branch = [by_id[name] for name in _branch(leaf, parents)]
-    return _conversation(value.get("uuid"), [said for one in branch if (said := _of_claude(one))])
+    if not any(isinstance(parent, str) and parent in places for parent in named):
+        return list(range(len(listed)))
+    parents: dict[int, int | None] = {}
+    for place, parent in enumerate(named):
+        known = places.get(parent) if isinstance(parent, str) else None
+        # Several may begin the conversation, as the first message was edited; they name what the first one names.
+        is_lost = known is None and place and (not isinstance(parent, str) or parent != named[0])
+        parents[place] = place - 1 if is_lost else known
+    current = value.get("current_leaf_message_uuid")
+    leaf = places.get(current) if isinstance(current, str) else None
+    if leaf is None:
+        leaf = _latest_leaf(parents, lambda place: _time_of(listed[place], "created_at"))
+    # What has no id is in nobody's branch, and would vanish unseen.
+    strays = [place for place, uuid in enumerate(ids) if not isinstance(uuid, str)]
+    branch = _branch(leaf, parents)
+    return branch + [place for place in strays if place not in branch]
 
 
-def _of_claude(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    blocks = message.get("content")
-    texts = [one.get("text") for one in blocks if one.get("type") == "text"] if isinstance(blocks, list) else []
-    text = "\n".join(filter(None, texts)) or message.get("text") or ""
-    role = {"human": "user", "assistant": "assistant"}.get(message.get("sender", ""))
-    return None if role is None else _message(role, text, message.get("created_at"))
+def _of_claude(message: Any, odd: Odd) -> dict[str, Any] | None:
+    if not isinstance(message, Mapping):
+        raise UnusableFile(f"is no message, but {kind_of(message)}")
+    role = _role(message.get("sender"), "human")
+    if role is None:
+        return None
+    text = _text_of_claude(message, odd)
+    frame, without_text = _attached(message, odd)
+    said = _message(role, "\n\n".join(filter(None, [text, frame])), message.get("created_at"))
+    return said and said | {FILES_WITHOUT_TEXT: without_text}
+
+
+def _text_of_claude(message: Mapping[str, Any], odd: Odd) -> str:
+    blocks, text = message.get("content"), message.get("text")
+    if isinstance(blocks, str):
+        return blocks
+    if blocks is not None and not isinstance(blocks, list):
+        odd.append(UnusableFile(f"its content is {kind_of(blocks)}"))
+    texts = []
+    for number, block in enumerate(blocks if isinstance(blocks, list) else (), 1):
+        kind = block.get("type") if isinstance(block, Mapping) else None
+        of_block = block.get("text") if isinstance(block, Mapping) else block
+        if (isinstance(kind, str) and kind in _NOT_SAID_BY_CLAUDE) or block is None:
+            continue
+        if kind == "text" and of_block is None:
+            continue
+        if isinstance(of_block, str) and kind in (None, "text"):
+            texts.append(of_block)
+        else:
+            what = f"of the type {shown(kind)}, which is not known" if kind != "text" else "a text without text"
+            odd.append(UnusableFile(f"block {number} is {what if isinstance(block, Mapping) else kind_of(block)}"))
+    if said := "\n".join(filter(None, texts)):
+        return said
+    if text is not None and not isinstance(text, str):
+        odd.append(UnusableFile(f"its text is {kind_of(text)}"))
+    return text if isinstance(text, str) else ""
+
+
+def _attached(message: Mapping[str, Any], odd: Odd) -> tuple[str, int]:
+    """Return what was attached in a frame that tells it from what was typed, and how many files have no text."""
+    texts: list[str] = []
+    names: dict[str, None] = {}
+    with_text = set()
+    for key in ("attachments", "files", "files_v2"):
+        listed = message.get(key)
+        if listed is not None and not isinstance(listed, list):
+            odd.append(UnusableFile(f"its {key} are {kind_of(listed)}"))
+        for number, one in enumerate(listed if isinstance(listed, list) else (), 1):
+            content = one.get("extracted_content") if isinstance(one, Mapping) else None
+            name = one.get("file_name") if isinstance(one, Mapping) else one
+            if not isinstance(name, str | None) or not isinstance(content, str | None) or one is None:
+                odd.append(UnusableFile(f"{number} of its {key} is no file with a name and a text"))
+            elif content and content.strip():
+                with_text.add(name)
+                # Or a text that holds the end of the frame would go on as the person's own words.
+                texts.append(
+                    f"<file_contents path={quoteattr(name or 'pasted text')}>\n{_FRAME.sub('&lt;', content)}\n"
+                    "</file_contents>"
+                )
+            else:
+                names[name or "without a name"] = None
+    without = [name for name in names if name not in with_text]
+    lines = texts + [f"(A file was attached, its text is not in the export: {_FRAME.sub('&lt;', n)})" for n in without]
+    return "\n".join(["<attached_files>", *lines, "</attached_files>"]) if lines else "", len(without)
 
 
 def from_langchain(value: Any) -> Any:
     """Return messages of LangChain: a conversation's list, rows with a session id, or what holds ``messages``."""
     if isinstance(value, list):
-        return [_of_langchain(one) for one in value]
+        return _listed_by_langchain(value)
     if not isinstance(value, Mapping):
-        raise UnusableFile("holds no messages of LangChain")
+        raise UnusableFile(f"holds no messages of LangChain, but is {kind_of(value)}")
     if isinstance(value.get("messages"), list):
-        return {**value, "messages": [_of_langchain(one) for one in value["messages"]]}
+        return {**value, "messages": _listed_by_langchain(value["messages"])}
     row = value.get("message")
     if row is not None:
         # As the chat histories of LangChain keep it in a table: the message may be JSON in a string.
         told = {key: one for key, one in value.items() if key not in ("message", "id")}
         return told | _of_langchain(parsed(row) if isinstance(row, str) else row)
     return _of_langchain(value)
+
+
+def _listed_by_langchain(listed: list[Any]) -> list[Any]:
+    return [one for message in listed for one in _with_reasons(lambda value, _: _of_langchain(value), message)]
 
 
 def _of_langchain(value: Any) -> dict[str, Any]:
@@ -97,9 +254,58 @@ def _of_langchain(value: Any) -> dict[str, Any]:
         message, data = as_openai(value), data_of(value)
     except Invalid as error:
         raise UnusableFile(error.message) from None
-    times = (value, data, data.get("additional_kwargs") or {}, data.get("response_metadata") or {})
+    told = [value, data, data.get("additional_kwargs"), data.get("response_metadata")]
+    times = [one for one in told if isinstance(one, Mapping)]
     at = next((one[key] for one in times for key in ("created_at", "timestamp") if one.get(key) is not None), None)
     return message | ({} if at is None else {"created_at": at})
+
+
+def _field(value: Any, name: str, kind: type, of_what: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise UnusableFile(f"is no conversation of {of_what}, but {kind_of(value)}")
+    if name not in value:
+        raise UnusableFile(f"is no conversation of {of_what}: it has no `{name}`")
+    if not isinstance(value[name], kind):
+        raise UnusableFile(f"is no conversation of {of_what}: its `{name}` is {kind_of(value[name])}")
+    return value[name]
+
+
+def _with_reasons(convert: Any, value: Any, place: str | None = None) -> Iterator[Any]:
+    """Yield why parts of a message are left out, and the message, if it says anything."""
+    odd: Odd = []
+    said = None
+    try:
+        said = convert(value, odd)
+    except UnusableFile as reason:
+        odd.append(reason)
+    for one in odd:
+        yield UnusableFile(str(one), place)
+    if said is not None:
+        try:
+            moment(said.get("created_at"))
+            yield said
+        except UnusableFile as reason:
+            yield UnusableFile(str(reason), place)
+
+
+def _role(given: Any, person: str) -> str | None:
+    """Return whose words a message of an export holds; None where they are neither's. Raises: UnusableFile."""
+    if given in (person, "assistant"):
+        return "assistant" if given == "assistant" else "user"
+    if isinstance(given, str) and given in _OTHER_SPEAKERS:
+        return None
+    raise UnusableFile(f"{shown(given)} is nobody who speaks in an export; {person} and assistant are")
+
+
+def _latest_leaf(parents: Mapping[Any, Any], time_of: Any) -> Any:
+    """Return where the branch with the latest message ends, the last of several."""
+    leaves = set(parents) - set(parents.values()) or set(parents)
+    ends = [
+        (max(map(time_of, _branch(leaf, parents))), place, leaf)
+        for place, leaf in enumerate(parents)
+        if leaf in leaves
+    ]
+    return max(ends, default=(0.0, 0, None))[2]
 
 
 def _branch(leaf: Any, parents: Mapping[Any, Any]) -> list[Any]:
@@ -112,17 +318,21 @@ def _branch(leaf: Any, parents: Mapping[Any, Any]) -> list[Any]:
     return list(reversed(chain))
 
 
-def _time(message: Any, field: str) -> tuple[bool, Any]:
+def _time_of(message: Any, field: str) -> float:
     """Return what sorts messages of one export by time, those without one first."""
-    at = message.get(field) if isinstance(message, Mapping) else None
-    return at is not None, at if at is not None else 0
+    try:
+        at = moment(message.get(field)) if isinstance(message, Mapping) else None
+    except UnusableFile:
+        at = None
+    return 0.0 if at is None else at.timestamp()
 
 
 def _message(role: str, text: str, at: Any) -> dict[str, Any] | None:
     return {"role": role, "content": text, "created_at": at} if text.strip() else None
 
 
-def _conversation(name: Any, messages: list[dict[str, Any]]) -> dict[str, Any]:
+def _conversation(value: Mapping[str, Any], names: tuple[str, ...], messages: list[Any]) -> dict[str, Any]:
     if not messages:
         raise NothingSaid("nothing was said in it")
-    return {"id": name, "messages": messages}
+    ids = (value.get(name) for name in names)
+    return {"id": next((one for one in ids if isinstance(one, str) and one), None), "messages": messages}

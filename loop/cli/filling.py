@@ -8,7 +8,7 @@ refuses a conversation, what this run stored of it is erased again, and the file
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from typing import Any
 import orjson
 from rich.progress import TaskProgressColumn
 
-from loop.cli.chats import BadChatLine, Convert, EmptyChat, Grouping, MessageNames, Portion, as_id, read_portions
+from loop.cli.bad_lines import BadChatLine
+from loop.cli.chats import Convert, EmptyChat, Grouping, MessageNames, Portion, as_id, read_portions
 from loop.cli.invocation import confirm
 from loop.cli.output import progress, remark
 from loop.cli.routes import route
 from loop.cli.service import Refused, Service
+from loop.cli.times import as_text
 from shared.conversations.chat_message import as_sent
 
 REASON = "imported"
@@ -44,6 +46,8 @@ class Tally:
     messages_skipped: int = 0
     undated: int = 0
     """Messages that the file gives no time."""
+    files_without_text: int = 0
+    """Attached files of which only the names came along."""
     users: set[str] = field(default_factory=set)
     bad: list[BadChatLine] = field(default_factory=list)
     job_ids: list[str] = field(default_factory=list)
@@ -56,6 +60,7 @@ class Tally:
             "conversations": {"imported": self.conversations, "skipped": self.conversations_skipped},
             "messages": {"imported": self.messages, "skipped": self.messages_skipped},
             "undated": self.undated,
+            "filesWithoutText": self.files_without_text,
             "continued": self.continued,
             "users": len(self.users),
             "badLines": [{"where": one.where, "reason": one.reason} for one in self.bad],
@@ -94,6 +99,8 @@ class Filling:
     app_id: str
     user_id: str | None
     ends: bool
+    time_zone: str | None = None
+    """Of the conversations that it opens."""
     dry_run: bool = False
     """Ask the service what is there, send nothing, and count what would become of it."""
     tally: Tally = field(default_factory=Tally)
@@ -102,17 +109,16 @@ class Filling:
     _rehearsed: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a dry run would have made by now."""
 
-    def take_file(self, file: Path, grouping: Grouping, convert: Convert) -> None:
-        """Send a whole file under a bar."""
+    def take_file(self, file: Path, grouping: Grouping, convert: Convert, of_several: bool = False) -> None:
+        """Send a whole file under a bar; where there are several, its name stands before what is bad in it."""
+        of_file = f"{file.name}, " if of_several else ""
         with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
-            for entry, portions in read_portions(file, grouping, convert):
+            for entry, portions, bad in read_portions(file, grouping, convert):
                 self.tally.seen += not isinstance(entry, BadChatLine)
                 self.tally.conversations_skipped += isinstance(entry, EmptyChat)
-                if isinstance(portions, BadChatLine):
-                    self.tally.bad.append(portions)
-                else:
-                    for portion in portions:
-                        self.take(portion, entry.where)
+                self.tally.bad += [replace(one, where=f"{of_file}{one.where}") for one in bad]
+                for portion in portions:
+                    self.take(portion, f"{of_file}{entry.where}")
                 update(completed=entry.read_bytes)
             self.finish()
 
@@ -131,7 +137,8 @@ class Filling:
             if one.created_at is None:
                 self.tally.undated += 1
             else:
-                message["createdAt"] = one.created_at.isoformat()
+                message["createdAt"] = as_text(one.created_at)
+            self.tally.files_without_text += one.files_without_text
             filled.waiting.append((where, message))
         self._waiting += len(portion.said)
         if portion.whole:
@@ -217,7 +224,9 @@ class Filling:
     def _found_or_opened(self, filled: _Filled) -> dict[str, Any] | None:
         """Return what is there under the name, or None where it was opened."""
         metadata = {_MARK: True} | ({} if filled.number == 1 else {_CONTINUES: filled.conversation_id})
-        body = {"conversationId": filled.target, "userId": filled.user_id, "metadata": metadata}
+        body = {
+            "conversationId": filled.target, "userId": filled.user_id, "metadata": metadata, "timeZone": self.time_zone
+        }  # fmt: skip
         found: dict[str, Any]
         try:
             if not self.dry_run:

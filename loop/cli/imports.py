@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter, deque
@@ -12,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
+from zoneinfo import ZoneInfo
 
 import orjson
 import typer
@@ -23,9 +25,11 @@ from loop.cli.output import complain, plain, progress, remark, table
 from loop.cli.routes import route
 from shared.choices import ChatGrouping
 from shared.errors import Configuration, Invalid
+from shared.text.json_reading import read_json
 
 if TYPE_CHECKING:
-    from loop.cli.chats import BadChatLine, Convert
+    from loop.cli.bad_lines import BadChatLine
+    from loop.cli.chats import Convert
     from loop.cli.filling import Tally
     from loop.cli.service import Service
 
@@ -47,6 +51,9 @@ class ImportFormat(StrEnum):
 
 _PERSONAL = (ImportFormat.CHATGPT, ImportFormat.CLAUDE)
 _OF_STATEMENTS = (ImportFormat.MEM0, ImportFormat.AGENT_MEMORY_SERVER)
+_OF_CONVERSATIONS = frozenset(ImportFormat) - {*_OF_STATEMENTS, ImportFormat.AFTERTHOUGHT}
+_NUMBERED = re.compile(r"conversations[-_ (]*\d*\)?\.json")
+"""A file of conversations in an export, and not one that lists these files."""
 
 
 def import_file(
@@ -57,7 +64,9 @@ def import_file(
             help="afterthought: what `afterthought export` wrote; chats: role/content or ShareGPT; or who wrote it."
         ),
     ],
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON, JSON Lines, or an export's zip.")],
+    file: Annotated[
+        Path, typer.Argument(exists=True, help="JSON, JSON Lines, an export's zip, or the folder it was unpacked to.")
+    ],
     app: Annotated[str | None, typer.Option("--app", help="The app to fill; else the one exported.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="Whose all of it is; else whose the file says.")] = None,
     user_id: Annotated[str | None, typer.Option("--user-id", hidden=True, help="The same as --user.")] = None,
@@ -66,6 +75,10 @@ def import_file(
         ChatGrouping, typer.Option(help="What becomes one conversation: auto, day or file.")
     ] = ChatGrouping.AUTO,
     end: Annotated[bool, typer.Option("--end/--no-end", help="End each conversation: it is thought over.")] = True,
+    time_zone: Annotated[
+        str | None,
+        typer.Option("--time-zone", help="Whose days are meant, as in Europe/Lisbon; else the file's offsets say."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Send nothing if any line is bad.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until every conversation was thought over.")] = False,
     timeout: Annotated[float, typer.Option(min=0, help="Longest to wait, seconds.")] = 3600.0,
@@ -78,26 +91,32 @@ def import_file(
     that was cut off is taken up where it ended.
     """
     user_id = user or user_id
+    zone = _zone(time_zone)
+    if file.is_dir() and format not in _OF_CONVERSATIONS:
+        raise Configuration(f"{file} is a folder; name the file of {format} in it.")
     if format is ImportFormat.AFTERTHOUGHT:
+        if zone is not None:
+            raise Configuration("What was exported here says in whose time zone each thing is; leave --time-zone out.")
         _import_archive(call, file, app, user_id, dry_run)
         return
     if app is None:
         raise Configuration(f"A file of {format} names no app; say which: --app APP")
     if format in _OF_STATEMENTS:
-        _import_statements(call, file, app, user_id, dry_run, strict, yes)
+        _import_statements(call, file, app, user_id, zone, dry_run, strict, yes)
         return
     from loop.cli.chats import Grouping  # what reads files is not needed for --help
     from loop.cli.filling import Filling, install_if_missing  # as above
 
-    with _unpacked(file) as files:
-        parts = [(one, Grouping(conversation_per, one), _converter(format)) for one in files]
+    with _unpacked(file, format) as files:
+        converter = _converter(format)
+        parts = [(one, Grouping(conversation_per, one, zone), converter, len(files) > 1) for one in files]
         if format in _PERSONAL and user_id is None:
             remark(
                 f"Warning: an export of {format} does not say whose it is. What is imported without --user USER names "
                 f"nobody and is not recalled for any user of {app}."
             )
         if dry_run or strict:
-            rehearsal = Filling(call.patient_service, app, user_id, end, dry_run=True)
+            rehearsal = Filling(call.patient_service, app, user_id, end, time_zone, dry_run=True)
             for part in parts:
                 rehearsal.take_file(*part)
             if dry_run or rehearsal.tally.bad:
@@ -105,7 +124,7 @@ def import_file(
                 return
         service = call.patient_service
         install_if_missing(service, app, yes)
-        filling = Filling(service, app, user_id, end)
+        filling = Filling(service, app, user_id, end, time_zone)
         for part in parts:
             filling.take_file(*part)
     tally = filling.tally
@@ -116,6 +135,8 @@ def import_file(
     _show_continued(tally)
     if tally.undated and tally.messages:
         remark(f'{tally.undated} messages have no time in the file, so they count as said now: their "last year" too.')
+    if tally.files_without_text:
+        remark(f"{tally.files_without_text} attached files have no text in the file; what they are called came along.")
     if not tally.seen and not tally.bad:
         complain(f"{file} holds no conversations.")
         raise typer.Exit(1)
@@ -160,32 +181,75 @@ def _require_app(call: Invocation, app: str, yes: bool) -> None:
         raise typer.Exit(1)
 
 
+def _zone(time_zone: str | None) -> ZoneInfo | None:
+    """Return a time zone by its name. Raises: Configuration."""
+    if time_zone is None:
+        return None
+    from pydantic import TypeAdapter, ValidationError  # not needed for --help
+
+    from shared.contracts.values import TimeZone  # as above
+
+    try:
+        return ZoneInfo(TypeAdapter(TimeZone).validate_python(time_zone))
+    except ValidationError as error:
+        raise Configuration(f"--time-zone: {error.errors()[0]['msg'].removeprefix('Value error, ')}.") from None
+
+
 @contextmanager
-def _unpacked(file: Path) -> Iterator[list[Path]]:
-    """Give the files of conversations: those in an export's zip, or the file itself."""
+def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
+    """Give the files of conversations: those in an export's zip or folder, or the file itself."""
+    if file.is_dir():
+        found = [one for one in file.rglob("*.json*") if one.is_file()]
+        if format in _PERSONAL:
+            wanted = _exported([str(one) for one in found])
+        else:
+            wanted = [str(one) for one in found if one.suffix in (".json", ".jsonl")]
+        yield [Path(one) for one in _some(wanted, file, format)]
+        return
     if not is_zipfile(file):
         yield [file]
         return
     with TemporaryDirectory(prefix="import-") as folder:
         try:
             with ZipFile(file) as packed:
-                names = [name for name in packed.namelist() if Path(name).match("conversations*.json")]
-                files = [Path(packed.extract(name, folder)) for name in sorted(names)]
-        except (BadZipFile, OSError) as error:
+                names = _some(_exported(packed.namelist()), file, format)
+                files = [Path(packed.extract(name, folder)) for name in names]
+        except (BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
             raise Configuration(f"{file}: {error}") from None
-        if not files:
-            raise Invalid(f"{file} has no conversations.json in it; is it an export of ChatGPT or Claude?")
         yield files
 
 
+def _exported(names: list[str]) -> list[str]:
+    """Return the files of conversations among an export's files."""
+    # macOS puts files of its own beside each.
+    own = [name for name in names if "__MACOSX" not in Path(name).parts]
+    numbered = [name for name in own if _NUMBERED.fullmatch(Path(name).name)]
+    return numbered or [name for name in own if Path(name).match("conversations*.json")]
+
+
+def _some(names: list[str], file: Path, format: ImportFormat) -> list[str]:
+    if not names:
+        is_personal = format in _PERSONAL or not file.is_dir()
+        what = "conversations.json in it; is it an export of ChatGPT or Claude" if is_personal else "JSON in it"
+        raise Invalid(f"{file} has no {what}?" if is_personal else f"{file} has no {what}.")
+    return sorted(names)
+
+
 def _import_statements(
-    call: Invocation, file: Path, app: str, user_id: str | None, dry_run: bool, strict: bool, yes: bool
+    call: Invocation,
+    file: Path,
+    app: str,
+    user_id: str | None,
+    zone: ZoneInfo | None,
+    dry_run: bool,
+    strict: bool,
+    yes: bool,
 ) -> None:
     from loop.cli.filling import install_if_missing  # what reads files is not needed for --help
     from loop.cli.statements import StatementTally, read_statements, send_statements  # as above
 
     tally = StatementTally()
-    statements = read_statements(file, tally)
+    statements = read_statements(file, tally, zone)
     if dry_run or (strict and tally.bad):
         tally.facts = len(statements)
         tally.users = {user_id or one.user_id for one in statements}
@@ -214,7 +278,7 @@ def _import_archive(call: Invocation, file: Path, app: str | None, user_id: str 
     if user_id is not None:
         raise Configuration("What was exported here says whose each thing is; leave --user out.")
     try:
-        archive = orjson.loads(file.read_bytes())
+        archive = read_json(file.read_bytes())
     except orjson.JSONDecodeError as error:
         raise Invalid(f"{file} is not what `afterthought export` writes: {error}") from None
     except OSError as error:

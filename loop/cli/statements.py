@@ -7,19 +7,22 @@ that is known already is counted as skipped, and so a second run adds nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
 
-from loop.cli.chats import BadChatLine, UnusableFile, moment, parsed
+from loop.cli.bad_lines import BadChatLine, UnusableFile, kind_of
 from loop.cli.output import progress
 from loop.cli.routes import route
 from loop.cli.service import Refused, Service
+from loop.cli.times import as_text, moment
 from shared.errors import Configuration
+from shared.text.json_reading import read_json
 
 _LISTS = ("results", "memories")
 _TEXTS = ("memory", "text")
@@ -60,15 +63,20 @@ class StatementTally:
         }
 
 
-def read_statements(path: Path, tally: StatementTally) -> list[Statement]:
-    """Return a file's memories, the earliest first; what cannot be used goes into the tally. Raises: Configuration."""
+def read_statements(path: Path, tally: StatementTally, zone: ZoneInfo | None = None) -> list[Statement]:
+    """Return a file's memories, the earliest first; what cannot be used goes into the tally.
+
+    ``zone`` is whose days their words mean. Raises: Configuration.
+    """
     found = []
     for where, value in _elements(path):
         try:
             if isinstance(value, Mapping) and value.get("memory_type") == "message":
                 tally.left_out += 1
             else:
-                found.append(_statement(where, value))
+                one = _statement(where, value)
+                at = one.said_at
+                found.append(replace(one, said_at=at.astimezone(zone)) if at is not None and zone is not None else one)
         except UnusableFile as reason:
             tally.bad.append(BadChatLine(where, str(reason)))
     return sorted(found, key=lambda one: (one.said_at is not None, one.said_at and one.said_at.timestamp()))
@@ -92,7 +100,7 @@ def send_statements(
 
 
 def _send(service: Service, app_id: str, one: Statement, user_id: str | None, tally: StatementTally) -> None:
-    body = {"fact": one.text, "userId": user_id, "saidAt": None if one.said_at is None else one.said_at.isoformat()}
+    body = {"fact": one.text, "userId": user_id, "saidAt": None if one.said_at is None else as_text(one.said_at)}
     written = service.post(route("apps", app_id, "facts"), body)
     tally.known += written["merged"]
     tally.facts += not written["merged"]
@@ -105,11 +113,14 @@ def _elements(path: Path) -> Iterator[tuple[str, Any]]:
     except OSError as error:
         raise Configuration(f"{path}: {error.strerror}") from None
     try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        value = read_json(text, replaces_nul=True)
+    except orjson.JSONDecodeError as error:
+        if b"\n" not in text.strip():
+            yield f"line {error.lineno}", UnusableFile(f"the file is not valid JSON: {error.msg}")
+            return
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip():
-                yield f"line {number}", parsed(line)
+                yield f"line {number}", _of_line(line)
         return
     if isinstance(value, Mapping):
         value = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [value])
@@ -117,10 +128,25 @@ def _elements(path: Path) -> Iterator[tuple[str, Any]]:
         yield f"element {number}", element
 
 
+def _of_line(line: bytes) -> Any:
+    try:
+        return read_json(line, replaces_nul=True)
+    except orjson.JSONDecodeError as error:
+        return UnusableFile(f"not valid JSON: {error.msg} (column {error.colno})")
+
+
 def _statement(where: str, value: Any) -> Statement:
-    text = next((value[name] for name in _TEXTS if value.get(name)), None) if isinstance(value, Mapping) else None
-    if not isinstance(text, str) or not text.strip():
+    if isinstance(value, UnusableFile):
+        raise value
+    if not isinstance(value, Mapping):
+        raise UnusableFile(f"is no memory, but {kind_of(value)}")
+    text = next((value[name] for name in _TEXTS if value.get(name)), None)
+    if text is not None and not isinstance(text, str):
+        raise UnusableFile(f"is no memory: its text is {kind_of(text)}")
+    if text is None or not text.strip():
         raise UnusableFile("is no memory: it has neither `memory` nor `text`")
     at = next((value[name] for name in _TIMES if value.get(name) is not None), None)
     user = value.get("user_id")
+    if isinstance(user, bool) or not isinstance(user, str | int | None):
+        raise UnusableFile(f"its user_id is {kind_of(user)}, so it does not say whose it is")
     return Statement(where, text, str(user) if user else None, moment(at))

@@ -19,8 +19,8 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from loop.api.errors import body_error, refuse
-from loop.api.inside import own_client, utf8, whose
+from loop.api.errors import body_error, in_words, refuse
+from loop.api.inside import as_header, own_client, utf8, whose
 from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, models_of, upstream_of
@@ -28,7 +28,7 @@ from loop.wiring import Loop
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_installed_app
 from shared.contracts.values import Id, UserId
-from shared.conversations.chat_message import ChatMessage, chars_of
+from shared.conversations.chat_message import PassedMessage, chars_of
 from shared.conversations.queries import get_conversation
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -52,7 +52,7 @@ class ChatCompletionRequest(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=10_000)]
+    messages: Annotated[list[PassedMessage], Field(min_length=1, max_length=10_000)]
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
     user: UserId | None = None
@@ -77,7 +77,7 @@ class _HandedOn:
     @property
     def headers(self) -> dict[str, str]:
         """What tells a client which conversation it is in."""
-        return {CONVERSATION_HEADER: self.memory.conversation_id}
+        return {CONVERSATION_HEADER: as_header(self.memory.conversation_id)}
 
     async def finish(self) -> None:
         """Book the call and record what was said. Raises: Refused."""
@@ -148,9 +148,8 @@ def _memory(request: Request, loop: Loop, asked: ChatCompletionRequest) -> tuple
     app_id, user_id = whose(request.state.caller, request.headers)
     if user_id is not None and asked.user not in (None, user_id):
         raise Invalid("user: another is named in X-User-Id; name one, or the same twice.")
-    messages = [one.sent for one in asked.messages]
     http = own_client(request.scope)
-    return ChatMemory(http, loop.database, app_id, user_id or asked.user, messages), _named(request.headers)
+    return ChatMemory(http, loop.database, app_id, user_id or asked.user, asked.messages), _named(request.headers)
 
 
 def _named(headers: Headers) -> str | None:
@@ -161,7 +160,7 @@ def _named(headers: Headers) -> str | None:
     try:
         return _Named(conversation_id=utf8(given)).conversation_id
     except ValidationError as error:
-        raise Invalid(f"{CONVERSATION_HEADER}: {error.errors()[0]['msg']}.") from error
+        raise Invalid(f"{CONVERSATION_HEADER}: {in_words(error.errors()[0])}.") from error
 
 
 class _Named(BaseModel):

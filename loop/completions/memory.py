@@ -18,7 +18,7 @@ import orjson
 from anyio.to_thread import run_sync
 from starlette.responses import Response
 
-from shared.conversations.chat_message import Sent, role_of, text_of
+from shared.conversations.chat_message import PassedMessage, Sent, role_of, text_of
 from shared.conversations.queries import (
     StoredMessageId,
     find_message_ids,
@@ -52,11 +52,16 @@ class ChatMemory:
     database: Database
     app_id: str
     user_id: str | None
-    messages: Sequence[Sent]
+    asked: Sequence[PassedMessage]
     """As the client sent them."""
     conversation_id: str = ""
     last_id: str = ""
     """Of the last message that was recorded."""
+
+    @property
+    def messages(self) -> list[Sent]:
+        """The messages as they are remembered: without the keys that only the model's server knows."""
+        return [one.sent for one in self.asked]
 
     async def record_question(self, named: str | None) -> None:
         """Find or open the conversation and record what is new of it. Raises: Refused."""
@@ -89,9 +94,15 @@ class ChatMemory:
 
     async def recall(self) -> list[Sent]:
         """Return the messages for the model: what is recalled, then what was sent, as it was. Raises: Refused."""
-        asked = {"conversationId": self.conversation_id, "messages": list(self.messages)}
-        context = await self._ask("context", asked)
-        return list(context["messages"])
+        said = self.messages
+        context = await self._ask("context", {"conversationId": self.conversation_id, "messages": said})
+        place, composed = 0, []
+        for message in context["messages"]:
+            # What is recalled stands between what was sent, which keeps its order.
+            found = next((i for i in range(place, len(said)) if said[i] == message), None)
+            composed.append(message if found is None else self.asked[found].as_it_came)
+            place = place if found is None else found + 1
+        return composed
 
     def _seed(self) -> str:
         return f"{self.app_id}\n{self.user_id or ''}"

@@ -20,6 +20,7 @@ from shared.errors import NotFound
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
 from shared.model_names import provider_of
 from shared.setting_groups import ModelSettings
+from shared.text.json_reading import read_json
 
 _CONNECT_SECONDS = 5.0
 _DATA = b"data:"
@@ -141,7 +142,7 @@ class Completion:
 
     def read_answer(self, content: bytes) -> None:
         """Read an answer that came in one piece. Raises: ValueError."""
-        answer = orjson.loads(content)
+        answer = read_json(content)
         if not isinstance(answer, dict):
             raise ValueError("not an object")
         self._count(answer)
@@ -153,7 +154,7 @@ class Completion:
         """Read one event of a stream; return whether it only counts tokens. Raises: ValueError."""
         if data == _DONE:
             return False
-        event = orjson.loads(data)
+        event = read_json(data)
         self.failed = self.failed or "error" in event
         self._count(event)
         choices = event.get("choices") or ()

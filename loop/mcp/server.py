@@ -6,11 +6,13 @@ transport sets before it hands the call on (a resource of the library is told no
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 from contextvars import ContextVar
 from datetime import date, datetime
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -21,6 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from loop.mcp.service import MemoryService
 from loop.release import release
+from shared.text.json_reading import with_whole_characters
 
 SERVICE: ContextVar[MemoryService] = ContextVar("SERVICE")
 """Whom the present call is for."""
@@ -248,9 +251,25 @@ def memory_server() -> MCPServer:
     return server
 
 
+class _WholeLines(io.BufferedIOBase):
+    """Standard input whose half characters are replaced: the library answers nothing to a line that holds one."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+
+    def readable(self) -> bool:
+        """Return that it is read from."""
+        return True
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Return the next line, whole."""
+        return with_whole_characters(self._source.readline())
+
+
 async def serve_stdio(service: MemoryService) -> None:
     """Serve one user over standard input and output until the input ends."""
     SERVICE.set(service)
+    sys.stdin = io.TextIOWrapper(_WholeLines(sys.stdin.buffer))
     # The library has every request told on standard error, which agents show.
     logging.getLogger("httpx").setLevel(logging.WARNING)
     await memory_server().run_stdio_async()

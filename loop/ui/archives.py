@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from nicegui import ui
 from nicegui.events import UploadEventArguments
 
@@ -11,6 +9,7 @@ from loop.ui.frame import Frame
 from loop.ui.notices import tell_error
 from loop.ui.tables import heading, number
 from loop.ui.visitors import Visitor
+from shared.text.json_reading import read_json
 
 _MOST_BYTES = 64_000_000
 
@@ -35,7 +34,7 @@ def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
         async def put_in(event: UploadEventArguments) -> None:
             async with frame.errors_told():
-                archive = json.loads(await event.file.read())
+                archive = read_json(await event.file.read())
                 if not isinstance(archive, dict):
                     raise ValueError("The file is no exported app.")
                 found = await visitor.client.import_app(archive, app_id=app_id)

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$"
+"""Of ids that we make."""
 FILE_ID_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
 """Of ids that also name files: they cannot leave their folder."""
 LARGEST_INTEGER = 2**63 - 1
@@ -91,11 +92,13 @@ Moment = Annotated[LocalMoment, AfterValidator(lambda value: value.astimezone(UT
 """A time a client sends: ISO 8601 with its offset."""
 Words = Annotated[str, AfterValidator(_storable)]
 """A text that every database stores."""
-Id = Annotated[str, Field(pattern=ID_PATTERN)]
-"""An id an app chose."""
+# The length first: after a function it would be told as a count of items.
+_Named = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable), AfterValidator(_nameable)]
+Id = Annotated[_Named, Field(examples=["-1001234567890"])]
+"""An id an app chose, as chat services have them; addresses can name it."""
 TimeZone = Annotated[str, AfterValidator(_zone), Field(min_length=1, max_length=64, examples=["Europe/Lisbon"])]
 """The IANA name of a time zone."""
 Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
-UserId = Annotated[Words, AfterValidator(_nameable), Field(min_length=1, max_length=200, examples=["ada"])]
+UserId = Annotated[_Named, Field(examples=["ada"])]
 """How an app calls one of its users, as addresses can name it."""

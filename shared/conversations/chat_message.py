@@ -75,7 +75,7 @@ class ChatMessage(BaseModel):
         bounded(given)
         known = {field.alias or name for name, field in cls.model_fields.items()}
         unknown = next((key for key in given if key not in known), None)
-        if unknown is not None:
+        if unknown is not None and cls.model_config["extra"] == "forbid":
             own = "".join(f", {field.alias}" for field in cls.model_fields.values() if field.alias)
             raise ValueError(f"{unknown[:40]} is no key of a message; {_KNOWN_FIRST}{own} are, and a few more")
         return given
@@ -130,6 +130,17 @@ class ChatMessage(BaseModel):
         sent = self.sent
         is_plain = sent.keys() <= {"role", "content", "name"} and isinstance(self.content, str) and self.name != ""
         return None if is_plain and self.role not in _STORED_ROLES else sent
+
+
+class PassedMessage(ChatMessage):
+    """A message that is handed on to a model's server, which may know keys that we do not."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def as_it_came(self) -> Sent:
+        """The message with these keys too."""
+        return self.sent | (self.model_extra or {})
 
 
 def checked(given: Sent) -> Sent:

@@ -66,7 +66,7 @@ class AnthropicServer(ModelServer):
         if status == 404:
             return Configuration(
                 f"{self.product} at {self.host} has no model {model}. Name one it has, or correct "
-                "AFTERTHOUGHT_ANTHROPIC_BASE_URL, which has no /v1."
+                "AFTERTHOUGHT_ANTHROPIC_BASE_URL or ANTHROPIC_BASE_URL, which has no /v1."
             )
         return Configuration(
             f"{self.product} at {self.host} refused the request to anthropic:{model} with status {status}. {needs}"

@@ -19,8 +19,10 @@ def as_openai(value: Any) -> dict[str, Any]:
     try:
         [read] = messages_from_dict([{"type": kind, "data": {"type": kind, **data}}])
         return dict(convert_to_openai_messages([read])[0])
-    except (ValueError, TypeError, KeyError) as error:
-        raise Invalid(f"a message of LangChain cannot be read: {str(error).splitlines()[0][:200]}") from None
+    # The library takes what it is given for what it wrote itself.
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, NotImplementedError) as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise Invalid(f"a message of LangChain cannot be read: {why}") from None
 
 
 def data_of(value: Any) -> Mapping[str, Any]:

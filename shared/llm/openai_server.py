@@ -58,7 +58,7 @@ class OpenAiServer(ModelServer):
         if status == 404:
             return Configuration(
                 f"{self.product} at {self.host} has no model {model}. Name one it has, or correct "
-                "AFTERTHOUGHT_OPENAI_BASE_URL, which mostly ends in /v1."
+                "AFTERTHOUGHT_OPENAI_BASE_URL or OPENAI_BASE_URL, which mostly ends in /v1."
             )
         return Configuration(
             f"{self.product} at {self.host} refused the request to openai:{model} with status {status}; its own log "

@@ -187,12 +187,12 @@ def _api_of(provider: str, settings: ModelSettings) -> Api | None:
     if provider == "openai":
         key = settings.openai_api_key
         headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
-        names = ("OPENAI_API_KEY", "AFTERTHOUGHT_OPENAI_BASE_URL")
+        names = ("OPENAI_API_KEY", "AFTERTHOUGHT_OPENAI_BASE_URL or OPENAI_BASE_URL")
         return Api("OpenAI's API", settings.openai_base_url, "models", headers, *names)
     if provider == "anthropic":
         key = settings.anthropic_api_key
         headers = {} if key is None else {"x-api-key": key.get_secret_value()}
         headers["anthropic-version"] = _ANTHROPIC_VERSION
-        names = ("ANTHROPIC_API_KEY", "AFTERTHOUGHT_ANTHROPIC_BASE_URL")
+        names = ("ANTHROPIC_API_KEY", "AFTERTHOUGHT_ANTHROPIC_BASE_URL or ANTHROPIC_BASE_URL")
         return Api("Anthropic's API", settings.anthropic_base_url, "/v1/models?limit=1000", headers, *names)
     return None

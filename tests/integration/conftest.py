@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from shared.settings import Settings, environment_name
+from shared.settings import Settings, environment_names
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served
 from tests.support.model_server import ModelServer
@@ -55,7 +56,7 @@ def terminal(
     sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Iterator[Terminal]:
     """A user of the interface with the admin's token, and an app."""
-    for name in map(environment_name, Settings.model_fields):
+    for name in chain.from_iterable(map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from shared.jobs.dispatch import dead_letter, defer
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import JobFilter, list_jobs
 from shared.jobs.tenant_queues import Hold, hold_app
-from shared.settings import Settings, environment_name
+from shared.settings import Settings, environment_names
 from tests.support.api import ADMIN, Api
 from tests.support.command_line import Busy, Terminal, run, served
 
@@ -36,7 +37,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No settings but an empty home."""
-    for name in [*map(environment_name, Settings.model_fields), "AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"]:
+    for name in chain(("AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"), *map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
     monkeypatch.chdir(tmp_path)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from shared.llm.providers import NGRAMS
-from shared.settings import Settings, environment_name
+from shared.settings import Settings, environment_names
 from tests.support.api import ADMIN, open_api
 from tests.support.command_line import Busy, Terminal, served
 
@@ -19,7 +20,7 @@ def terminal(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Iterator[Terminal]:
     """A user of the interface with the admin's token, and an app in which something was said."""
-    for name in map(environment_name, Settings.model_fields):
+    for name in chain.from_iterable(map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -73,7 +74,7 @@ class Agent:
         """Connect as a user."""
         mode: Any = "legacy" if self._way.endswith("2025") else "auto"
         if self._way == "stdio":
-            async with Client(stdio_client(self._command(user)), mode=mode) as client:
+            async with Client(stdio_client(self.command(user)), mode=mode) as client:
                 yield client
             return
         headers = {"Authorization": f"Bearer {self.token}"} | ({} if user is None else {"X-User-Id": user.encode()})
@@ -83,7 +84,8 @@ class Agent:
         ):
             yield client
 
-    def _command(self, user: str | None) -> StdioServerParameters:
+    def command(self, user: str | None) -> StdioServerParameters:
+        """Return how an agent starts its server for a user."""
         whose = [] if user is None else ["--user", user]
         return StdioServerParameters(
             command=sys.executable,
@@ -317,6 +319,31 @@ def test_garbage_is_refused_without_a_traceback(system: System, garbage: bytes) 
     answer = httpx.post(f"{system.url}/mcp", content=garbage, headers=headers)
     assert 400 <= answer.status_code < 500
     assert httpx.get(f"{system.url}/mcp", headers=headers).status_code == 405
+
+
+def test_half_an_emoji_on_standard_input_is_answered(system: System, admin: httpx.Client) -> None:
+    server = Agent(system, admin, "halved", "stdio").command("ada")
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    said = {"name": "remember", "arguments": {"statement": "Ada grows \ud83d figs."}}
+    lines = [
+        json.dumps({"jsonrpc": "2.0"} | one)
+        for one in (
+            {"id": 1, "method": "initialize", "params": about},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": said},
+        )
+    ]
+    with subprocess.Popen(
+        [server.command, *server.args], env=server.env, cwd=server.cwd, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as program:  # fmt: skip
+        assert program.stdin is not None and program.stdout is not None
+        program.stdin.write("\n".join(lines) + "\n")
+        program.stdin.flush()
+        answers = [json.loads(program.stdout.readline()) for _ in range(2)]
+        program.stdin.close()
+    assert answers[1]["result"]["isError"] is False
+    assert admin.get("/apps/halved/facts?userId=ada").json()["total"] == 1
 
 
 def test_a_service_that_is_away_is_said_by_the_tool(tmp_path: Path) -> None:

@@ -141,6 +141,35 @@ def test_what_was_said_in_one_chat_is_known_in_the_next(program: Program, model:
     assert sent[1:] == asked
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"prefix": True}, {"partial": True}, {"id": "m1"}, {"metadata": {"a": [1, None]}}, {"timestamp": 1.5},
+        {"experimental_attachments": []}, {"unheard": None}, {"tokens": "many"}, {"messageId": "../x"},
+    ],
+    ids=lambda more: next(iter(more)),
+)  # fmt: skip
+def test_a_key_of_the_models_server_reaches_it(
+    program: Program, model: OpenAiServer, more: dict[str, Any]
+) -> None:
+    asked = [{"role": "system", "content": "Be brief."} | more, user(f"Say {more}.") | more, assistant("Sure:") | more]
+    model.will(Act(answer="A"), Act(answer="B"))
+    _, conversation = program.say(*asked)
+    sent = model.chats[-1]["messages"]
+    assert [one for one in sent if one in asked] == asked
+    # A client that leaves them out the next time goes on with the same conversation.
+    plain = [{"role": one["role"], "content": one["content"]} for one in asked]
+    _, again = program.say(*plain, assistant("A"), user("x"))
+    assert again == conversation
+    assert [content for _, content in program.stored(conversation)] == [f"Say {more}.", "Sure:", "A", "x", "B"]
+
+
+def test_half_an_emoji_of_the_model_is_passed_on_and_recorded(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(answer="cut \ud83d"))
+    _, conversation = program.say(user("Draw."))
+    assert program.stored(conversation) == [("user", "Draw."), ("assistant", "cut \ufffd")]
+
+
 def test_a_stream_is_passed_on_as_it_comes_and_recorded(program: Program, model: OpenAiServer) -> None:
     model.script.go_on.clear()
     model.will(Act(answer="Boats are slow, and that is the point.", stall_after=2))

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ from shared.installation import how_to_add
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.minilm import is_installed, runtime
-from shared.settings import Settings, environment_name, unread_names
+from shared.settings import Settings, environment_names, unread_names
 from tests.support.command_line import run
 from tests.support.ollama_server import OllamaServer
 
@@ -49,7 +50,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No settings but an empty home."""
-    for name in [*map(environment_name, Settings.model_fields), "AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"]:
+    for name in chain(("AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"), *map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
     monkeypatch.setenv("AFTERTHOUGHT_PORT", str(free_port()))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from shared.errors import Configuration
-from shared.settings import Settings, environment_name, read_settings
+from shared.settings import Settings, environment_names, read_settings
 
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No settings at all."""
-    for name in map(environment_name, Settings.model_fields):
+    for name in chain.from_iterable(map(environment_names, Settings.model_fields)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -99,3 +100,35 @@ def test_everything_is_kept_in_the_home_unless_it_is_named(tmp_path: Path) -> No
 
 def test_the_admin_token_is_not_shown() -> None:
     assert "s3cret" not in repr(read_settings(admin_token="s3cret"))
+
+
+OURS, THEIRS = "AFTERTHOUGHT_{}_BASE_URL", "{}_BASE_URL"
+
+
+@pytest.mark.parametrize("provider", ["OPENAI", "ANTHROPIC"])
+@pytest.mark.parametrize(
+    ("environment", "file", "address"),
+    [
+        ({THEIRS: "http://theirs"}, {}, "http://theirs"),
+        ({}, {THEIRS: "http://theirs"}, "http://theirs"),
+        ({OURS: "http://ours", THEIRS: "http://theirs"}, {}, "http://ours"),
+        ({THEIRS: "http://theirs"}, {OURS: "http://ours"}, "http://ours"),
+        ({OURS: "", THEIRS: "http://theirs"}, {}, "http://theirs"),
+        ({OURS: "http://ours"}, {OURS: "http://other", THEIRS: "http://theirs"}, "http://ours"),
+    ],
+    ids=["theirs", "theirs in the file", "both", "ours in the file", "ours empty", "ours in both"],
+)
+def test_the_address_that_other_programs_read_holds_where_ours_is_not_set(
+    provider: str, environment: dict[str, str], file: dict[str, str], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name.format(provider), value)
+    Path(".env").write_text("".join(f"{name.format(provider)}={value}\n" for name, value in file.items()))
+    settings = read_settings()
+    assert {"OPENAI": settings.openai_base_url, "ANTHROPIC": settings.anthropic_base_url}[provider] == address
+
+
+def test_a_wrong_address_is_named_as_it_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "here")
+    with pytest.raises(Configuration, match=r": OPENAI_BASE_URL"):
+        read_settings()

@@ -28,6 +28,9 @@ from shared.memories.queries import count_standing
 
 Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
 Weight = Annotated[int, Field(strict=True, ge=1, le=100, description="The app's share of the work beside other apps'.")]
+_CONFIG = (
+    "The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does."
+)
 _ANSWERED_BY = "Who answers its conversations: the loop, when a model is set, or the app itself."
 _SHARED = "Whether what names no user (memories, facts, old messages) is recalled for every user of the app."
 _GRANTS = "What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who)."
@@ -40,7 +43,7 @@ class InstallApp(RequestModel):
 
     app_id: AppId
     name: Name
-    config: JsonObject = Field(default_factory=dict)
+    config: JsonObject = Field(default_factory=dict, description=_CONFIG)
     answered_by: AnsweredBy | None = Field(None, description=_ANSWERED_BY)
     approve_answers: Flag | None = Field(None, description=_APPROVE)
     weight: Weight | None = None
@@ -52,7 +55,7 @@ class ChangeApp(RequestModel):
     """Changes an app; what is left out stays. A budget of null is none, a time zone of null UTC."""
 
     name: Name | None = None
-    config: JsonObject | None = None
+    config: JsonObject | None = Field(None, description=_CONFIG)
     hourly_budget: Units | None = None
     daily_budget: Units | None = None
     answered_by: AnsweredBy | None = Field(None, description=_ANSWERED_BY)
@@ -71,7 +74,7 @@ class AppAnswer(ResponseModel):
 
     app_id: str
     name: str
-    config: dict[str, Any]
+    config: dict[str, Any] = Field(description=_CONFIG)
     installed: bool
     answered_by: AnsweredBy = Field(description=_ANSWERED_BY)
     approve_answers: bool = Field(description=_APPROVE)

@@ -26,7 +26,7 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
-from shared.contracts.values import ID_PATTERN, Id, JsonObject, LocalMoment, TimeZone, UserId
+from shared.contracts.values import Id, JsonObject, LocalMoment, TimeZone, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
 from shared.conversations.lifecycle import SILENT_MINUTES, SNOOZE_MINUTES, NewConversation, NewMessage, Role
@@ -330,7 +330,7 @@ def list_messages(
     cursor: CursorInQuery = None,
     before: Annotated[int | None, Query(ge=1, description="The last ones before this position.")] = None,
     around: Annotated[
-        str | None, Query(pattern=ID_PATTERN, description="Those around this messageId, as many as limit.")
+        Id | None, Query(description="Those around this messageId, as many as limit.")
     ] = None,
 ) -> MessageList:
     """List a conversation's messages in order: after a cursor, before a position, or around one of them."""

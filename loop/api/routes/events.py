@@ -18,7 +18,7 @@ from loop.api.schema import ResponseModel
 from loop.streams import EnergyNews, Listener
 from shared.apps.queries import get_installed_app
 from shared.contracts.events import EventKind
-from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
+from shared.contracts.values import LARGEST_INTEGER, Id
 from shared.errors import Invalid
 from shared.event_payloads import EventPayload
 from shared.events.queries import EventFilter
@@ -54,7 +54,7 @@ After = Annotated[
 ]
 Kinds = Annotated[str | None, Query(max_length=500, description=f"Only these kinds, by commas, of: {_KINDS}.")]
 Conversation = Annotated[
-    str | None, Query(alias="conversationId", pattern=ID_PATTERN, description="Only events of this conversation.")
+    Id | None, Query(alias="conversationId", description="Only events of this conversation.")
 ]
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for an event.")]
 LastEventId = Annotated[

@@ -67,8 +67,7 @@ def list_users(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: 
     )
 
 
-# A user's id is the app's own, and may hold a slash.
-@router.patch("/{userId:path}", response_model=UserAnswer, summary="Change what is set for a user")
+@router.patch("/{userId}", response_model=UserAnswer, summary="Change what is set for a user")
 def change_user(ctx: Writes, app_id: AppInPath, user_id: UserInPath, body: ChangeUser) -> Response:
     """Set a user's time zone, or take it back with null. They need not have said anything yet."""
 
@@ -83,7 +82,7 @@ def change_user(ctx: Writes, app_id: AppInPath, user_id: UserInPath, body: Chang
     return ctx.write(work)
 
 
-@router.delete("/{userId:path}/data", response_model=Erased, summary="Erase everything of a user")
+@router.delete("/{userId}/data", response_model=Erased, summary="Erase everything of a user")
 def erase_user_data(ctx: Writes, app_id: AppInPath, user_id: UserInPath) -> Response:
     """Erase everything an app ever held of one user, in every store, and stop what is being thought about them."""
 

@@ -62,6 +62,7 @@ from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
 from shared.setting_groups import SessionSettings
+from shared.text.json_reading import read_json
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20
@@ -185,7 +186,7 @@ def _expected_members(file: ZipFile, infos: Mapping[str, ZipInfo], archive: Proj
 
 def _parsed(name: str, text: bytes) -> object:
     try:
-        return orjson.loads(text)
+        return read_json(text)
     except orjson.JSONDecodeError:
         raise _bad(name, "it is not JSON") from None
 
