@@ -42,6 +42,21 @@ class SelectableFact:
     """Its place among the pinned ones."""
 
 
+def standing_order(facts: Iterable[SelectableFact]) -> tuple[SelectableFact, ...]:
+    """Return the facts in the order that holds whatever is said: all of them, identity last."""
+    return tuple(sorted(facts, key=lambda fact: _rank(fact, frozenset())))
+
+
+def lifted(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
+    """Return the facts that a message asks for: by a word of theirs, or identity where it speaks of persons."""
+    words = _asked_words(message)
+    return tuple(
+        fact
+        for fact in in_order(facts, message)
+        if fact.category is Category.IDENTITY or not words.isdisjoint(_words_of(fact.statement))
+    )
+
+
 def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
     """Return the facts a context with this message may show, the most needed first.
 
@@ -53,8 +68,7 @@ def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[Sele
     identity = [fact.statement for fact in candidates if fact.category is Category.IDENTITY]
     if not (message and identity and speaks_of_persons_or_places(message, identity)):
         candidates = [fact for fact in candidates if fact.category is not Category.IDENTITY or _always_told(fact)]
-    said = {word.removesuffix("s") for word in _words_of(message or "") - _EMPTY}
-    words = frozenset(said | {f"{word}s" for word in said})
+    words = _asked_words(message)
     return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
 
 
@@ -84,6 +98,12 @@ def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
     own = (-shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
     # Harms before all others, so that they have a place where not all fit.
     return (0 if states_limit(fact.statement) else 1, _ORDER[fact.category], *own)
+
+
+def _asked_words(message: str | None) -> frozenset[str]:
+    """Return the words of a message that say something, in singular and plural."""
+    said = {word.removesuffix("s") for word in _words_of(message or "") - _EMPTY}
+    return frozenset(said | {f"{word}s" for word in said})
 
 
 def _words_of(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Looks up what else a context may recall: a profile its user agreed to, summaries, and earlier messages.
+"""Looks up what a context may recall beside memories and facts: a profile, summaries, and earlier messages.
 
 Each is read in short transactions of its own; one that cannot be had is named, and the others are served. Of earlier
 messages the newest word on a thing stands before what it corrects.
@@ -74,11 +74,15 @@ class RecallSources:
         """Return the tokens that retrieved messages may take, as tuned for an app."""
         return self.finder.tuning(session, app_id).token_budget
 
-    def extra(self, now: CurrentTurn, actor: str) -> tuple[ExtraMaterial, Findings | None, list[str]]:
+    def profile(self, app_id: str, user_id: str | None, actor: str) -> tuple[str, list[str]]:
+        """Return what a user's profile says, with their consent only, and what could not be had."""
+        missing: list[str] = []
+        return self._try("profile", missing, lambda: self._profile(app_id, user_id, actor)) or "", missing
+
+    def extra(self, now: CurrentTurn) -> tuple[ExtraMaterial, Findings | None, list[str]]:
         """Return what there is, how the retrieval went, and the names of parts that could not be had."""
         missing: list[str] = []
         findings = self._try("retrieved", missing, lambda: self._found(now))
-        profile = self._try("profile", missing, lambda: self._profile(now, actor)) or ""
         query = None if findings is None else findings.query
         summaries = self._try("summary", missing, lambda: self._summaries(now, query)) or ()
         hits = () if findings is None else _worth_showing(findings, now.shown)
@@ -86,7 +90,6 @@ class RecallSources:
             hits += self._try("retrieved", missing, lambda: self._followers(now, hits)) or ()
         paired = self._try("retrieved", missing, lambda: self._paired(now, hits)) or PairedHits((), {})
         extra = ExtraMaterial(
-            profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
             summary="\n".join(one.content for one in reversed(summaries)),
             hits=paired.hits,
@@ -95,9 +98,9 @@ class RecallSources:
         )
         return extra, findings, missing
 
-    def record(self, app_id: str, findings: Findings, added: ContextExtension) -> None:
+    def record(self, app_id: str, findings: Findings, added: ContextExtension, has_profile: bool) -> None:
         """Have it written down how the retrieval for a context went, and what was handed out beside."""
-        beside = {"summaries": int(added.summary_id is not None), "profile": int(added.profile)}
+        beside = {"summaries": int(added.summary_id is not None), "profile": int(has_profile)}
         self.finder.record(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
 
     def _found(self, now: CurrentTurn) -> Findings | None:
@@ -132,12 +135,12 @@ class RecallSources:
             neighbours = said_at(session, now.app_id, places) if places else []
         return paired(hits, neighbours, now.shown, now.conversation_id)
 
-    def _profile(self, now: CurrentTurn, actor: str) -> str:
+    def _profile(self, app_id: str, user_id: str | None, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""
         with self.database.read() as session:
-            if not gate.has_answered(session, now.app_id, now.user_id):
+            if not gate.has_answered(session, app_id, user_id):
                 return ""
-        shown = gate.ask_for(self.database, now.app_id, now.user_id, actor, self.clock.now(), self.metrics)
+        shown = gate.ask_for(self.database, app_id, user_id, actor, self.clock.now(), self.metrics)
         return "" if shown.profile is None else gate.text_of(shown.profile)
 
     def _summaries(self, now: CurrentTurn, query: QueryVector | None) -> tuple[Summary, ...]:
