@@ -88,7 +88,7 @@ class ChatMemory:
         await self._add([(message, chain(self.last_id, [message])[0])])
 
     async def recall(self) -> list[Sent]:
-        """Return the messages for the model: what is recalled, then what was sent, as it was. Raises: Refused."""
+        """Return the messages for the model: what was sent, as it was, and what is recalled. Raises: Refused."""
         asked = {"conversationId": self.conversation_id, "messages": list(self.messages)}
         context = await self._ask("context", asked)
         return list(context["messages"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.facts.categories import Category
@@ -40,6 +40,12 @@ class SelectableFact:
     last_seen: datetime
     pin: int | None = None
     """Its place among the pinned ones."""
+    states_limit: bool = field(init=False, compare=False)
+    """Whether it states a harm or a limit of the user's."""
+
+    def __post_init__(self) -> None:
+        """Read the statement once: that takes longer than all else of choosing."""
+        object.__setattr__(self, "states_limit", states_limit(self.statement))
 
 
 def standing_order(facts: Iterable[SelectableFact]) -> tuple[SelectableFact, ...]:
@@ -48,12 +54,10 @@ def standing_order(facts: Iterable[SelectableFact]) -> tuple[SelectableFact, ...
 
 
 def lifted(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
-    """Return the facts that a message asks for: by a word of theirs, or identity where it speaks of persons."""
+    """Return the facts that a message asks for: by a word of theirs, identity where it speaks of persons or places."""
     words = _asked_words(message)
-    return tuple(
-        fact
-        for fact in in_order(facts, message)
-        if fact.category is Category.IDENTITY or not words.isdisjoint(_words_of(fact.statement))
+    return in_order(
+        (one for one in facts if one.category is Category.IDENTITY or words & _words_of(one.statement)), message
     )
 
 
@@ -88,7 +92,7 @@ def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
 
 def _always_told(fact: SelectableFact) -> bool:
     """Whether it is told whatever the message says: pinned, or a harm or a limit of the user's."""
-    return fact.pin is not None or states_limit(fact.statement)
+    return fact.pin is not None or fact.states_limit
 
 
 def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
@@ -97,7 +101,7 @@ def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
     shared = len(words & _words_of(fact.statement)) if words else 0
     own = (-shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
     # Harms before all others, so that they have a place where not all fit.
-    return (0 if states_limit(fact.statement) else 1, _ORDER[fact.category], *own)
+    return (0 if fact.states_limit else 1, _ORDER[fact.category], *own)
 
 
 def _asked_words(message: str | None) -> frozenset[str]:

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from shared.clock import Clock
 from shared.context.companions import PairedHits, beside, paired
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
+from shared.context.rendering import without_recalled
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
@@ -162,7 +163,8 @@ class RecallSources:
 
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[SearchHit, ...]:
     """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
-    small_talk = {hit.content for hit in findings.hits if is_small_talk(hit.content)}
+    # Of a program that records all it sent, what was recalled for a question comes back as a user's message.
+    small_talk = {hit.content for hit in findings.hits if is_small_talk(without_recalled(hit.content))}
     saying = [hit for hit in findings.hits if hit.content not in small_talk]
     if not any(hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY for hit in saying):
         return ()
