@@ -120,7 +120,7 @@ def test_a_conversation_that_goes_on_for_days_keeps_its_beginning_and_the_figure
     for nth in range(12):
         chat.append(user(f"{QUESTIONS[nth % 4]} And {nth}?" if nth % 4 != 1 else "hi"))
         answers.append(context(api, path, messages=chat, **window))
-        chat.append(helper(f"Answer {nth}. " + "It goes on for a while. " * 30))
+        chat.append(helper(f"Answer {nth}. " + "It goes on for a while. " * 45))
         api.clock.advance(86_400 * 9)
     for before, after in pairwise(answers):
         same = tokens(prefix(before, after))

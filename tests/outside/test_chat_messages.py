@@ -79,7 +79,7 @@ def context(api: Api, **wanted: Any) -> tuple[list[Sent], dict[str, Any]]:
     answer = api.ask("POST", "/apps/chat/context", json=wanted)
     recalled = [answer["messages"][place] for place in answer["recalledAt"]]
     assert "\n\n".join(one["content"] for one in recalled) == answer["systemPrompt"]
-    assert [one["role"] for one in recalled] in ([], ["system"], ["developer"], ["user"], [recalled[0]["role"], "user"])
+    assert {one["role"] for one in recalled} <= {"system", "developer", "user"}
     said = [one for place, one in enumerate(answer["messages"]) if place not in answer["recalledAt"]]
     return said, answer
 

@@ -156,6 +156,7 @@ def test_a_threads_prompt_begins_as_the_one_before_and_what_was_recalled_is_not_
     say(graph_of(memory, model), MIA, "monday")
     memory.end("monday", "ada")
     assert "peanuts" in remembered(client)
+    wait_until(lambda: list(client.iter_facts(user_id="ada")), 60, "the fact")
     graph = graph_of(memory, model)
     # A graph's own system prompt stands in its state.
     graph.update_state(of("tuesday"), {"messages": [SystemMessage("You are a cook.")]})

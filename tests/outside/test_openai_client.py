@@ -129,6 +129,7 @@ def test_a_prompt_begins_as_the_one_before_with_all_that_was_said_then(program: 
     model.will(Act(answer="Noted."), *[Act(answer=f"Answer {nth}.") for nth in range(3)])
     told, before = program.say(user(PEANUTS))[1], len(model.chats) + 1
     program.end(told)
+    wait_until(lambda: program.get("facts")["facts"], 60, "the fact")
     chat: list[dict[str, Any]] = [{"role": "developer", "content": "You are a cook."}]
     for nth, asked in enumerate(("What can I cook for Mia?", "Hello?", "Does my daughter like satay with peanuts?")):
         chat.append(user(asked))
@@ -156,7 +157,7 @@ def test_a_prompt_begins_as_the_one_before_with_all_that_was_said_then(program: 
     ids=["gemma", "mistral", "qwen"],
 )
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_a_template_that_takes_no_two_of_one_role_in_a_row_is_given_one_of_each(
+def test_messages_of_one_role_are_joined_for_a_template(
     program: Program, model: OpenAiServer, refusal: str, stream: bool
 ) -> None:
     model.will(Act(answer="Noted."))
