@@ -6,6 +6,7 @@ answer that was broken off is recorded as far as it came, because so far it was 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from loop.api.errors import body_error, in_words, refuse
 from loop.api.inside import as_header, own_client, utf8, whose
 from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
-from loop.completions.upstream import Completion, Upstream, events_of, models_of, upstream_of
+from loop.completions.upstream import Completion, Upstream, events_of, joined, models_of, upstream_of
 from loop.wiring import Loop
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_installed_app
@@ -42,6 +43,8 @@ CONVERSATION_HEADER = "X-Conversation-Id"
 _ANSWER_SECONDS = 600.0
 """The longest silence of a model, and how long its price stays set aside: what OpenAI's own clients wait."""
 _MOST_TOKENS = 2**31 - 1
+_SPEAKS_OF_ROLES = re.compile(rb"alternat|\brole|system message", re.IGNORECASE)
+"""In what servers answer whose template wants one system message, or user and assistant in turn (Gemma, Mistral)."""
 _NO_RETRY = {"x-should-retry": "false"}
 """OpenAI's clients repeat a 429 at once, which a spent budget does not help."""
 
@@ -202,7 +205,7 @@ def _reserve(
 
 
 async def _hand_on(exchange: _HandedOn) -> Response:
-    """Ask the model, and answer as it does."""
+    """Ask the model, and answer as it does; once more where its template takes no two of one role in a row."""
     opened = exchange.upstream.ask(exchange.body, _ANSWER_SECONDS)
     try:
         answer = await opened.__aenter__()
@@ -219,6 +222,10 @@ async def _hand_on(exchange: _HandedOn) -> Response:
     finally:
         await opened.__aexit__(None, None, None)
     if not answer.is_success:
+        messages = exchange.body["messages"]
+        if _SPEAKS_OF_ROLES.search(content) and (as_one := joined(messages)) != messages:
+            exchange.body["messages"] = as_one
+            return await _hand_on(exchange)
         return await _refused(exchange, answer, content)
     return await _whole(exchange, content)
 

@@ -93,8 +93,8 @@ class ChatMemory:
         await self._add([(message, chain(self.last_id, [message])[0])])
 
     async def recall(self) -> list[Sent]:
-        """Return the messages for the model: what is recalled, then what was sent, as it was. Raises: Refused."""
-        said = self.messages
+        """Return the messages for the model: what was sent, as it was, and what is recalled. Raises: Refused."""
+        said = list(self.messages)
         context = await self._ask("context", {"conversationId": self.conversation_id, "messages": said})
         place, composed = 0, []
         for message in context["messages"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import orjson
 
+from shared.conversations.chat_message import Sent
 from shared.errors import NotFound
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
 from shared.model_names import provider_of
@@ -25,6 +26,7 @@ from shared.text.json_reading import read_json
 _CONNECT_SECONDS = 5.0
 _DATA = b"data:"
 _DONE = b"[DONE]"
+_JOINABLE = ("system", "developer", "user")
 _KEPT_KEYS = ("role", "content", "tool_calls", "refusal", "annotations")
 """What of an answer is what was said; the rest is about how it came to be."""
 
@@ -76,6 +78,27 @@ _JSON = {"Content-Type": "application/json"}
 def _certificates() -> ssl.SSLContext:
     # To read them takes longer than most other things a request does.
     return httpx.create_ssl_context()
+
+
+def joined(messages: Sequence[Sent]) -> list[Sent]:
+    """Return messages with what instructions and users say in a row as one each."""
+    result: list[Sent] = []
+    for one in messages:
+        before = result[-1] if result else None
+        if before and one["role"] in _JOINABLE and before | {"content": ""} == one | {"content": ""}:
+            first, second = before["content"], one["content"]
+            if isinstance(first, str) and isinstance(second, str):
+                content: Any = f"{first}\n\n{second}"
+            else:
+                content = [*_as_parts(first), *_as_parts(second)]
+            result[-1] = one | {"content": content}
+        else:
+            result.append(one)
+    return result
+
+
+def _as_parts(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 def models_of(settings: ModelSettings) -> dict[str, str]:

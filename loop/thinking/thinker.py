@@ -195,18 +195,24 @@ class Thinker:
         app_id, reach = situation.focus.app_id, self._reach
         parts = ContextParts(app_id, self._metrics)
         with self._transactions.read() as session:
-            material = parts.material(session, situation.app_name, situation.recalled_for, situation.said_now)
+            material = parts.material(session, situation.app_name, situation.recalled_for)
+            material = material.chosen_for(situation.said_now)
             budget = 0 if reach is None else min(reach.budget(session, app_id), window // EARLIER_SHARE)
+        focused = situation.focused
+        if window < LEAST_WINDOW_TO_REACH or focused is None:
+            reach = None
+        if reach is not None and focused is not None:
+            profile, _ = reach.profile(app_id, focused.user_id, ACTOR)
+            material = replace(material, profile=profile)
         recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())
         note_recalled(self._metrics, app_id, situation.focus.conversation_id, recollected.memory_ids)
         recalled = recollected.text
-        focused = situation.focused
-        if reach is None or focused is None or window < LEAST_WINDOW_TO_REACH:
+        if reach is None or focused is None:
             return recalled
-        extra, findings, _ = reach.extra(_now(situation, focused, window), ACTOR)
+        extra, findings, _ = reach.extra(_now(situation, focused, window))
         added = extend(recalled, extra, budget, UpperBoundCounting())
         if findings is not None:
-            reach.record(app_id, findings, added)
+            reach.record(app_id, findings, added, recollected.has_profile)
         return join_blocks([recalled, added.text])
 
     def _prepare(self, situation: Situation) -> ThinkingTurn:

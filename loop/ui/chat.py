@@ -341,9 +341,9 @@ class ChatPage:
         self.beside.clear()
         with self.beside:
             ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
-            ui.label(f"{context.memory_tokens} tokens, {context.percent_used or 0:.0f} % of the window used").classes(
-                "muted text-sm"
-            )
+            used = f"{context.memory_tokens} tokens, {context.percent_used or 0:.0f} % of the window used"
+            stays = f"the first {context.stable_prefix_tokens} stay the same for the next question"
+            ui.label(f"{used}; {stays}").classes("muted text-sm")
             for fact_id in context.included.facts:
                 if fact := facts.get(fact_id):
                     _recalled("Fact", fact.fact, _why_fact(fact))

@@ -89,11 +89,11 @@ class UpperBoundCounting(TokenScale):
 
 DEFAULT_RESERVE = 1000
 """Tokens left for the answer where a window is given and nothing else is said."""
-_LEAST, _MOST = 150, 500
+LEAST_FOR_FACTS, _MOST = 150, 500
 _SHARE = 4
 """A quarter: of what is left for facts, of the window for memories. Ten of 200 characters take 600 tokens."""
-WHOLE_FROM = 4096
-"""In a window of so many tokens or more the middle of a conversation goes before a memory does."""
+_STEPS = (2000, 1000, 500, 250, LEAST_FOR_FACTS, 75, 30, 0)
+"""What is recalled shrinks in these: a budget that went down with each message would change a prompt's beginning."""
 _FULL = (4, 5)
 """A window is full from four fifths on, exactly four fifths included."""
 
@@ -105,6 +105,10 @@ class RecallBudgets:
     memories: int
     facts: int
     both: int
+
+    def in_steps(self) -> RecallBudgets:
+        """Return the next lower ones that do not follow the length of a conversation token by token."""
+        return RecallBudgets(in_steps(self.memories), in_steps(self.facts), in_steps(self.both))
 
 
 def budgets_of(window: int | None, conversation: int, reserve: int, cap: int) -> RecallBudgets:
@@ -121,8 +125,13 @@ def recall_budget(window: int, conversation: int, reserve: int = DEFAULT_RESERVE
     ``cap``: never more than this either.
     """
     left = max(0, window - conversation - reserve)
-    budget = min(max(left // _SHARE, _LEAST), _MOST, left)
+    budget = min(max(left // _SHARE, LEAST_FOR_FACTS), _MOST, left)
     return budget if cap is None else min(budget, cap)
+
+
+def in_steps(tokens: int) -> int:
+    """Return the highest step that is not above so many tokens."""
+    return next((step for step in _STEPS if step <= tokens), 0)
 
 
 def is_full(tokens: int, window: int) -> bool:

@@ -1,14 +1,16 @@
-"""What a conversation starts with: what is recalled for its app, then what was said, with their size in tokens.
+"""The messages for a model: what was said, and what is recalled beside it, with their size in tokens.
 
-No model is called but the embedder, for what is said now. A part that cannot be had is left out and named, because a
-conversation with less to go on is better than none; only what was said must be had. What else is recalled (a profile,
-summaries, earlier messages) is looked up by ``sources``.
+What is recalled whatever is said (the head) stands behind the app's own system prompt, the same until something in it
+changes; what was chosen for this question (the tail) right before that. So a server that keeps the beginning of a
+prompt reads only what is new. No model is called but the embedder, for what is said now. A part that cannot be had is
+left out and named, because a conversation with less to go on is better than none; only what was said must be had.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,11 +18,12 @@ from sqlalchemy.orm import Session
 
 from shared.context import queries
 from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
-from shared.context.fact_selection import in_order
+from shared.context.fact_selection import standing_order
 from shared.context.recall import (
     ContextDraft,
     ContextExtension,
     ContextLimits,
+    ExtraMaterial,
     RecallMaterial,
     budget_for_more,
     compose,
@@ -28,13 +31,24 @@ from shared.context.recall import (
     overfills,
     source_of,
 )
-from shared.context.rendering import join_blocks
+from shared.context.rendering import facts_text, join_blocks
 from shared.context.sources import CurrentTurn, RecallSources
-from shared.context.window import FEW, Utterance, counted, length_of, staying
+from shared.context.window import (
+    FEW,
+    Utterance,
+    before_last_user,
+    beginning_kept,
+    counted,
+    leading_system,
+    length,
+    length_of,
+    staying,
+)
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
+from shared.llm.tokens import Rate
 from shared.search.search import Findings
 from shared.subjects import recalled_for
 from shared.telemetry.logging import get_logger
@@ -42,8 +56,16 @@ from shared.telemetry.metrics import CompactionStage, Metrics
 
 _PROBE = 512
 """So many of the newest messages fill most windows; only where they do not are all of them summed."""
-_USER = "user"
+_USER, _SYSTEM = "user", "system"
+_RATE_CHARS = 100
 ItemT = TypeVar("ItemT")
+
+
+class Placement(StrEnum):
+    """Where what is recalled stands: in two messages, or in one before all others."""
+
+    TWO = "two"
+    ONE = "one"
 
 
 @dataclass(frozen=True)
@@ -64,6 +86,7 @@ class ContextRequest:
     context_window: int | None = None
     reserve: int | None = None
     """None: the default where a window is given."""
+    placement: Placement = Placement.TWO
 
     @property
     def bounds(self) -> ContextLimits:
@@ -77,7 +100,12 @@ class ConversationContext:
     """A composed context; sizes in tokens."""
 
     messages: tuple[Utterance, ...]
+    recalled_at: tuple[int, ...]
+    """The places of what is recalled among the messages."""
+    stable_prefix_tokens: int
+    """So many tokens from the beginning are the same for the next question."""
     system_prompt: str
+    """All that is recalled."""
     memory_ids: tuple[int, ...]
     fact_ids: tuple[int, ...]
     memory_tokens: int
@@ -88,6 +116,8 @@ class ConversationContext:
     trimmed: int
     token_source: TokenSource
     cut: bool
+    shrunk: bool
+    """Whether the conversation leaves less room for what is recalled than there would be without it."""
     summary_id: str | None = None
     profile: bool = False
     retrieved_ids: tuple[str, ...] = ()
@@ -122,11 +152,11 @@ class ContextParts:
     metrics: Metrics
     missing: list[str] = field(default_factory=list)
 
-    def material(self, session: Session, app_name: str, users: tuple[str, ...], message: str | None) -> RecallMaterial:
-        """Read what there is to recall of users while this is said; see ``shared.subjects.recalled_for``."""
+    def material(self, session: Session, app_name: str, users: tuple[str, ...]) -> RecallMaterial:
+        """Read what there is to recall of users, whatever is said; see ``shared.subjects.recalled_for``."""
         memories = self._read("memories", lambda: queries.memories_to_recall(session, self.app_id, users))
         facts = self._read("facts", lambda: queries.facts_to_recall(session, self.app_id, users))
-        return RecallMaterial(app_name, memories, in_order(facts, message))
+        return RecallMaterial(app_name, memories, standing_order(facts))
 
     def _read(self, part: str, read: Callable[[], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
         try:
@@ -154,19 +184,28 @@ def open_context(
     parts = ContextParts(app_id, metrics)
     with transactions.read() as session:
         said = _conversation(session, app_id, request)
-        material = parts.material(session, said.app_name, said.recalled_for, said.unanswered)
+        material = parts.material(session, said.app_name, said.recalled_for)
         budget = 0 if sources is None else sources.budget(session, app_id)
+    is_apart = request.placement is Placement.TWO
+    if not is_apart:
+        material = material.chosen_for(said.unanswered)
+    if sources is not None:
+        profile, missing = sources.profile(app_id, said.user_id, actor)
+        material, parts.missing = replace(material, profile=profile), [*parts.missing, *missing]
     messages = [counted(one, said.counting) for one in said.messages]
     draft = compose(messages, material, request.bounds, said.counting, said.left_out)
-    added, findings = ContextExtension(), None
-    if sources is not None:
-        budget = budget_for_more(draft, request.bounds, budget, request.is_capped)
-        if budget > 0:
-            extra, findings, missing = sources.extra(_current_turn(draft, app_id, request, said), actor)
-            added = extend(draft.recalled.text, extra, budget, said.counting)
+    added, findings, extra = ContextExtension(), None, ExtraMaterial()
+    facts = material.lifted_beside(draft.recalled, said.unanswered, said.counting) if is_apart else ()
+    budget += said.counting.tokens(facts_text(facts))
+    budget = budget_for_more(draft, request.bounds, budget, request.is_capped)
+    if budget > 0:
+        if sources is not None:
+            extra, findings, missing = sources.extra(_current_turn(draft, app_id, request, said))
             parts.missing += missing
-            if findings is not None:
-                sources.record(app_id, findings, added)
+        extra = replace(extra, facts=facts)
+        added = extend(draft.recalled.text, extra, budget, said.counting, is_apart=is_apart)
+        if sources is not None and findings is not None:
+            sources.record(app_id, findings, added, draft.recalled.has_profile)
     context = _finished(draft, added, findings, request, said.counting, parts.missing)
     metrics.context_stages.labels(context.stage).inc()
     if request.context_window is not None:
@@ -183,7 +222,7 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
 
 def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Conversation:
     app_name, is_shared = queries.app_recalled_for(session, app_id)
-    counting = TokenCounting(None if request.model is None else rate_of(session, request.model))
+    counting = TokenCounting(None if request.model is None else _steady(rate_of(session, request.model)))
     user_id, conversation, messages, left_out = request.user_id, None, list(request.said or ()), 0
     if request.conversation_id is not None:
         conversation = get_conversation(session, app_id, request.conversation_id)
@@ -199,6 +238,11 @@ def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Co
     key = None if conversation is None else conversation.key
     users = recalled_for(user_id, is_shared)
     return _Conversation(app_name, user_id, users, counting, messages, key, left_out)
+
+
+def _steady(rate: Rate | None) -> Rate | None:
+    """Return a rate rounded up: each answered call moves it a little, and with it what just fits into a budget."""
+    return rate and Rate(_RATE_CHARS, rate.tokens_in(_RATE_CHARS))
 
 
 def _stored(
@@ -241,14 +285,23 @@ def _finished(
     counting: TokenCounting,
     missing: Sequence[str],
 ) -> ConversationContext:
-    text = join_blocks([draft.recalled.text, added.text])
-    first = (Utterance("system", text),) if text else ()
     total, window = draft.tokens + added.tokens, request.context_window
+    said = [message.said for message in draft.messages]
+    text = join_blocks([draft.recalled.text, added.text])
+    if request.placement is Placement.ONE:
+        recalled = {0: Utterance(_SYSTEM, text)} if text else {}
+        stable = 0 if text else _stable_prefix(draft)
+    else:
+        recalled, stable = _placed(said, draft.recalled.text, added.text), _stable_prefix(draft)
+    for place, one in recalled.items():
+        said.insert(place, one)
     return ConversationContext(
-        messages=first + tuple(message.said for message in draft.messages),
+        messages=tuple(said),
+        recalled_at=tuple(recalled),
+        stable_prefix_tokens=stable,
         system_prompt=text,
         memory_ids=draft.recalled.memory_ids,
-        fact_ids=draft.recalled.fact_ids,
+        fact_ids=draft.recalled.fact_ids + added.fact_ids,
         memory_tokens=draft.recalled.tokens + added.tokens,
         total_tokens=total,
         percent_used=None if window is None else round(100 * total / window, 2),
@@ -257,8 +310,43 @@ def _finished(
         trimmed=draft.trimmed,
         token_source=source_of(draft, counting, bool(added.text)),
         cut=draft.cut,
+        shrunk=draft.is_shrunk,
         summary_id=added.summary_id,
-        profile=added.profile,
+        profile=draft.recalled.has_profile,
         retrieved_ids=tuple(dict.fromkeys(hit.message_id for hit in added.hits)),
         degraded=() if findings is None else findings.degraded,
     )
+
+
+def _placed(said: Sequence[Utterance], head: str, tail: str) -> dict[int, Utterance]:
+    """Return what is recalled by the places it gets among the messages, the first place first."""
+    placed: dict[int, Utterance] = {}
+    leading = leading_system(said)
+    if head:
+        # As the app's own: "developer" and "system" beside each other are refused by some servers.
+        role = said[leading - 1].sent["role"] if leading else _SYSTEM
+        payload = None if role == _SYSTEM else {"role": role, "content": head}
+        placed[leading] = Utterance(_SYSTEM, head, payload=payload)
+    if tail:
+        # Not a system message: servers of Anthropic and Ollama move those to the top, and the prefix would change.
+        before = before_last_user(said)
+        placed[(leading if before is None else before) + len(placed)] = Utterance(_USER, tail)
+    return placed
+
+
+def _stable_prefix(draft: ContextDraft) -> int:
+    """Return how many tokens from the beginning are the same for the next question, however short that is.
+
+    Where the middle of the conversation went, what is behind the first exchange moves on with each message; where what
+    is recalled shrank, it can shrink further.
+    """
+    said = [message.said for message in draft.messages]
+    leading, before = leading_system(said), before_last_user(said)
+    if draft.cut:
+        return 0
+    if draft.is_shrunk:
+        return length(draft.messages[: min(leading, 1) if draft.stage is CompactionStage.REDUCED else leading])
+    stable = leading if before is None else before
+    if draft.trimmed:
+        stable = min(stable, beginning_kept(said))
+    return length(draft.messages[:stable]) + draft.recalled.tokens

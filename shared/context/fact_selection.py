@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.facts.categories import Category
@@ -40,6 +40,25 @@ class SelectableFact:
     last_seen: datetime
     pin: int | None = None
     """Its place among the pinned ones."""
+    states_limit: bool = field(init=False, compare=False)
+    """Whether it states a harm or a limit of the user's."""
+
+    def __post_init__(self) -> None:
+        """Read the statement once: that takes longer than all else of choosing."""
+        object.__setattr__(self, "states_limit", states_limit(self.statement))
+
+
+def standing_order(facts: Iterable[SelectableFact]) -> tuple[SelectableFact, ...]:
+    """Return the facts in the order that holds whatever is said: all of them, identity last."""
+    return tuple(sorted(facts, key=lambda fact: _rank(fact, frozenset())))
+
+
+def lifted(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
+    """Return the facts that a message asks for: by a word of theirs, identity where it speaks of persons or places."""
+    words = _asked_words(message)
+    return in_order(
+        (one for one in facts if one.category is Category.IDENTITY or words & _words_of(one.statement)), message
+    )
 
 
 def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
@@ -53,8 +72,7 @@ def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[Sele
     identity = [fact.statement for fact in candidates if fact.category is Category.IDENTITY]
     if not (message and identity and speaks_of_persons_or_places(message, identity)):
         candidates = [fact for fact in candidates if fact.category is not Category.IDENTITY or _always_told(fact)]
-    said = {word.removesuffix("s") for word in _words_of(message or "") - _EMPTY}
-    words = frozenset(said | {f"{word}s" for word in said})
+    words = _asked_words(message)
     return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
 
 
@@ -74,7 +92,7 @@ def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
 
 def _always_told(fact: SelectableFact) -> bool:
     """Whether it is told whatever the message says: pinned, or a harm or a limit of the user's."""
-    return fact.pin is not None or states_limit(fact.statement)
+    return fact.pin is not None or fact.states_limit
 
 
 def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
@@ -83,7 +101,13 @@ def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
     shared = len(words & _words_of(fact.statement)) if words else 0
     own = (-shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
     # Harms before all others, so that they have a place where not all fit.
-    return (0 if states_limit(fact.statement) else 1, _ORDER[fact.category], *own)
+    return (0 if fact.states_limit else 1, _ORDER[fact.category], *own)
+
+
+def _asked_words(message: str | None) -> frozenset[str]:
+    """Return the words of a message that say something, in singular and plural."""
+    said = {word.removesuffix("s") for word in _words_of(message or "") - _EMPTY}
+    return frozenset(said | {f"{word}s" for word in said})
 
 
 def _words_of(text: str) -> set[str]:

@@ -1,29 +1,34 @@
-"""What a context recalls, within what there is: memories and facts first, then profile, summary and earlier messages.
+"""What a context recalls, within what there is: what stands whatever is said, then what was chosen for what is said.
+
+Memories, standing facts and a profile are the same from question to question: their budgets follow the window, not the
+length of the conversation, and where that leaves too little they shrink in steps. Facts that a message lifts, a summary
+and earlier messages are of that message. Nothing is said twice.
 
 Pure rules over values. For a window of W tokens of which R are to be left for the answer and a last message of L, the
 result takes at most max(W - R, min(L, W)): it always fits the window, and leaves the reserve unless the last message
-alone is longer than that; nothing is recalled then. Nothing is said twice. Source: decisions, "Facts and context".
+alone is longer than that; nothing is recalled then. Source: decisions, "Facts and context", "What stands where".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from shared.context.budgets import (
-    WHOLE_FROM,
+    LEAST_FOR_FACTS,
     RecallBudgets,
     TokenCounting,
     TokenScale,
     TokenSource,
     below_full,
     budgets_of,
+    in_steps,
     is_full,
     weakest,
 )
 from shared.context.companions import place_of
-from shared.context.fact_selection import SelectableFact, reduced
+from shared.context.fact_selection import SelectableFact, in_order, lifted, reduced
 from shared.context.rendering import (
     EARLIER,
     END,
@@ -72,7 +77,7 @@ class ContextLimits:
 
 @dataclass(frozen=True)
 class ContextDraft:
-    """A context: the messages to send after what is recalled."""
+    """A context: the messages to send beside what is recalled whatever is said."""
 
     messages: tuple[CountedMessage, ...]
     recalled: Recollection
@@ -81,6 +86,8 @@ class ContextDraft:
     """Messages that were left out."""
     cut: bool
     """Whether a message was shortened."""
+    is_shrunk: bool = False
+    """Whether less is recalled than the window has room for without the conversation."""
 
     @property
     def tokens(self) -> int:
@@ -100,9 +107,24 @@ def compose(
     ``left_out``: so many messages are not among those given, because the conversation fills the window without anything
     recalled, and they would be the first to go.
     """
-    if bounds.window is None:
-        return _with_recalled(messages, material, bounds, counting)
-    return _within(bounds.window, messages, material, bounds, counting, left_out)
+    # Not beside the messages: what is recalled must not change because one more was said.
+    recalled = recollect(material, bounds.beside(0), counting)
+    if not left_out and not overfills(length(messages) + recalled.tokens, bounds):
+        return ContextDraft(tuple(messages), recalled, CompactionStage.NONE, 0, False)
+    assert bounds.window is not None, "without a window nothing is too long"
+    of = len(messages) + left_out
+    kept = [messages[i] for i in staying([one.said for one in messages], of)]
+    stage = CompactionStage.TRIMMED if len(kept) < of else CompactionStage.NONE
+    for is_shrunk in (False, True):
+        if is_shrunk:
+            recalled = recollect(material, bounds.beside(length(kept)).in_steps(), counting)
+        if not overfills(length(kept) + recalled.tokens, bounds):
+            return ContextDraft(tuple(kept), recalled, stage, of - len(kept), False, is_shrunk)
+    last, cut = squeezed(kept, bounds.window, bounds.for_conversation)
+    said = length(last)
+    room = in_steps(below_full(bounds.window) - said)
+    recalled = recollect_less(material, bounds.beside(said).in_steps(), room, counting)
+    return ContextDraft(tuple(last), recalled, CompactionStage.REDUCED, of - len(last), cut, is_shrunk=True)
 
 
 def overfills(tokens: int, bounds: ContextLimits) -> bool:
@@ -118,47 +140,6 @@ def source_of(composed: ContextDraft, counting: TokenCounting, is_extended: bool
     return weakest(sources) or counting.source
 
 
-def _within(
-    window: int,
-    messages: Sequence[CountedMessage],
-    material: RecallMaterial,
-    bounds: ContextLimits,
-    counting: TokenCounting,
-    left_out: int,
-) -> ContextDraft:
-    of = len(messages) + left_out
-    kept = [messages[i] for i in staying([one.said for one in messages], of)]
-    if not left_out:
-        whole = _with_recalled(messages, material, bounds, counting)
-        is_short = len(kept) < of and _lacks_memories(whole, window, material, bounds, counting)
-        if not is_short and not overfills(whole.tokens, bounds):
-            return whole
-    shorter = _with_recalled(kept, material, bounds, counting)
-    if not overfills(shorter.tokens, bounds):
-        return ContextDraft(shorter.messages, shorter.recalled, CompactionStage.TRIMMED, of - len(kept), False)
-    last, cut = squeezed(kept, window, bounds.for_conversation)
-    said = length(last)
-    recalled = recollect_less(material, bounds.beside(said), below_full(window) - said, counting)
-    return ContextDraft(tuple(last), recalled, CompactionStage.REDUCED, of - len(last), cut)
-
-
-def _lacks_memories(
-    whole: ContextDraft, window: int, material: RecallMaterial, bounds: ContextLimits, counting: TokenCounting
-) -> bool:
-    """Whether the length of the conversation keeps memories out that are promised a place in such a window."""
-    if window < WHOLE_FROM or len(whole.recalled.memory_ids) == len(material.memories):
-        return False
-    promised = recollect(material, bounds.beside(0), counting)
-    return len(whole.recalled.memory_ids) < len(promised.memory_ids)
-
-
-def _with_recalled(
-    messages: Sequence[CountedMessage], material: RecallMaterial, bounds: ContextLimits, counting: TokenCounting
-) -> ContextDraft:
-    recalled = recollect(material, bounds.beside(length(messages)), counting)
-    return ContextDraft(tuple(messages), recalled, CompactionStage.NONE, 0, False)
-
-
 _JOINT = "\n\n"
 
 
@@ -169,6 +150,18 @@ class RecallMaterial:
     app_name: str
     memories: tuple[RecalledMemory, ...] = ()
     facts: tuple[SelectableFact, ...] = ()
+    profile: str = ""
+
+    def chosen_for(self, message: str | None) -> RecallMaterial:
+        """Return it with the facts in the order of their use for a message."""
+        return replace(self, facts=in_order(self.facts, message))
+
+    def lifted_beside(
+        self, recalled: Recollection, message: str | None, scale: TokenScale
+    ) -> tuple[SelectableFact, ...]:
+        """Return the facts that a message asks for and that have no place in what is recalled already."""
+        others = [fact for fact in self.facts if fact.fact_id not in recalled.fact_ids]
+        return packed(lifted(others, message), LEAST_FOR_FACTS, scale) if others else ()
 
 
 @dataclass(frozen=True)
@@ -179,14 +172,20 @@ class Recollection:
     tokens: int
     memory_ids: tuple[int, ...]
     fact_ids: tuple[int, ...]
+    has_profile: bool = False
 
 
 def recollect(material: RecallMaterial, budgets: RecallBudgets, scale: TokenScale) -> Recollection:
-    """Write what fits into the budgets."""
+    """Write what fits into the budgets; a profile whole, where it takes no more than a quarter."""
+    profile = framed(PROFILE, material.profile)
+    if _taken(profile, scale) > budgets.both // _PROFILE_SHARE:
+        profile = ""
+    budgets = replace(budgets, both=budgets.both - _taken(profile, scale))
     wanted = _memories(material, budgets.memories, scale)
     facts = _facts(material, wanted, budgets, scale)
-    left = budgets.both - _tokens(facts, scale)
-    return _recollection(wanted if wanted.tokens <= left else _memories(material, left, scale), facts, scale)
+    left = budgets.both - _taken(facts_text(facts), scale)
+    memories = wanted if wanted.tokens <= left else _memories(material, left, scale)
+    return _recollection(memories, facts, scale, profile)
 
 
 def recollect_less(
@@ -194,7 +193,7 @@ def recollect_less(
 ) -> Recollection:
     """Write what stays when the window is full; memories as far as it is not, with ``below_full`` tokens more."""
     facts = reduced(_facts(material, _memories(material, budgets.memories, scale), budgets, scale))
-    left = min(budgets.both, below_full) - _tokens(facts, scale)
+    left = min(budgets.both, below_full) - _taken(facts_text(facts), scale)
     return _recollection(_memories(material, min(budgets.memories, left), scale), facts, scale)
 
 
@@ -210,17 +209,21 @@ def _memories(material: RecallMaterial, budget: int, scale: TokenScale) -> Memor
     return memories_block(material.app_name, material.memories, budget, scale)
 
 
-def _tokens(facts: Sequence[SelectableFact], scale: TokenScale) -> int:
-    return scale.tokens(facts_text(facts)) + scale.tokens(_JOINT) if facts else 0
+def _taken(block: str, scale: TokenScale) -> int:
+    """Return the tokens that a block takes beside another."""
+    return scale.tokens(block) + scale.tokens(_JOINT) if block else 0
 
 
-def _recollection(memories: MemoryBlock, facts: Sequence[SelectableFact], scale: TokenScale) -> Recollection:
-    text = _JOINT.join(filter(None, (memories.text, facts_text(facts))))
+def _recollection(
+    memories: MemoryBlock, facts: Sequence[SelectableFact], scale: TokenScale, profile: str = ""
+) -> Recollection:
+    text = join_blocks((memories.text, facts_text(facts), profile))
     return Recollection(
         text=text,
         tokens=scale.tokens(text),
         memory_ids=tuple(memory.memory_id for memory in memories.included),
         fact_ids=tuple(fact.fact_id for fact in facts),
+        has_profile=bool(profile),
     )
 
 
@@ -229,14 +232,14 @@ MOST_HITS = 40
 _FENCE = "```"
 HitKey = tuple[int, int]
 _PROFILE_SHARE = 4
-"""A profile takes a quarter of the budget at most."""
+"""A profile takes a quarter of all that is recalled whatever is said, at most."""
 
 
 @dataclass(frozen=True)
 class ExtraMaterial:
-    """What there is to recall beside memories and facts."""
+    """What there is to recall for what is said now."""
 
-    profile: str = ""
+    facts: tuple[SelectableFact, ...] = ()
     summary_id: str | None = None
     summary: str = ""
     hits: tuple[SearchHit, ...] = ()
@@ -247,11 +250,11 @@ class ExtraMaterial:
 
 @dataclass(frozen=True)
 class ContextExtension:
-    """What was added; ``text`` stands after what was recalled before."""
+    """What was added for what is said now."""
 
     text: str = ""
     tokens: int = 0
-    profile: bool = False
+    fact_ids: tuple[int, ...] = ()
     summary_id: str | None = None
     hits: tuple[SearchHit, ...] = ()
     retrieved_tokens: int = 0
@@ -270,18 +273,23 @@ def budget_for_more(composed: ContextDraft, bounds: ContextLimits, cap: int, is_
     return max(0, budget)
 
 
-def extend(recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale) -> ContextExtension:
-    """Write what fits into so many tokens beside what is recalled already: profile and summary whole or not at all."""
-    used = scale.tokens(recalled)
+def extend(
+    recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale, *, is_apart: bool = False
+) -> ContextExtension:
+    """Write what fits into so many tokens and is not in what is recalled already: a summary whole or not at all.
+
+    ``is_apart``: in a message of its own; else behind what is recalled.
+    """
+    before_it = "" if is_apart else recalled
+    used = scale.tokens(before_it)
     blocks: list[str] = []
 
     def needed(*more: str) -> int:
-        return scale.tokens(join_blocks([recalled, *blocks, *more])) - used if blocks or more else 0
+        return scale.tokens(join_blocks([before_it, *blocks, *more])) - used if blocks or more else 0
 
-    profile = framed(PROFILE, extra.profile)
-    has_profile = bool(profile) and needed(profile) <= budget // _PROFILE_SHARE
-    if has_profile:
-        blocks.append(profile)
+    facts = packed(extra.facts, budget - _taken(before_it and _JOINT, scale), scale)
+    if facts:
+        blocks.append(facts_text(facts))
     summary = framed(SUMMARY, extra.summary)
     has_summary = bool(summary) and needed(summary) <= budget
     if has_summary:
@@ -316,7 +324,7 @@ def extend(recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale) 
     return ContextExtension(
         text=join_blocks(blocks),
         tokens=tokens,
-        profile=has_profile,
+        fact_ids=tuple(fact.fact_id for fact in facts),
         summary_id=extra.summary_id if has_summary else None,
         hits=tuple(by_candidate[one.candidate.doc_id, one.candidate.part] for one in found.included),
         retrieved_tokens=tokens - before,

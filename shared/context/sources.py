@@ -1,4 +1,4 @@
-"""Looks up what else a context may recall: a profile its user agreed to, summaries, and earlier messages.
+"""Looks up what a context may recall beside memories and facts: a profile, summaries, and earlier messages.
 
 Each is read in short transactions of its own; one that cannot be had is named, and the others are served. Of earlier
 messages the newest word on a thing stands before what it corrects.
@@ -20,6 +20,7 @@ from shared.clock import Clock
 from shared.context.companions import PairedHits, beside, paired, place_of
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.conversations.days import TimeZones, zones_at
+from shared.context.rendering import without_recalled
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
@@ -76,11 +77,15 @@ class RecallSources:
         """Return the tokens that retrieved messages may take, as tuned for an app."""
         return self.finder.tuning(session, app_id).token_budget
 
-    def extra(self, now: CurrentTurn, actor: str) -> tuple[ExtraMaterial, Findings | None, list[str]]:
+    def profile(self, app_id: str, user_id: str | None, actor: str) -> tuple[str, list[str]]:
+        """Return what a user's profile says, with their consent only, and what could not be had."""
+        missing: list[str] = []
+        return self._try("profile", missing, lambda: self._profile(app_id, user_id, actor)) or "", missing
+
+    def extra(self, now: CurrentTurn) -> tuple[ExtraMaterial, Findings | None, list[str]]:
         """Return what there is, how the retrieval went, and the names of parts that could not be had."""
         missing: list[str] = []
         findings = self._try("retrieved", missing, lambda: self._found(now))
-        profile = self._try("profile", missing, lambda: self._profile(now, actor)) or ""
         query = None if findings is None else findings.query
         summaries = self._try("summary", missing, lambda: self._summaries(now, query)) or ()
         hits = () if findings is None else _worth_showing(findings, now.shown)
@@ -88,7 +93,6 @@ class RecallSources:
             hits += self._try("retrieved", missing, lambda: self._followers(now, hits)) or ()
         paired = self._try("retrieved", missing, lambda: self._dated(self._paired(now, hits))) or PairedHits((), {})
         extra = ExtraMaterial(
-            profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
             summary="\n".join(one.content for one in reversed(summaries)),
             hits=paired.hits,
@@ -97,9 +101,9 @@ class RecallSources:
         )
         return extra, findings, missing
 
-    def record(self, app_id: str, findings: Findings, added: ContextExtension) -> None:
+    def record(self, app_id: str, findings: Findings, added: ContextExtension, has_profile: bool) -> None:
         """Have it written down how the retrieval for a context went, and what was handed out beside."""
-        beside = {"summaries": int(added.summary_id is not None), "profile": int(added.profile)}
+        beside = {"summaries": int(added.summary_id is not None), "profile": int(has_profile)}
         self.finder.record(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
 
     def _found(self, now: CurrentTurn) -> Findings | None:
@@ -145,12 +149,12 @@ class RecallSources:
 
         return PairedHits(dated(found.hits), {place: dated(hits) for place, hits in found.companions.items()})
 
-    def _profile(self, now: CurrentTurn, actor: str) -> str:
+    def _profile(self, app_id: str, user_id: str | None, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""
         with self.database.read() as session:
-            if not gate.has_answered(session, now.app_id, now.user_id):
+            if not gate.has_answered(session, app_id, user_id):
                 return ""
-        shown = gate.ask_for(self.database, now.app_id, now.user_id, actor, self.clock.now(), self.metrics)
+        shown = gate.ask_for(self.database, app_id, user_id, actor, self.clock.now(), self.metrics)
         return "" if shown.profile is None else gate.text_of(shown.profile)
 
     def _summaries(self, now: CurrentTurn, query: QueryVector | None) -> tuple[Summary, ...]:
@@ -172,7 +176,8 @@ class RecallSources:
 
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[SearchHit, ...]:
     """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
-    small_talk = {hit.content for hit in findings.hits if is_small_talk(hit.content)}
+    # Of a program that records all it sent, what was recalled for a question comes back as a user's message.
+    small_talk = {hit.content for hit in findings.hits if is_small_talk(without_recalled(hit.content))}
     saying = [hit for hit in findings.hits if hit.content not in small_talk]
     if not any(hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY for hit in saying):
         return ()

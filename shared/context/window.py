@@ -90,6 +90,32 @@ def staying(said: Sequence[Utterance], of: int) -> Sequence[int]:
     return [i for i, role in enumerate(roles) if role == _SYSTEM or owners[i] in kept]
 
 
+def leading_system(said: Sequence[Utterance]) -> int:
+    """Return how many system messages stand at the beginning."""
+    return next((i for i, one in enumerate(said) if one.role != _SYSTEM), len(said))
+
+
+def before_last_user(said: Sequence[Utterance]) -> int | None:
+    """Return the place before the last user message; None without one.
+
+    Where that stands between a call of a tool and its result, the place before the call.
+    """
+    place = next((i for i in range(len(said) - 1, -1, -1) if said[i].role == _USER), None)
+    if place is not None:
+        owners = owners_of(said)
+        while (earliest := min(owners[place:])) < place:
+            place = earliest
+    return place
+
+
+def beginning_kept(said: Sequence[Utterance]) -> int:
+    """Return how many of the messages stay at the beginning however many follow: system messages, first exchange."""
+    roles, owners = [one.role for one in said], owners_of(said)
+    exchange = {owners[i] for i in _first_exchange(roles)}
+    stay = (role == _SYSTEM or owner in exchange for role, owner in zip(roles, owners, strict=True))
+    return next((i for i, stays in enumerate(stay) if not stays), len(said))
+
+
 def squeezed(messages: Sequence[CountedMessage], window: int, budget: int) -> tuple[list[CountedMessage], bool]:
     """Return what stays so that the messages take at most ``budget`` tokens, and whether any of them was cut.
 

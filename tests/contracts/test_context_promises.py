@@ -176,7 +176,7 @@ def test_the_bench_composes_what_it_says(tmp_path: Path) -> None:
     figures = composing.measure(tmp_path, messages=600, contexts=2)
     assert figures["stored_and_compacted"]["stage"] == figures["in_the_request_and_compacted"]["stage"] == "stage1"
     assert figures["stored_and_fitting"]["stage"] == "none"
-    assert figures["stored_and_whole"]["messages_in_it"] == 600 + 2
+    assert figures["stored_and_whole"]["messages_in_it"] == 600 + 3
     assert all(kind["facts_in_it"] and kind["memories_in_it"] for kind in figures.values() if isinstance(kind, dict))
 
 
@@ -202,14 +202,17 @@ def test_facts_of_the_conversations_user_are_recalled_and_of_nobody_else(house: 
     assert opened(house).fact_ids == (nobodys,)
 
 
-def test_identity_is_recalled_for_the_last_thing_said_wherever_it_stands(house: House) -> None:
+def test_identity_has_the_last_place_and_where_that_is_taken_it_is_lifted_by_the_last_thing_said(house: House) -> None:
     identity = learn(house, "Lives in Oslo", category=Category.IDENTITY)
+    assert opened(house, now_said="Sort a list.").fact_ids == (identity,)
+    project = learn(house, f"Builds a boat {'of oak ' * 260}")
+    assert opened(house, now_said="Sort a list.").fact_ids == (project,)
     converse(house, "c1", [Utterance("user", ABOUT)])
     converse(house, "c2", [Utterance("user", ABOUT), Utterance("assistant", "Where do you live?")])
-    assert opened(house, conversation_id="c1").fact_ids == (identity,)
-    assert opened(house, conversation_id="c2").fact_ids == ()
-    assert opened(house, conversation_id="c2", now_said="Where am I?").fact_ids == (identity,)
-    assert opened(house, conversation_id="c1", now_said="Sort a list.").fact_ids == ()
+    assert opened(house, conversation_id="c1").fact_ids == (project, identity)
+    assert opened(house, conversation_id="c2").fact_ids == (project,)
+    assert opened(house, conversation_id="c2", now_said="Where am I?").fact_ids == (project, identity)
+    assert opened(house, conversation_id="c1", now_said="Sort a list.").fact_ids == (project,)
 
 
 @pytest.mark.parametrize(("table", "part"), [(Fact.__tablename__, "facts"), (Memory.__tablename__, "memories")])

@@ -22,6 +22,7 @@ from ops.bench import (
     ingesting,
     keeping,
     nearest,
+    prefixing,
     remembering,
     retaining,
     scarcity,
@@ -259,6 +260,15 @@ def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> No
     figures = truncating.measured(tmp_path, messages=6, sentences=60)
     assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
     assert figures["truncated"]["without_chunking"] > 0
+
+
+def test_a_prompt_begins_with_more_of_the_one_before_in_two_places_than_in_one(tmp_path: Path) -> None:
+    figures = prefixing.measured(tmp_path, exchanges=4)
+    one, two = figures["one"], figures["two"]
+    assert 0 == one["promised_tokens"] < one["shared_prefix_tokens"] < two["promised_tokens"]
+    assert two["promised_tokens"] <= two["shared_prefix_tokens"] < two["prompt_tokens"]
+    if isinstance(figures["engine"], dict):
+        assert figures["engine"]["two"]["read_anew"] < 0.7 * figures["engine"]["one"]["read_anew"]
 
 
 @pytest.mark.long

@@ -77,9 +77,11 @@ def listed(api: Api, conversation: str) -> list[Sent]:
 def context(api: Api, **wanted: Any) -> tuple[list[Sent], dict[str, Any]]:
     """Return what was said, as a context has it, and the whole answer."""
     answer = api.ask("POST", "/apps/chat/context", json=wanted)
-    recalled = [{"role": "system", "content": answer["systemPrompt"]}] if answer["systemPrompt"] else []
-    assert answer["messages"][: len(recalled)] == recalled
-    return answer["messages"][len(recalled) :], answer
+    recalled = [answer["messages"][place] for place in answer["recalledAt"]]
+    assert "\n\n".join(one["content"] for one in recalled) == answer["systemPrompt"]
+    assert {one["role"] for one in recalled} <= {"system", "developer", "user"}
+    said = [one for place, one in enumerate(answer["messages"]) if place not in answer["recalledAt"]]
+    return said, answer
 
 
 # Conversations as a chat with OpenAI's models leaves them.

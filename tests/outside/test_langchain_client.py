@@ -33,6 +33,7 @@ from typing_extensions import TypedDict
 
 from afterthought_client import Afterthought, ConnectionFailed, RetryPolicy, Unauthenticated
 from afterthought_langchain import AfterthoughtChatMessageHistory, AfterthoughtRetriever, ThreadMemory, memory_tools
+from shared.context.rendering import RECALLED
 from tests.support.breaking_proxy import BreakingProxy, breaking_proxy
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer
@@ -143,9 +144,37 @@ def test_what_was_said_in_one_thread_is_known_in_the_next(client: Afterthought) 
     say(graph, "What can I cook for Mia?", "tuesday")
 
     assert "peanuts" in recalled(model.asked[-1])
-    assert [one.content for one in model.asked[-1][1:]] == ["What can I cook for Mia?"]
+    _head, *tail, question = model.asked[-1]
+    assert question.content == "What can I cook for Mia?"
+    assert all(isinstance(one, HumanMessage) and RECALLED in str(one.content) for one in tail)
     kept = graph.get_state(of("tuesday")).values["messages"]
     assert [one.content for one in kept] == ["What can I cook for Mia?", "Noted."], "what is recalled is of its turn"
+
+
+def test_a_threads_prompt_begins_as_the_one_before_and_what_was_recalled_is_not_recorded(client: Afterthought) -> None:
+    model, memory = Model(), ThreadMemory(client)
+    say(graph_of(memory, model), MIA, "monday")
+    memory.end("monday", "ada")
+    assert "peanuts" in remembered(client)
+    wait_until(lambda: list(client.iter_facts(user_id="ada")), 60, "the fact")
+    graph = graph_of(memory, model)
+    # A graph's own system prompt stands in its state.
+    graph.update_state(of("tuesday"), {"messages": [SystemMessage("You are a cook.")]})
+    questions = ["What can I cook for Mia?", "Hello?", "Does my daughter Mia like satay with peanuts?"]
+    for question in questions:
+        say(graph, question, "tuesday")
+    prompts = model.asked[-3:]
+    heads = [prompt[1].content for prompt in prompts]
+    assert [type(one) for one in prompts[0][:2]] == [SystemMessage, SystemMessage] and "peanuts" in str(heads[0])
+    assert heads == heads[:1] * 3
+    for nth, (prompt, question) in enumerate(zip(prompts, questions, strict=True)):
+        stable = 2 + 2 * nth
+        assert [one.content for one in prompt[:stable]] == [one.content for one in prompts[-1][:stable]]
+        *tail, last = prompt[stable:]
+        assert last.content == question and len(tail) == (0 if question == "Hello?" else 1)
+        assert all(isinstance(one, HumanMessage) and RECALLED in str(one.content) for one in tail)
+    assert [role for role, _ in recorded(client, "tuesday")] == ["user", "assistant"] * 3
+    assert not [content for _, content in recorded(client, "tuesday") if RECALLED in content]
 
 
 def test_what_is_said_in_a_thread_is_recorded_once(client: Afterthought) -> None:

@@ -13,6 +13,7 @@ import openai
 import pytest
 from openai import OpenAI
 
+from shared.context.rendering import RECALLED
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer
 from tests.support.providers import environment
@@ -136,9 +137,64 @@ def test_what_was_said_in_one_chat_is_known_in_the_next(program: Program, model:
     _, second = program.say(*asked)
 
     assert second != first
-    sent = model.chats[-1]["messages"]
-    assert sent[0]["role"] == "system" and memory in sent[0]["content"]
-    assert sent[1:] == asked
+    [prompt, head, *tail, question] = model.chats[-1]["messages"]
+    assert [prompt, question] == asked
+    assert head["role"] == "system" and memory in head["content"]
+    assert all(one["role"] == "user" and RECALLED in one["content"] for one in tail)
+
+
+def test_a_prompt_begins_as_the_one_before_with_all_that_was_said_then(program: Program, model: OpenAiServer) -> None:
+    model.will(Act(answer="Noted."), *[Act(answer=f"Answer {nth}.") for nth in range(3)])
+    told, before = program.say(user(PEANUTS))[1], len(model.chats) + 1
+    program.end(told)
+    wait_until(lambda: program.get("facts")["facts"], 60, "the fact")
+    chat: list[dict[str, Any]] = [{"role": "developer", "content": "You are a cook."}]
+    for nth, asked in enumerate(("What can I cook for Mia?", "Hello?", "Does my daughter like satay with peanuts?")):
+        chat.append(user(asked))
+        program.say(*chat)
+        chat.append(assistant(f"Answer {nth}."))
+    prompts = [list(asked["messages"]) for asked in model.chats[before - 1 :]]
+    recalled = [[one for one in prompt if RECALLED in str(one["content"])] for prompt in prompts]
+    assert [[one["role"] for one in found] for found in recalled] == [
+        ["developer", "user"], ["developer"], ["developer", "user"]
+    ]  # fmt: skip
+    for nth, prompt in enumerate(prompts):
+        # Developer message, head, exchanges; then the tail, and the question last.
+        stable = 2 + 2 * nth
+        assert prompt[:stable] == prompts[-1][:stable] and prompt[1] == recalled[0][0]
+        assert prompt[stable:] == [*recalled[nth][1:], chat[1 + 2 * nth]]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "After the optional system message, conversation roles must alternate user and assistant",
+        "System message must be at the beginning.",
+    ],
+    ids=["gemma", "mistral", "qwen"],
+)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_messages_of_one_role_are_joined_for_a_template(
+    program: Program, model: OpenAiServer, refusal: str, stream: bool
+) -> None:
+    model.will(Act(answer="Noted."))
+    _, told = program.say(user(PEANUTS))
+    program.end(told)
+    model.will(Act(status=500, error=refusal), Act(answer="Rice."))
+    parts = [{"type": "text", "text": "What can I cook for Mia, with peanuts?"}]
+    asked: list[Any] = [{"role": "system", "content": "You are a cook."}, {"role": "user", "content": parts}]
+    if stream:
+        chunks = program.client.chat.completions.create(model="tiny", messages=asked, user="ada", stream=True)
+        answer = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    else:
+        answer = program.say(*asked)[0].content
+    assert answer == "Rice."
+    first, second = (one["messages"] for one in model.chats[-2:])
+    assert [one["role"] for one in first] == ["system", "system", "user", "user"]
+    [system, question] = second
+    assert system == {"role": "system", "content": f"You are a cook.\n\n{first[1]['content']}"}
+    assert question == {"role": "user", "content": [{"type": "text", "text": first[2]["content"]}, *parts]}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -39,9 +39,9 @@ from worker.agent.session_model import CompressionAnswer, LearningAnswer
 from worker.agent.summary_model import SummaryAnswer
 
 _WHERE = "the extra 'engine' is not installed; ./ops/test --long does it"
-xllamacpp = pytest.importorskip("xllamacpp", reason=_WHERE)
+pytest.importorskip("xllamacpp", reason=_WHERE)
 pytest.importorskip("gguf", reason=_WHERE)
-from tests.support.tiny_model import CONTEXT_TOKENS, WIDTH, write_model  # noqa: E402
+from tests.support.tiny_model import CONTEXT_TOKENS, WIDTH, serve_model, write_model  # noqa: E402
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 SHAPES = (
@@ -67,24 +67,6 @@ class Weather(BaseModel):
     unit: Literal["celsius", "fahrenheit"]
 
 
-@contextmanager
-def engine(model: Path, **chosen: Any) -> Iterator[str]:
-    """Serve a model until the block ends; yields the address for OpenAI's clients."""
-    params = xllamacpp.CommonParams()
-    params.model.path, params.model_alias = str(model), {"tiny"}
-    params.hostnames, params.port = ["127.0.0.1"], 0
-    params.n_ctx, params.n_parallel, params.kv_unified = CONTEXT_TOKENS, 2, True
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    params.embedding, params.pooling_type = True, xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    params.verbosity = 0
-    for name, value in chosen.items():
-        setattr(params, name, value)
-    # It serves as long as it is referred to.
-    server = xllamacpp.Server(params)
-    yield f"{server.listening_address}/v1"
-    del server
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("engine") / "tiny.gguf"
@@ -95,7 +77,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base_url(model: Path) -> Iterator[str]:
     """The address of an engine that all tests share."""
-    with engine(model) as address:
+    with serve_model(model) as address:
         yield address
 
 
@@ -201,7 +183,7 @@ def test_texts_are_embedded_each_by_itself_and_the_same_in_any_company(settings:
 
 
 def test_a_key_is_asked_for_sent_and_shown_to_nobody(model: Path, calls: Calls) -> None:
-    with engine(model, api_keys=["sk-canary-right"]) as address:
+    with serve_model(model, api_keys=["sk-canary-right"]) as address:
         right, wrong = (
             settings_of(address, openai_api_key=SecretStr(f"sk-canary-{one}")) for one in ("right", "wrong")
         )

@@ -7,10 +7,13 @@ close a string. Where tools are offered it begins with a call of one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
+import xllamacpp
 from gguf import GGUFWriter, TokenType
 
 CONTEXT_TOKENS = 32768
@@ -67,6 +70,24 @@ def write_model(path: Path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+@contextmanager
+def serve_model(model: Path, **chosen: Any) -> Iterator[str]:
+    """Serve a model until the block ends; yields the address for OpenAI's clients."""
+    params = xllamacpp.CommonParams()
+    params.model.path, params.model_alias = str(model), {"tiny"}
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.n_ctx, params.n_parallel, params.kv_unified = CONTEXT_TOKENS, 2, True
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.embedding, params.pooling_type = True, xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    params.verbosity = 0
+    for name, value in chosen.items():
+        setattr(params, name, value)
+    # It serves as long as it is referred to.
+    server = xllamacpp.Server(params)
+    yield f"{server.listening_address}/v1"
+    del server
 
 
 def _write_shape(writer: GGUFWriter) -> None:

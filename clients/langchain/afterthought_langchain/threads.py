@@ -1,4 +1,4 @@
-"""A thread of LangGraph as conversations of a user: what is remembered goes before a model, what is said is recorded.
+"""A thread of LangGraph as conversations of a user: a model is told what is remembered, what is said is recorded.
 
 Which messages are recorded stands in the messages themselves: each answer that was recorded says so in its
 ``response_metadata``, which the thread's checkpoints keep. So nothing is recorded twice, and what could not be recorded
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,16 +116,18 @@ class ThreadMemory:
         turn = _Turn(memory, thread_id, conversation_id or thread_id, own, messages)
         try:
             self._record(turn)
-            recalled = self.client.compose_context(
+            context = self.client.compose_context(
                 conversation_id=turn.conversation_id,
                 messages=[_for_context(one) for one in messages],
                 token_budget=self._token_budget,
-            ).system_prompt
+            )
+            recalled = {place: _recalled(context.messages[place]) for place in context.recalled_at}
         except _AWAY as error:
             _warn("Nothing is recalled", thread_id, error)
-            recalled = _AWAY_PROMPT
-        if recalled:
-            turn.to_model = [_with_id(SystemMessage(recalled)), *messages]
+            recalled = {0: SystemMessage(_AWAY_PROMPT)}
+        turn.to_model = list(messages)
+        for place, one in recalled.items():
+            turn.to_model.insert(place, _with_id(one))
         return turn
 
     def _finish(self, turn: _Turn, given: Any, result: Any) -> Any:
@@ -204,6 +206,11 @@ def _of_user(new: Sequence[BaseMessage], user_id: str, *, is_thread: bool) -> li
             known += pending if answered == user_id else []
             pending = []
     return known + pending
+
+
+def _recalled(sent: Mapping[str, Any]) -> BaseMessage:
+    """Return what is recalled for a question as the user's side has it, and all else as the system's."""
+    return HumanMessage(sent["content"]) if sent["role"] == "user" else SystemMessage(sent["content"])
 
 
 def _with_id(message: BaseMessage) -> BaseMessage:

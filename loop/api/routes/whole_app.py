@@ -23,7 +23,7 @@ from shared.archive.document import Archive
 from shared.archive.export import export_app
 from shared.archive.restore import Imported, import_archive
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
-from shared.context.context import ContextRequest, ConversationContext, open_context
+from shared.context.context import ContextRequest, ConversationContext, Placement, open_context
 from shared.context.window import Utterance
 from shared.contracts.jobs import WorkClass
 from shared.contracts.values import Id, UserId
@@ -102,6 +102,13 @@ class AskContext(RequestModel):
         None, description=f"Tokens of the window to leave for the answer; {DEFAULT_RESERVE} when not given."
     )
     token_budget: Tokens | None = Field(None, description="Most tokens for what is recalled.")
+    placement: Placement = Field(
+        Placement.TWO,
+        description=(
+            "two: what is recalled whatever is said behind the leading system messages, the same from question to "
+            "question, and what was chosen for this question before the last user message. one: all of it first."
+        ),
+    )
 
 
 class Included(ResponseModel):
@@ -115,10 +122,17 @@ class Included(ResponseModel):
 
 
 class ContextAnswer(ResponseModel):
-    """The messages to send, the recalled text first as a system message, and what they amount to."""
+    """The messages to send, what is recalled among them, and what they amount to."""
 
     messages: list[SentMessage]
-    system_prompt: str = Field(description="The recalled text alone; already the first of messages, unless empty.")
+    recalled_at: list[int] = Field(description="Places in messages, from 0, of those that hold what is recalled.")
+    stable_prefix_tokens: int = Field(
+        description=(
+            "Tokens at the beginning of messages that are the same for the next question of the conversation, unless "
+            "something remembered changes meanwhile or the window becomes full; with placement one, 0."
+        )
+    )
+    system_prompt: str = Field(description="The recalled text alone, all of it; it already stands in messages.")
     memory_tokens: int
     total_tokens: int
     percent_used: float | None = Field(description="Of contextWindow, per cent; null when none was given.")
@@ -130,6 +144,9 @@ class ContextAnswer(ResponseModel):
     )
     trimmed: int = Field(description="Messages left out to fit the window.")
     cut: bool = Field(description="Whether a message was shortened, because it alone exceeds the window.")
+    shrunk: bool = Field(
+        description="Whether the conversation leaves so little of the window that less is recalled beside it."
+    )
     token_source: TokenSource = Field(
         description="The least certain figure used: the provider's, one calibrated for the model, or an estimate."
     )
@@ -152,7 +169,7 @@ router = APIRouter(prefix="/apps/{appId}")
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
 def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
-    """Compose the messages to send to a model: what is recalled, then what was said, as fits.
+    """Compose the messages to send to a model: what was said, and what is recalled beside it, as fits.
 
     Costs no energy but for the vector of what is said now.
     """
@@ -175,6 +192,7 @@ def _wanted(ctx: RequestContext, body: AskContext) -> ContextRequest:
         model=body.model,
         context_window=body.context_window,
         reserve=body.reserve,
+        placement=body.placement,
     )
 
 
