@@ -19,8 +19,8 @@ from sqlalchemy.orm import Session
 from shared.clock import Clock
 from shared.context.companions import PairedHits, beside, paired, place_of
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
-from shared.conversations.days import TimeZones, zones_at
 from shared.context.rendering import without_recalled
+from shared.conversations.days import TimeZones, zones_at
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
