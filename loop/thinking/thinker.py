@@ -296,6 +296,7 @@ def _now(situation: Situation, focused: ConversationView, window: int) -> Curren
         said=next((one.content for one in reversed(focused.messages) if one.role == Role.USER), None),
         shown=frozenset(focused.messages[place].content.strip() for place in places),
         is_whole=is_whole,
+        is_alone=focused.is_alone,
     )
 
 

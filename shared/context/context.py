@@ -31,7 +31,7 @@ from shared.context.recall import (
 from shared.context.rendering import join_blocks
 from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import FEW, Utterance, counted, length_of, staying
-from shared.conversations.models import Conversation
+from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
@@ -106,6 +106,8 @@ class _Conversation:
     messages: list[Utterance]
     conversation_key: int | None = None
     left_out: int = 0
+    is_alone: bool = False
+    """Whether nothing but its own is recalled in it."""
 
     @property
     def unanswered(self) -> str | None:
@@ -197,8 +199,9 @@ def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Co
         kept = [messages[i] for i in staying(messages, len(messages))]
         messages, left_out = kept, len(messages) - len(kept)
     key = None if conversation is None else conversation.key
-    users = recalled_for(user_id, is_shared)
-    return _Conversation(app_name, user_id, users, counting, messages, key, left_out)
+    is_alone = conversation is not None and conversation.memory == MemoryMode.OFF
+    users = () if is_alone else recalled_for(user_id, is_shared)
+    return _Conversation(app_name, user_id, users, counting, messages, key, left_out, is_alone)
 
 
 def _stored(
@@ -230,6 +233,7 @@ def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, sai
         said=users[-1] if users else None,
         shown=frozenset(message.said.content.strip() for message in draft.messages),
         is_whole=request.said is None and not draft.trimmed,
+        is_alone=said.is_alone,
     )
 
 

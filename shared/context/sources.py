@@ -59,6 +59,8 @@ class CurrentTurn:
     """Contents of the messages that are shown anyway."""
     is_whole: bool
     """Whether all of the conversation is shown."""
+    is_alone: bool = False
+    """Whether nothing but the conversation's own is recalled in it."""
 
 
 @dataclass(eq=False)
@@ -134,6 +136,8 @@ class RecallSources:
 
     def _profile(self, now: CurrentTurn, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""
+        if now.is_alone:
+            return ""
         with self.database.read() as session:
             if not gate.has_answered(session, now.app_id, now.user_id):
                 return ""

@@ -14,7 +14,7 @@ from shared.audit import Cause
 from shared.clock import Clock
 from shared.context.rendering import without_recalled
 from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import messages_of
+from shared.conversations.queries import lock_by_key, messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -29,7 +29,7 @@ from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, TranscriptTurn
-from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 
 NOTHING = "nothing to remember"
@@ -102,9 +102,7 @@ class CreateMemory:
         with self.database.read() as session:
             app = get_app(session, claim.app_id)
             unpurged(app, claim)
-            conversation = session.get(Conversation, claim.conversation_key)
-            if conversation is None:
-                raise erased(claim)
+            conversation = remembered(session.get(Conversation, claim.conversation_key), claim)
             existing = queries.candidates(queries.standing(session, conversation.subject))
             turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
             known = tuple(memory.content for memory in existing)
@@ -159,6 +157,7 @@ class CreateMemory:
             unpurged(lock_app(session, claim.app_id), claim)
             # Before the rest: an erased conversation would be missed by the memory's foreign key first.
             confirm(session, claim)
+            remembered(lock_by_key(session, claim.conversation_key), claim)
             present = queries.candidates(queries.standing(session, seen.subject))
             # Below the cap nothing has to go, so that a change does not matter.
             if not has_to and len(present) >= self.cap and present != seen.existing:
