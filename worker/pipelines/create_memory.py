@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
-from shared.context.rendering import without_recalled
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_by_key, messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
@@ -28,9 +27,10 @@ from shared.memories.writing import InsertedMemory, NewMemory, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
-from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, TranscriptTurn
+from worker.agent.protocol import MemoryAgent, MemoryDraft, Transcript
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
+from worker.pipelines.turns import spoken_turns
 
 NOTHING = "nothing to remember"
 
@@ -104,11 +104,10 @@ class CreateMemory:
             unpurged(app, claim)
             conversation = remembered(session.get(Conversation, claim.conversation_key), claim)
             existing = queries.candidates(queries.standing(session, conversation.subject))
-            turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
+            turns = tuple(filter(None, spoken_turns(messages_of(session, conversation.key))))
             known = tuple(memory.content for memory in existing)
             # It was held when the last word in it was said, whenever it was brought in.
-            said = [turn.created_at for turn in turns if turn.role in SPOKEN_ROLES]
-            last = max(said, default=conversation.ended_at or conversation.updated_at)
+            last = max((turn.created_at for turn in turns), default=conversation.ended_at or conversation.updated_at)
             held_at = min(last, self.clock.now())
             transcript = Transcript(
                 app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
@@ -190,8 +189,3 @@ class CreateMemory:
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=eviction.removed_id, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
-
-def _turn(message: Message) -> TranscriptTurn:
-    spoken = message.role in SPOKEN_ROLES
-    content = without_recalled(message.content) if spoken else message.content
-    return TranscriptTurn(message.message_id, message.role, message.name, content, message.created_at)

@@ -37,7 +37,7 @@ from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turn, unseen_turns
+from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
 BEFORE = 4
 """Messages shown beside them that were seen before."""
@@ -108,7 +108,7 @@ class ExtractFacts:
                 app_name=app.name,
                 conversation_id=conversation.conversation_id,
                 turns=unseen.turns,
-                before=tuple(turn for one in before if (turn := spoken_turn(one)) is not None),
+                before=tuple(filter(None, spoken_turns(before))),
                 known=tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known),
             )
             unembedded = {one.fact_id: one.statement for one in missing}

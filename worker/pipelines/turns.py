@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from shared.context.rendering import without_recalled
+from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.errors import Configuration, OverBudget, Transient
@@ -15,6 +16,8 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+from shared.text.housekeeping import is_housekeeping
+from shared.text.material import without_material
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
@@ -41,16 +44,30 @@ class UnseenTurns:
 def unseen_turns(session: Session, conversation: Conversation, start: int) -> UnseenTurns:
     """Return what users and the assistant said from position ``start`` on."""
     batch = messages_of(session, conversation.key, BATCH, start - 1)
-    new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
+    spoken = zip(batch, spoken_turns(batch), strict=True)
+    new = [(message.position, turn) for message, turn in spoken if turn is not None]
     end = batch[-1].position + 1 if batch else start
     return UnseenTurns(start, end, tuple(turn for _, turn in new), tuple(position for position, _ in new))
 
 
-def spoken_turn(message: Message) -> TranscriptTurn | None:
-    """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
+def spoken_turns(messages: Sequence[Message]) -> list[TranscriptTurn | None]:
+    """Return for each message what was said in it; nothing of what was answered to a client's housekeeping."""
+    turns: list[TranscriptTurn | None] = []
+    is_task = False
+    for message in messages:
+        if message.role == Role.USER:
+            is_task = is_housekeeping(message.content)
+        turns.append(None if is_task else _spoken_turn(message))
+    return turns
+
+
+def _spoken_turn(message: Message) -> TranscriptTurn | None:
+    """Return what a person or the assistant said, without what was recalled or put into it; None if that is nothing."""
     if message.role not in SPOKEN_ROLES:
         return None
     content = without_recalled(message.content).strip()
+    if message.role == Role.USER:
+        content = without_material(content)
     return (
         TranscriptTurn(message.message_id, message.role, message.name, content, message.created_at) if content else None
     )
