@@ -13,7 +13,8 @@ _TAG_OF_TASK = re.compile(r"<(chat_history|messages|conversation|conversation_hi
 _TAG_OF_QUESTION = re.compile(r"<(?:context|documents?|user_query|question|source)\b", re.IGNORECASE)
 _WANTED = re.compile(
     r"\b(?:title|titles|headline|topic|topics|tags?|keywords?|emoji|follow[- ]?up (?:questions?|prompts?|suggestions?)"
-    r"|(?:search )?quer(?:y|ies)|autocomplet\w+|titel|überschrift|titre|título|titolo|schlagw\w+|başlık|заголовок|тему)\b"
+    r"|(?:search )?quer(?:y|ies)|autocomplet\w+|titel|überschrift|titre|título|titolo|schlagw\w+|başlık|заголовок"
+    r"|тему)\b"
     r"|标题|標題|主题|标签|タイトル|제목|عنوان|शीर्षक",
     re.IGNORECASE,
 )
@@ -23,14 +24,18 @@ _SPOKEN_OF = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(
-    r"^\W*(?:you are|your (?:task|job)|please|generate|create|provide|write|give|suggest|propose|come up|summari[sz]e|name"
-    r"|produce|return|make|reply|respond|based on|based upon|here is|below is|given|analy[sz]e|in \d|what would|from the"
-    r"|i want you to|erstelle|generiere|gib|schreib|fasse|génère|crée|donne|propose|genera|crea|escribe|dame|proporciona"
+    r"^\W*(?:you are|your (?:task|job)|please|generate|create|provide|write|give|suggest|propose|come up|summari[sz]e"
+    r"|name"
+    r"|produce|return|make|reply|respond|based on|based upon|here is|below is|given|analy[sz]e|in \d|what would|from"
+    r" the"
+    r"|i want you to|erstelle|generiere|gib|schreib|fasse|génère|crée|donne|propose|genera|crea|escribe|dame"
+    r"|proporciona"
     r"|scrivi|gere|crie|придумай|создай|напиши|дай|请|為|为|根据|給|以下|この|次の|다음|أنشئ|اكتب)",
     re.IGNORECASE,
 )
 _SPEAKER = re.compile(
-    r"^[ \t>*_\"']*(?:\[?(?P<who>user|human|you|me|ai|assistant|bot|model|system|chatgpt|benutzer|nutzer|assistent|usuario"
+    r"^[ \t>*_\"']*(?:\[?(?P<who>user|human|you|me|ai|assistant|bot|model|system|chatgpt|benutzer|nutzer|assistent"
+    r"|usuario"
     r"|asistente|utilisateur|utente|assistente|usuário|пользователь|ассистент|用户|助手|ユーザー|アシスタント|사용자"
     r"|어시스턴트)\]?)[*_]*[ \t]*[:：]|^[ \t\[{,]*\"role\"\s*:\s*\"(?P<role>\w+)\"",
     re.IGNORECASE | re.MULTILINE,

@@ -43,8 +43,8 @@ _FRAME_TAG = word_set(
     " passage passages snippet snippets excerpt excerpts reference references history transcript conversation chat"
     " background reminder environment cdata observation page pages webpage article"
 )
-_FORMATTING = word_set("p b i u s em strong small big sub sup br hr span font mark del ins strike a ul ol li h1 h2 h3 h4"
-                       " h5 h6 kbd code spoiler q")  # fmt: skip
+_FORMATTING = word_set("p b i u s em strong small big sub sup br hr span font mark del ins strike a ul ol li h1 h2 h3"
+                       " h4 h5 h6 kbd code spoiler q")  # fmt: skip
 
 # A client's heading has one of these nouns, and nothing beside it but the other words.
 _FRAME_NOUNS = word_set(
@@ -93,14 +93,18 @@ _SHORT_HEADING = 10
 _USER_LABEL = (
     r"(?:(?:the |my )?(?:current|new|latest|last|follow[- ]?up|original|final)\s+)?(?:the )?"
     r"(?:(?:user|human|customer)(?:['’]?s)?(?:\s+(?:query|question|input|message|prompt|request|says|asks))?"
-    r"|query|question|input|request|prompt|pregunta|consulta|usuari[oa]|frage|anfrage|benutzer(?:frage|in)?|nutzer(?:frage)?"
+    r"|query|question|input|request|prompt|pregunta|consulta|usuari[oa]|frage|anfrage|benutzer(?:frage|in)?"
+    r"|nutzer(?:frage)?"
     r"|requête|utilisateur|demande|domanda|utente|richiesta|pergunta|usuário|vraag|gebruiker|soru|kullanıcı"
     r"|вопрос|запрос|пользователь|问题|問題|提问|用户|用戶|用户问题|质问|質問|ユーザー|질문|사용자|سؤال|السؤال|المستخدم|प्रश्न|सवाल"
     r"|คำถาม|ผู้ใช้|câu hỏi|người dùng)"
 )
-_LABELLED = re.compile(rf"^[ \t]*[*_#\[(>]*[ \t]*{_USER_LABEL}[ \t]*[*_\])]*[ \t]*(?:[:：][*_]*|$)[ \t]*", re.IGNORECASE)
+_LABELLED = re.compile(
+    rf"^[ \t]*[*_#\[(>]*[ \t]*{_USER_LABEL}[ \t]*[*_\])]*[ \t]*(?:[:：][*_]*|$)[ \t]*", re.IGNORECASE
+)
 _BARE_LABEL = re.compile(
-    r"^[ \t]*[*_#]*[ \t]*(?:(?:your|helpful|the|final|ai|assistant['’]?s|model['’]?s)\s+)*(?:answer|response|reply|output|assistant|ai|bot|thought"
+    r"^[ \t]*[*_#]*[ \t]*(?:(?:your|helpful|the|final|ai|assistant['’]?s|model['’]?s)\s+)*(?:answer|response|reply"
+    r"|output|assistant|ai|bot|thought"
     r"|antwort|respuesta|asistente|réponse|risposta|assistente|resposta|antwoord|cevap|yanıt|ответ|ассистент"
     r"|回答|答案|助手|答え|アシスタント|답변|답|إجابة|الإجابة|उत्तर|คำตอบ|trả lời)[ \t]*[*_]*[ \t]*[:：][*_ \t]*$",
     re.IGNORECASE,
@@ -109,8 +113,10 @@ _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+\S")
 _RULE = re.compile(r"^[ \t]*([-=_*~#])\1{4,}[ \t]*$|^[ \t]*(\"\"\"|''')[ \t]*$")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)]|\[\d{1,3}\])[ \t]+\S")
 _PASSAGE = re.compile(
-    r"^[ \t]*[*_#]*[ \t]*(?:\[?(?:document|doc|source|chunk|passage|excerpt|snippet|result|search result|file|page|context|reference"
-    r"|dokument|quelle|documento|fuente|fragmento|documento|fonte|文档|资料|文書)[ \t]*[#№\[(]?[ \t]*\d{1,4}[\])]?\]?[ \t]*(?:\([^)\n]{0,80}\))?"
+    r"^[ \t]*[*_#]*[ \t]*(?:\[?(?:document|doc|source|chunk|passage|excerpt|snippet|result|search result|file|page"
+    r"|context|reference"
+    r"|dokument|quelle|documento|fuente|fragmento|documento|fonte|文档|资料"
+    r"|文書)[ \t]*[#№\[(]?[ \t]*\d{1,4}[\])]?\]?[ \t]*(?:\([^)\n]{0,80}\))?"
     r"[*_]*[ \t]*(?:[:：\-–—].*|$))",
     re.IGNORECASE,
 )
@@ -189,9 +195,10 @@ def _without_tags(text: str) -> str:
         if outer.is_users:
             users.append(outer)
             continue
-        inner = text[outer.inner : outer.inner_end]
-        words = len(_WORD.findall(_TAG.sub(" ", inner)))
-        if outer.is_formatting or not words or (words <= _FEW and not outer.is_frame):
+        if outer.is_formatting:
+            continue
+        words = len(_WORD.findall(_TAG.sub(" ", text[outer.inner : outer.inner_end])))
+        if not words or (words <= _FEW and not outer.is_frame):
             continue
         cuts.append((outer.start, outer.end))
         if not outer.is_frame:
@@ -212,7 +219,8 @@ def _without_tags(text: str) -> str:
 
 
 def _elements(text: str) -> list[_Element]:
-    """Return the paired tags of a text; one that begins a line, is a client's and is never closed ends with the text."""
+    """Return the paired tags of a text; one that begins a line, is a client's and is never closed ends with the"
+    " text."""
     found: list[_Element] = []
     open_tags: list[re.Match[str]] = []
     counts: Counter[str] = Counter()
@@ -231,10 +239,10 @@ def _elements(text: str) -> list[_Element]:
                 break
     users = sorted(one.start for one in found if one.is_users)
     for opened in open_tags:
-        end = next(iter(users[bisect_left(users, opened.end()) :]), len(text))
+        end = [*users, len(text)][bisect_left(users, opened.end())]
         element = _Element(opened[2], opened.start(), opened.end(), end, end)
-        alone = not text[:opened.start()].rpartition("\n")[2].strip() and text[opened.end() :][:1] in ("\n", "\r", "")
-        if element.is_frame and alone:
+        line = text[text.rfind("\n", 0, opened.start()) + 1 : opened.start()]
+        if element.is_frame and not line.strip() and text[opened.end() : opened.end() + 1] in ("\n", "\r", ""):
             found.append(element)
     return found
 
@@ -330,16 +338,19 @@ def _blocks(lines: Sequence[str], label: int | None) -> Iterator[tuple[int, int]
     """Yield where material with a heading, or numbered, begins and ends."""
     bracketed = [place for place, line in enumerate(lines) if _BRACKETED.match(line)]
     passages = [place for place, line in enumerate(lines) if _PASSAGE.match(line)]
-    numbered = sorted([*passages, *(bracketed if len(bracketed) > 1 else ())])
-    if numbered:
+    numbered = sorted([*passages, *bracketed])
+    if len(numbered) > 1 or (passages and label is not None and label > passages[0]):
         yield numbered[0], _end_of_block(lines, numbered[-1], label, is_list=True)
+    until = 0
     for place, line in enumerate(lines):
-        if _is_frame_heading(line):
-            following = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), None)
-            if following is not None and following != label:
-                yield place, _end_of_block(lines, following, label, is_list=bool(_ITEM.match(lines[following])))
-            elif following is not None:
-                yield place, place + 1
+        if place < until or not _is_frame_heading(line):
+            continue
+        following = _next_said(lines, place + 1)
+        until = place + 1
+        if following < len(lines) and following != label:
+            until = _end_of_block(lines, following, label, is_list=bool(_ITEM.match(lines[following])))
+        if following < len(lines):
+            yield place, until
 
 
 def _end_of_block(lines: Sequence[str], start: int, label: int | None, *, is_list: bool) -> int:
@@ -351,22 +362,30 @@ def _end_of_block(lines: Sequence[str], start: int, label: int | None, *, is_lis
     if _RULE.match(first):
         last = max((at for at in range(start + 1, len(lines)) if lines[at].strip() == first.strip()), default=None)
         return len(lines) if last is None else last + 1
-    limit = next((at for at in range(start, len(lines)) if _HEADING.match(lines[at]) and at > start), len(lines))
-    ends = [at for at in range(start, limit) if not lines[at].strip() and at > start]
     if is_list:
         end = start + 1
-        while end < limit and (lines[end].strip() or _goes_on(lines, end, limit)):
-            end += 1
-        return end
+        while end < len(lines) and not _HEADING.match(lines[end]):
+            following = _next_said(lines, end)
+            if following > end and not _goes_on(lines, following):
+                break
+            end = following + 1
+        return min(end, len(lines))
+    limit = next((at for at in range(start + 1, len(lines)) if _HEADING.match(lines[at])), len(lines))
+    ends = [at for at in range(start + 1, limit) if not lines[at].strip()]
     # Of prose the last paragraph is what the user says of it, where there are several and no heading follows.
     paragraphs = [at for at in ends if at + 1 < limit and lines[at + 1].strip()]
     return paragraphs[-1] if paragraphs and limit == len(lines) else limit
 
 
-def _goes_on(lines: Sequence[str], blank: int, limit: int) -> bool:
-    """Whether a list goes on after a blank line."""
-    following = next((lines[at] for at in range(blank + 1, limit) if lines[at].strip()), "")
-    return bool(_ITEM.match(following) or _PASSAGE.match(following) or following[:2].isspace())
+def _goes_on(lines: Sequence[str], place: int) -> bool:
+    """Whether a list goes on with a line that follows a blank one."""
+    line = lines[place] if place < len(lines) else ""
+    return bool(_ITEM.match(line) or _PASSAGE.match(line) or line[:2].isspace())
+
+
+def _next_said(lines: Sequence[str], place: int) -> int:
+    """Return where the next line stands that is not blank; behind the last where there is none."""
+    return next((at for at in range(place, len(lines)) if lines[at].strip()), len(lines))
 
 
 def _is_frame_heading(line: str) -> bool:
@@ -374,7 +393,7 @@ def _is_frame_heading(line: str) -> bool:
     bare = re.sub(r"[\"“«„][^\"”»“]{0,200}[\"”»“]|`[^`]{0,200}`|<[^<>]{0,60}>", " ", line.strip())
     if len(line) > 240 or not (bare.endswith((":", "：", ".")) or _HEADING.match(line) or bare.startswith("**")):
         return False
-    words = [word for word in re.findall(r"[^\W_]+", bare.casefold())]
+    words = re.findall(r"[^\W_]+", bare.casefold())
     if not words or not _SELF.isdisjoint(words) or _SELF_SIGNS.search(bare):
         return False
     if all(word in _FRAME_VOCABULARY or word.isdigit() for word in words):

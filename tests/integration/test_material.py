@@ -44,10 +44,11 @@ FRAMES = {
     "\n<filename>me.md</filename>\n<context><![CDATA[{doc}]]></context>\n</file>\n</context>\n\nUse the context as "
     "your learned knowledge to better answer the user.\n\nIn your response, remember to follow these guidelines:\n- If "
     "you don't know the answer, simply say that you don't know.\n\n{own}",
-    "AnythingLLM": "Context:\n    [CONTEXT 0]:\n{doc}\n[END CONTEXT 0]\n\n[CONTEXT 1]:\n{doc}\n[END CONTEXT 1]\n\n{own}",
+    "AnythingLLM": "Context:\n    [CONTEXT 0]:\n{doc}\n[END CONTEXT 0]\n\n[CONTEXT 1]:\n{doc}\n[END CONTEXT 1]\n\n"
+    "{own}",
     "Dify": "Use the following context as your learned knowledge, inside <context></context> XML tags.\n\n<context>\n"
-    "{doc}\n</context>\n\nWhen answer to user:\n- If you don't know, just say that you don't know.\n- If you don't know "
-    "when you are not sure, ask for clarification.\nAvoid mentioning that you obtained the information from the "
+    "{doc}\n</context>\n\nWhen answer to user:\n- If you don't know, just say that you don't know.\n- If you don't "
+    "know when you are not sure, ask for clarification.\nAvoid mentioning that you obtained the information from the "
     "context.\n\n{own}",
     "Cursor": '<additional_data>\nBelow are some helpful pieces of information:\n<attached_files>\n<file_contents\n'
     'path="me.md" lines="1-3">\n{doc}\n</file_contents>\n</attached_files>\n</additional_data>\n<user_query>\n{own}\n'
@@ -85,7 +86,7 @@ OWN_WORDS = {
     "things about me": ("Things to remember about me:\n- I am a nurse\n- I live in Turku", ("nurse", "Turku")),
     "about me": ("About me: I am a nurse and I live in Turku.", ("nurse", "Turku")),
     "a shopping list": ("Shopping list for Friday:\n1. Oat milk\n2. Halloumi\nI am vegetarian.", ("vegetarian",)),
-    "documents to take": ("Documents to bring to the consulate:\n- my Finnish passport\n\nI live in Turku.", ("Turku",)),
+    "documents to take": ("Documents to bring to the consulate:\n- my passport\n\nI live in Turku.", ("Turku",)),
     "HTML that is mentioned": ("Use <b> for bold please. I live in Turku.", ("Turku",)),
     "a pair of tags that is mentioned": ("I use <div>a few words</div> a lot. I live in Turku.", ("Turku",)),
     "tags of a page": ("I write <section> and </section> by hand. I live in Turku.", ("Turku",)),
@@ -93,7 +94,8 @@ OWN_WORDS = {
     "two rules": ("-----\nI live in Turku.\n-----\nI am allergic to peanuts.", ("Turku", "peanuts")),
     "the word context": ("For context: I am a nurse in Turku, allergic to peanuts.", ("Turku", "peanuts")),
     "context on its line": ("Context: I am a nurse in Turku.\nI am allergic to peanuts.", ("Turku", "peanuts")),
-    "a question behind a label": ("I live in Turku and I am vegan.\nMy question: what is in season?", ("Turku", "vegan")),
+    "a question behind a label": ("I live in Turku, I am vegan.\nMy question: what is in season?", ("Turku", "vegan")),
+    "a page": ("Page 3: I live in Turku.\nI am allergic to peanuts.", ("Turku", "peanuts")),
     "numbers": ("1. I live in Turku\n2. I am allergic to peanuts", ("Turku", "peanuts")),
     "less than": ("My budget is < 500 euros and my rent > 300. I live in Turku.", ("Turku",)),
     "what is said before what is handed over": (
