@@ -60,7 +60,7 @@ def is_housekeeping(text: str, instructions: str = "") -> bool:
     behind = text.rstrip().rpartition("\n\n")[2]
     requests = [text[:start][:_HEAD], "" if _SPEAKER.match(behind) else behind[:_HEAD]]
     if not text[:start].strip():
-        requests.append(instructions[:_HEAD])
+        requests += re.split(r"(?<=[.!?:])\s+|\n", instructions[:_HEAD])
     return _SPOKEN_OF.search(f"{instructions}\n{text}") is not None and any(
         _ASKS.search(request) and _WANTED.search(request) for request in requests
     )
