@@ -16,12 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.clock import Clock
-from shared.context.companions import PairedHits, beside, paired
+from shared.context.companions import PairedHits, beside, paired, passages_of_users
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
-from shared.search.candidates import SearchHit, said_at, what_followed
+from shared.search.candidates import SearchHit, said_at, what_followed, whole_at
 from shared.search.models import Asker, conversation_of, position_of
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.small_talk import is_small_talk
@@ -132,7 +132,8 @@ class RecallSources:
         places = beside(hits)
         with self.database.read() as session:
             neighbours = said_at(session, now.app_id, places) if places else []
-        return paired(hits, neighbours, now.shown, now.conversation_id)
+            whole = whole_at(session, now.app_id, passages_of_users(hits, now.conversation_id))
+        return paired(hits, neighbours, now.shown, now.conversation_id, whole)
 
     def _profile(self, now: CurrentTurn, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""

@@ -15,8 +15,9 @@ from afterthought_langchain.subject import MemoryMode, UserMemory
 class AfterthoughtChatMessageHistory(BaseChatMessageHistory):
     """The messages of one conversation of a user's; it is begun with its first message.
 
-    A message that has an id is kept once under it. ``memory``: with "off" or "read" nothing of it is remembered. Raises: OtherUser where the conversation is not the user's, and
-    AfterthoughtError where the service refuses or does not answer: a history that seems empty would mislead.
+    A message that has an id is kept once under it. Of a conversation whose ``memory`` is off or read nothing is
+    remembered. Raises: OtherUser where the conversation is not the user's, and AfterthoughtError where the service
+    refuses or does not answer: a history that seems empty would mislead.
     """
 
     def __init__(
