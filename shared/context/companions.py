@@ -108,8 +108,9 @@ def _told(hit: SearchHit, conversation_id: str | None, whole: Mapping[int, str])
     content = hit.content
     if _role(hit) == _USER:
         own = without_material(whole.get(place_of(hit), content))
-        # Where a passage begins or ends says nothing of what stands around it.
-        content = own if not hit.ranked.candidate.part else content if content.strip() in own else ""
+        # Where a passage begins or ends says nothing of what stands around it, so its lines are looked for.
+        lines = (line for line in content.splitlines() if line.strip() and line.strip() in own)
+        content = "\n".join(lines) if hit.ranked.candidate.part else own
     content = without_secrets(content, LEFT_OUT)
     return replace(hit, content=content) if content else None
 
