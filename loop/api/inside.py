@@ -11,10 +11,12 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from shared.apps.tokens import Caller
+from shared.conversations.models import MemoryMode
 from shared.errors import Denied, Invalid
 
 APP_HEADER = "X-App-Id"
 USER_HEADER = "X-User-Id"
+MEMORY_HEADER = "X-Memory"
 _MOST_USER_CHARS = 200
 
 
@@ -37,6 +39,18 @@ def whose(caller: Caller, headers: Headers) -> tuple[str, str | None]:
     if len(user_id) > _MOST_USER_CHARS:
         raise Invalid(f"{USER_HEADER}: at most {_MOST_USER_CHARS} characters.")
     return app_id, user_id or None
+
+
+def memory_mode(headers: Headers) -> MemoryMode | None:
+    """Return what a request is to have to do with memory; None where it does not say. Raises: Invalid."""
+    named = headers.get(MEMORY_HEADER)
+    if named is None:
+        return None
+    try:
+        return MemoryMode(named.strip().lower())
+    except ValueError:
+        modes = ", ".join(MemoryMode)
+        raise Invalid(f"{MEMORY_HEADER}: {named[:40]!r} is none of {modes}.", code="memory_mode") from None
 
 
 def utf8(header: str) -> str:

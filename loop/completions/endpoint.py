@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from loop.api.errors import body_error, in_words, refuse
-from loop.api.inside import as_header, own_client, utf8, whose
+from loop.api.inside import as_header, memory_mode, own_client, utf8, whose
 from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, joined, models_of, upstream_of
@@ -79,8 +79,8 @@ class _HandedOn:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What tells a client which conversation it is in."""
-        return {CONVERSATION_HEADER: as_header(self.memory.conversation_id)}
+        """What tells a client which conversation it is in; nothing where it is recorded in none."""
+        return {} if self.memory.is_off else {CONVERSATION_HEADER: as_header(self.memory.conversation_id)}
 
     async def finish(self) -> None:
         """Book the call and record what was said. Raises: Refused."""
@@ -152,7 +152,8 @@ def _memory(request: Request, loop: Loop, asked: ChatCompletionRequest) -> tuple
     if user_id is not None and asked.user not in (None, user_id):
         raise Invalid("user: another is named in X-User-Id; name one, or the same twice.")
     http = own_client(request.scope)
-    return ChatMemory(http, loop.database, app_id, user_id or asked.user, asked.messages), _named(request.headers)
+    mode, named = memory_mode(request.headers), _named(request.headers)
+    return ChatMemory(http, loop.database, app_id, user_id or asked.user, asked.messages, mode=mode), named
 
 
 def _named(headers: Headers) -> str | None:
@@ -185,7 +186,9 @@ def _reserve(
     """Set aside what the call may cost. Raises: OverBudget."""
     settings = loop.settings
     with loop.database.read() as session:
-        key = get_conversation(session, memory.app_id, memory.conversation_id).key
+        key = None
+        if not memory.is_off:
+            key = get_conversation(session, memory.app_id, memory.conversation_id).key
     extra = asked.model_extra or {}
     chars = sum(map(chars_of, messages)) + len(str(extra.get("tools") or ""))
     most = asked.max_completion_tokens or asked.max_tokens or settings.model_context_tokens

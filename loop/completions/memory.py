@@ -19,6 +19,7 @@ from anyio.to_thread import run_sync
 from starlette.responses import Response
 
 from shared.conversations.chat_message import PassedMessage, Sent, role_of, text_of
+from shared.conversations.models import MemoryMode
 from shared.conversations.queries import (
     StoredMessageId,
     find_message_ids,
@@ -27,8 +28,9 @@ from shared.conversations.queries import (
 )
 from shared.db.engine import Database
 from shared.errors import Conflict
+from shared.text.housekeeping import is_housekeeping
 
-_INSTRUCTION, _ASSISTANT = "system", "assistant"
+_INSTRUCTION, _USER, _ASSISTANT = "system", "user", "assistant"
 _MOST_ADDED = 1000
 _PREFIX = "cc_"
 _ID_CHARS = 32
@@ -57,6 +59,17 @@ class ChatMemory:
     conversation_id: str = ""
     last_id: str = ""
     """Of the last message that was recorded."""
+    mode: MemoryMode | None = None
+    """What the client wants of memory; None where it does not say."""
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is recorded and nothing recalled: so it was asked for, or the client asks for itself."""
+        if self.mode is not None:
+            return self.mode is MemoryMode.OFF
+        said = [one for one in self.messages if role_of(one) != _INSTRUCTION]
+        instructions = "\n".join(text_of(one) for one in self.messages if role_of(one) == _INSTRUCTION)
+        return len(said) == 1 and role_of(said[0]) == _USER and is_housekeeping(text_of(said[0]), instructions)
 
     @property
     def messages(self) -> list[Sent]:
@@ -64,7 +77,9 @@ class ChatMemory:
         return [one.sent for one in self.asked]
 
     async def record_question(self, named: str | None) -> None:
-        """Find or open the conversation and record what is new of it. Raises: Refused."""
+        """Find or open the conversation and record what is new of it; nothing where that is off. Raises: Refused."""
+        if self.is_off:
+            return
         said = [one for one in self.messages if role_of(one) != _INSTRUCTION]
         ids = chain(self._seed(), said)
         self.last_id = ids[-1] if ids else self._seed()
@@ -82,18 +97,24 @@ class ChatMemory:
         found = next((one for one in where if not one.is_ended and (is_begun or one.is_last)), None)
         if found is not None:
             self.conversation_id = found.conversation_id
+            await self._set_mode()
         else:
-            self.conversation_id = str((await self._ask("conversations", self._owner() | _BY_ITSELF))["conversationId"])
+            opened = await self._ask("conversations", self._owner() | self._memory() | _BY_ITSELF)
+            self.conversation_id = str(opened["conversationId"])
         # What stands in a conversation that has ended was thought over: it is not said again in the next.
         has_ended = found is None and is_begun
         await self._add((new[known:] or new[-1:]) if has_ended else new[known if found is not None else 0 :])
 
     async def record_answer(self, message: Sent) -> None:
-        """Record what the model said. Raises: Refused."""
+        """Record what the model said, where the question is. Raises: Refused."""
+        if self.is_off:
+            return
         await self._add([(message, chain(self.last_id, [message])[0])])
 
     async def recall(self) -> list[Sent]:
         """Return the messages for the model: what was sent, as it was, and what is recalled. Raises: Refused."""
+        if self.is_off:
+            return [one.as_it_came for one in self.asked]
         said = list(self.messages)
         context = await self._ask("context", {"conversationId": self.conversation_id, "messages": said})
         place, composed = 0, []
@@ -110,6 +131,14 @@ class ChatMemory:
     def _owner(self) -> dict[str, str]:
         return {} if self.user_id is None else {"userId": self.user_id}
 
+    def _memory(self) -> dict[str, str]:
+        return {} if self.mode is None else {"memory": self.mode}
+
+    async def _set_mode(self) -> None:
+        """Have a conversation that was begun remembered as the client wants it from now on. Raises: Refused."""
+        if self.mode is not None:
+            await self._ask(f"conversations/{quote(self.conversation_id, safe='')}", self._memory(), "PATCH")
+
     def _find(self, ids: list[str], named: str | None) -> list[StoredMessageId]:
         with self.database.read() as session:
             return find_message_ids(session, self.app_id, self.user_id, ids, named)
@@ -117,11 +146,12 @@ class ChatMemory:
     async def _open(self, conversation_id: str) -> None:
         """Open a conversation that the client named, unless it is there. Raises: Refused, Conflict."""
         try:
-            await self._ask("conversations", {"conversationId": conversation_id} | self._owner())
+            await self._ask("conversations", {"conversationId": conversation_id} | self._owner() | self._memory())
         except Refused as refused:
             if refused.response.status_code != httpx.codes.CONFLICT:
                 raise
             await run_sync(self._check_owner)
+            await self._set_mode()
 
     def _check_owner(self) -> None:
         with self.database.read() as session:
@@ -152,8 +182,8 @@ class ChatMemory:
         if new:
             self.last_id = new[-1][1]
 
-    async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        return _content(await self.http.post(f"/apps/{quote(self.app_id, safe='')}/{path}", json=body))
+    async def _ask(self, path: str, body: dict[str, Any], method: str = "POST") -> dict[str, Any]:
+        return _content(await self.http.request(method, f"/apps/{quote(self.app_id, safe='')}/{path}", json=body))
 
 
 def _content(answer: httpx.Response) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from loop.api.errors import refuse
-from loop.api.inside import own_client, whose
+from loop.api.inside import memory_mode, own_client, whose
 from loop.mcp import is_installed, missing
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ class McpEndpoint:
         if not is_installed():
             await refuse(501, "not_installed", missing())(scope, receive, send)
             return
-        app_id, user_id = whose(scope["state"]["caller"], Headers(scope=scope))
+        headers = Headers(scope=scope)
+        (app_id, user_id), memory = whose(scope["state"]["caller"], headers), memory_mode(headers)
         # Takes a second the first time, which nobody else should wait for.
         new_manager = await run_sync(_manager_maker)
         from loop.mcp.server import SERVICE  # imports the library, see above
         from loop.mcp.service import MemoryService  # as above
 
         async with own_client(scope) as http:
-            SERVICE.set(MemoryService(http, app_id, user_id))
+            SERVICE.set(MemoryService(http, app_id, user_id, memory))
             manager = new_manager()
             # Its tasks are begun here, and so see whom the call is for.
             async with manager.run():

@@ -14,6 +14,7 @@ import httpx
 from mcp.server.mcpserver.exceptions import ToolError
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from shared.conversations.models import MemoryMode
 from shared.ids import new_token
 
 _MOST_LISTED = 200
@@ -37,6 +38,19 @@ class MemoryService:
     http: httpx.AsyncClient
     app_id: str
     user_id: str | None = None
+    memory: MemoryMode | None = None
+    """What the connection is to have to do with memory; None where it does not say."""
+
+    def recalls(self) -> None:
+        """Raises: ToolError, where nothing is to be recalled."""
+        if self.memory is MemoryMode.OFF:
+            raise ToolError("Memory is off for this connection (X-Memory: off): nothing is recalled or kept.")
+
+    def keeps(self) -> None:
+        """Raises: ToolError, where nothing is to be kept."""
+        self.recalls()
+        if self.memory is MemoryMode.READ:
+            raise ToolError("Memory is only read on this connection (X-Memory: read): nothing is kept.")
 
     async def ask(self, method: str, *path: str | int, body: Any = None, **parameters: str | int) -> dict[str, Any]:
         """Return the answer of an operation of the app. Raises: ToolError, in the words of the service."""

@@ -71,9 +71,10 @@ class SettleFacts:
         self._erase(app_id, lambda session, now: settle_clear(session, app_id, now, user_id), FactRemoval.CLEARED)
 
     def _delete(self, app_id: str) -> None:
-        self._erase(app_id, lambda session, now: finish_fact_deletes(session, app_id, now), FactRemoval.DELETED)
+        while self._erase(app_id, lambda session, now: finish_fact_deletes(session, app_id, now), FactRemoval.DELETED):
+            pass  # Each user's have a receipt of their own.
 
-    def _erase(self, app_id: str, make_final: Callable[[Session, datetime], Erasure | None], why: FactRemoval) -> None:
+    def _erase(self, app_id: str, make_final: Callable[[Session, datetime], Erasure | None], why: FactRemoval) -> bool:
         with self.database.write() as session:
             receipt = make_final(session, self.clock.now())
             if receipt is not None:
@@ -82,6 +83,7 @@ class SettleFacts:
             self.metrics.erasures.labels(receipt.scope).inc()
             self.metrics.facts_removed.labels(why).inc(receipt.erased["facts"])
             get_logger().info("erased", app_id=receipt.app_id, scope=receipt.scope, receipt_id=receipt.erasure_id)
+        return receipt is not None
 
     def _expire(self, app_id: str) -> None:
         with self.database.write() as session:

@@ -14,7 +14,7 @@ from shared.conversations import queries
 from shared.conversations.chat_message import Sent, unspoken
 from shared.conversations.days import local_times, zones_now
 from shared.conversations.lifecycle import Role
-from shared.conversations.models import Conversation
+from shared.conversations.models import Conversation, MemoryMode
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
 from shared.energy.ledger import spent_by_conversation
 from shared.subjects import NOBODY, Subject, recalled_for
@@ -86,6 +86,8 @@ class ConversationView:
     rejection: str | None = None
     """Why the last answer to its last message was not approved; empty where nobody said."""
     user_id: str | None = None
+    is_alone: bool = False
+    """Whether nothing but its own is recalled in it."""
 
     @property
     def position(self) -> int:
@@ -145,7 +147,7 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
     if not seen:
         return None
-    users = recalled_for(seen[0].user_id, app.shared_memory)
+    users = () if seen[0].is_alone else recalled_for(seen[0].user_id, app.shared_memory)
     local_now = zones_now(session, app.app_id, seen[0].user_id, seen[0].key).local(now)
     return Situation(focus, app.name, "", energy, local_now, seen, count_erasures(session, app.app_id), users)
 
@@ -188,4 +190,5 @@ def _see(session: Session, found: Conversation, most: int) -> ConversationView:
         spent=spent_by_conversation(session, found.key),
         rejection=None if rejected is None else rejected.reason or "",
         user_id=found.user_id,
+        is_alone=found.memory == MemoryMode.OFF,
     )

@@ -201,7 +201,7 @@ class Thinker:
         focused = situation.focused
         if window < LEAST_WINDOW_TO_REACH or focused is None:
             reach = None
-        if reach is not None and focused is not None:
+        if reach is not None and focused is not None and not focused.is_alone:
             profile, _ = reach.profile(app_id, focused.user_id, ACTOR)
             material = replace(material, profile=profile)
         recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())

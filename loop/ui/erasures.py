@@ -17,6 +17,7 @@ from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
 
 _LISTED = 10
+_OF_ONE = ("conversation", "memory", "fact")
 
 
 async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
@@ -57,7 +58,7 @@ def _row(one: models.Receipt, labels: Labels) -> Row:
             "px-2"
         )
 
-    whose = one.user_id or ("all of the app" if one.scope != "conversation" else "a conversation")
+    whose = one.user_id or (f"one {one.scope}" if one.scope in _OF_ONE else "all of the app")
     return [
         one.scope,
         whose,

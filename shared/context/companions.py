@@ -14,6 +14,7 @@ from shared.search.candidates import SearchHit
 from shared.search.models import conversation_of
 from shared.search.small_talk import is_small_talk
 from shared.text.lines import shorten
+from shared.text.material import without_material
 from shared.text.sentences import without_secrets
 
 _ASSISTANT, _USER = "assistant", "user"
@@ -37,9 +38,17 @@ def beside(hits: Iterable[SearchHit]) -> list[int]:
 
 
 def paired(
-    hits: Sequence[SearchHit], neighbours: Iterable[SearchHit], shown: Collection[str], conversation_id: str | None
+    hits: Sequence[SearchHit],
+    neighbours: Iterable[SearchHit],
+    shown: Collection[str],
+    conversation_id: str | None,
+    whole: Mapping[int, str] | None = None,
 ) -> PairedHits:
-    """Return what may be handed out; ``neighbours``: what was said at the places beside."""
+    """Return what may be handed out.
+
+    ``neighbours``: what was said at the places beside; ``whole``: the messages of passages, by place.
+    """
+    whole = whole or {}
     found: dict[int, list[SearchHit]] = {}
     for hit in hits:
         found.setdefault(place_of(hit), []).append(hit)
@@ -47,9 +56,9 @@ def paired(
     companions: dict[int, tuple[SearchHit, ...]] = {}
     staying = []
     for hit in hits:
-        told = _told(hit, conversation_id)
+        told = _told(hit, conversation_id, whole)
         needed = _needed(hit, found, around, shown) if _role(hit) == _ASSISTANT else []
-        told_beside = [_told(one, conversation_id) for one in needed]
+        told_beside = [_told(one, conversation_id, whole) for one in needed]
         if told is not None and None not in told_beside:
             staying.append(told)
             companions[place_of(hit)] = tuple(one for one in told_beside if one is not None)
@@ -83,11 +92,26 @@ def _needed(
     ]
 
 
-def _told(hit: SearchHit, conversation_id: str | None) -> SearchHit | None:
-    """Return a hit without secrets, where it is of another conversation; None where nothing is left."""
+def passages_of_users(hits: Iterable[SearchHit], conversation_id: str | None) -> list[int]:
+    """Return the places of other conversations of which only a part of what a user said was found."""
+    mine = (hit for hit in hits if _role(hit) == _USER and hit.ranked.candidate.part)
+    return sorted({place_of(hit) for hit in mine if hit.conversation_id != conversation_id})
+
+
+def _told(hit: SearchHit, conversation_id: str | None, whole: Mapping[int, str]) -> SearchHit | None:
+    """Return a hit of another conversation without secrets and without what its user only handed over.
+
+    None where nothing is left.
+    """
     if hit.conversation_id == conversation_id:
         return hit
-    content = without_secrets(hit.content, LEFT_OUT)
+    content = hit.content
+    if _role(hit) == _USER:
+        own = without_material(whole.get(place_of(hit), content))
+        # Where a passage begins or ends says nothing of what stands around it, so its lines are looked for.
+        lines = (line for line in content.splitlines() if line.strip() and line.strip() in own)
+        content = "\n".join(lines) if hit.ranked.candidate.part else own
+    content = without_secrets(content, LEFT_OUT)
     return replace(hit, content=content) if content else None
 
 

@@ -44,7 +44,7 @@ from shared.context.window import (
     length_of,
     staying,
 )
-from shared.conversations.models import Conversation
+from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
@@ -136,6 +136,8 @@ class _Conversation:
     messages: list[Utterance]
     conversation_key: int | None = None
     left_out: int = 0
+    is_alone: bool = False
+    """Whether nothing but its own is recalled in it."""
 
     @property
     def unanswered(self) -> str | None:
@@ -189,7 +191,7 @@ def open_context(
     is_apart = request.placement is Placement.TWO
     if not is_apart:
         material = material.chosen_for(said.unanswered)
-    if sources is not None:
+    if sources is not None and not said.is_alone:
         profile, missing = sources.profile(app_id, said.user_id, actor)
         material, parts.missing = replace(material, profile=profile), [*parts.missing, *missing]
     messages = [counted(one, said.counting) for one in said.messages]
@@ -236,8 +238,9 @@ def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Co
         kept = [messages[i] for i in staying(messages, len(messages))]
         messages, left_out = kept, len(messages) - len(kept)
     key = None if conversation is None else conversation.key
-    users = recalled_for(user_id, is_shared)
-    return _Conversation(app_name, user_id, users, counting, messages, key, left_out)
+    is_alone = conversation is not None and conversation.memory == MemoryMode.OFF
+    users = () if is_alone else recalled_for(user_id, is_shared)
+    return _Conversation(app_name, user_id, users, counting, messages, key, left_out, is_alone)
 
 
 def _steady(rate: Rate | None) -> Rate | None:

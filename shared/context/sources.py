@@ -17,14 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.clock import Clock
-from shared.context.companions import PairedHits, beside, paired, place_of
+from shared.context.companions import PairedHits, beside, paired, passages_of_users, place_of
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.context.rendering import without_recalled
 from shared.conversations.days import TimeZones, zones_at
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
-from shared.search.candidates import SearchHit, said_at, what_followed
+from shared.search.candidates import SearchHit, said_at, what_followed, whole_at
 from shared.search.models import Asker, conversation_of, position_of
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.small_talk import is_small_talk
@@ -136,7 +136,8 @@ class RecallSources:
         places = beside(hits)
         with self.database.read() as session:
             neighbours = said_at(session, now.app_id, places) if places else []
-        return paired(hits, neighbours, now.shown, now.conversation_id)
+            whole = whole_at(session, now.app_id, passages_of_users(hits, now.conversation_id))
+        return paired(hits, neighbours, now.shown, now.conversation_id, whole)
 
     def _dated(self, found: PairedHits) -> PairedHits:
         """Return what was found with its times as the clocks of who said it showed them."""

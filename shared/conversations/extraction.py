@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
+from shared.errors import Conflict
 from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
@@ -29,10 +30,19 @@ LEAST_MESSAGES = 2
 FACTS_OFF = FactSettings(facts=False)
 
 
+def refuse_unremembered(conversation: Conversation) -> None:
+    """Raises: Conflict, where nothing is remembered of a conversation."""
+    if not conversation.is_remembered:
+        raise Conflict(
+            f"Nothing is drawn from conversation {conversation.conversation_id}: its memory is {conversation.memory}.",
+            code="memory_off",
+        )
+
+
 def plan(conversation: Conversation, settings: FactSettings, now: datetime) -> None:
-    """Say when facts are due of an open conversation in which something was said; never where they are off."""
+    """Say when facts are due of an open conversation in which something was said; never where they, or it, are off."""
     unseen = conversation.message_count - conversation.facts_seen
-    if unseen <= 0 or not settings.facts:
+    if unseen <= 0 or not settings.facts or not conversation.is_remembered:
         conversation.facts_due_at = None
     elif unseen < settings.facts_every_messages:
         flush = timedelta(minutes=settings.facts_flush_minutes)
@@ -50,7 +60,7 @@ def ask(session: Session, conversation: Conversation, epoch: int, now: datetime,
     message alone is not read, at its end it is.
     """
     conversation.facts_due_at = None
-    if get_open(session, conversation.key, JobKind.EXTRACT_FACTS) is not None:
+    if not conversation.is_remembered or get_open(session, conversation.key, JobKind.EXTRACT_FACTS) is not None:
         return None
     least = LEAST_MESSAGES if conversation.ended_at is None else 1
     if not queries.has_unseen_words(session, conversation, least):
@@ -61,8 +71,9 @@ def ask(session: Session, conversation: Conversation, epoch: int, now: datetime,
 def ask_now(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int) -> Job | None:
     """Ask for the facts of a locked conversation at once, however little was said; the open job where there is one.
 
-    None when a user has said nothing that was not read.
+    None when a user has said nothing that was not read. Raises: Conflict where nothing is remembered of it.
     """
+    refuse_unremembered(conversation)
     present = get_open(session, conversation.key, JobKind.EXTRACT_FACTS)
     if present is not None:
         return present

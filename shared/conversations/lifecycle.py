@@ -32,7 +32,7 @@ from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
-from shared.search.tuning import Tuning
+from shared.search.tuning import Tuning, in_force
 from shared.setting_groups import FactSettings
 
 SNOOZE_MINUTES = (1, 1440)
@@ -227,7 +227,7 @@ def end(
 ) -> list[Job]:
     """End a locked conversation and ask under its app's purge epoch for its memory, and unless off, for its facts.
 
-    Again, return the same jobs.
+    Again, return the same jobs. Where nothing is remembered of it, nothing is asked for.
     """
     if conversation.ended_at is None:
         conversation.ended_at = conversation.updated_at = now
@@ -246,12 +246,31 @@ def end(
             max_attempts=max_attempts,
             sequence=conversation.subject.user_id,
         )
-        enqueue(session, job, now)
+        if conversation.is_remembered:
+            enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:
             extraction.ask(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))
+
+
+def set_memory(
+    session: Session,
+    conversation: Conversation,
+    mode: MemoryMode,
+    now: datetime,
+    fact_settings: FactSettings = FACTS_OFF,
+    tuning: Tuning | None = None,
+) -> None:
+    """Change what a locked, open conversation has to do with memory; jobs under way find out when they write.
+
+    What was drawn from it stays. Switched on, it is read from where it was read last.
+    """
+    conversation.memory = mode
+    extraction.plan(conversation, fact_settings, now)
+    frequency = 0 if tuning is None else in_force(session, tuning, conversation.app_id).summary_frequency
+    summarising.plan(conversation, frequency, now)
 
 
 def snooze(session: Session, conversation: Conversation, minutes: int, now: datetime) -> Conversation:

@@ -34,6 +34,7 @@ class Conversation(Base):
         Index("ix_conversations_app_id_updated_at", "app_id", "updated_at"),
         Index("ix_conversations_app_id_user_id", "app_id", "user_id"),
         Index("ix_conversations_facts_due_at", "facts_due_at", **partial("facts_due_at IS NOT NULL")),
+        Index("ix_conversations_kept_apart", "app_id", **partial("memory <> 'on'")),
         Index("ix_conversations_silent_until", "silent_until", **partial("silent_until IS NOT NULL")),
         Index("ix_conversations_summary_due_at", "summary_due_at", **partial("summary_due_at IS NOT NULL")),
         Index("ix_conversations_unanswered", "app_id", "key", **partial("unanswered_since IS NOT NULL")),
@@ -85,6 +86,11 @@ class Conversation(Base):
     def subject(self) -> Subject:
         """Whose it is: what is remembered of it belongs to them."""
         return subject_of(self.app_id, self.user_id)
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether anything may be drawn from it, or shown of it in another conversation."""
+        return self.memory == MemoryMode.ON
 
 
 class Message(Base):

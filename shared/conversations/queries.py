@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import get_installed_app
-from shared.conversations.models import Answer, AnswerState, Conversation, Message
+from shared.conversations.models import Answer, AnswerState, Conversation, MemoryMode, Message
 from shared.energy.ledger import spent_of
 from shared.errors import Conflict, NotFound
 
@@ -43,6 +43,7 @@ _BY_ID = select(Conversation).where(
     Conversation.app_id == bindparam("app_id"), Conversation.conversation_id == bindparam("conversation_id")
 )
 _LOCKED = _BY_ID.with_for_update()
+_REMEMBERED = Conversation.memory == MemoryMode.ON
 _LOCKED_WITH_APP = (
     _BY_ID.join(App, App.app_id == Conversation.app_id)
     .add_columns(App.answered_by, App.uninstalled_at)
@@ -289,15 +290,16 @@ def oldest_unanswered(session: Session, since: datetime) -> Conversation | None:
 
 
 def has_changed_since(session: Session, app_id: str, at: datetime | None) -> bool:
-    """Whether anything happened in any of an app's conversations after ``at``."""
-    query = select(Conversation.key).where(Conversation.app_id == app_id)
+    """Whether anything happened in any of an app's conversations that are remembered, after ``at``."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id, _REMEMBERED)
     query = query if at is None else query.where(Conversation.updated_at > at)
     return session.scalar(query.limit(1)) is not None
 
 
 def recent_conversations(session: Session, app_id: str, limit: int) -> Sequence[Conversation]:
-    """Return an app's conversations that are not snoozed, the one something happened in last first."""
-    query = select(Conversation).where(Conversation.app_id == app_id, Conversation.snoozed_until.is_(None))
+    """Return an app's conversations that are remembered and not snoozed, the one something happened in last first."""
+    mine = (Conversation.app_id == app_id, _REMEMBERED)
+    query = select(Conversation).where(*mine, Conversation.snoozed_until.is_(None))
     return session.scalars(query.order_by(Conversation.updated_at.desc(), Conversation.key.desc()).limit(limit)).all()
 
 

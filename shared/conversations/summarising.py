@@ -40,13 +40,15 @@ def plan(conversation: Conversation, frequency: int, now: datetime) -> None:
 
 def is_due(conversation: Conversation, frequency: int) -> bool:
     """Whether the assistant has said enough in an open conversation since it was last summarised."""
-    return bool(frequency) and conversation.turns_since_summary >= frequency and conversation.ended_at is None
+    if conversation.ended_at is not None or not conversation.is_remembered:
+        return False
+    return bool(frequency) and conversation.turns_since_summary >= frequency
 
 
 def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
     """Ask for a summary of what was said since the last; None where one is asked for, or nobody said anything."""
     conversation.summary_due_at = None
-    if get_open(session, conversation.key, JobKind.SUMMARISE) is not None:
+    if not conversation.is_remembered or get_open(session, conversation.key, JobKind.SUMMARISE) is not None:
         return None
     if not queries.has_words_from(session, conversation.key, conversation.summarised):
         return None

@@ -121,14 +121,15 @@ def settle_clear(
 def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure | None:
     """Make final the deletions of single facts that can no longer be taken back; None when there is nothing to do.
 
-    Raises: NotFound.
+    Those of one subject, whose the receipt says they were: call it until nothing is left. Raises: NotFound.
     """
     app = lock_app(session, app_id)
     due = fact_queries.due_deletes(session, app_id, now)
     if not due:
         return None
+    due = [fact for fact in due if fact.user_id == due[0].user_id]
     lock_all(session, app_id)
-    part = ErasedPart(session, app, Scope.FACT, Cause(RULE_UNDO_OVER, RULE_UNDO_OVER, now))
+    part = ErasedPart(session, app, Scope.FACT, Cause(RULE_UNDO_OVER, RULE_UNDO_OVER, now), due[0].user_id)
     drafts = _withdraw_drafts(part)
     erased, gone = fact_editing.finish(session, due)
     erased |= drafts | forget(part)

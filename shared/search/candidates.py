@@ -188,6 +188,13 @@ def said_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> list[Searc
     ]
 
 
+def whole_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, str]:
+    """Return the whole of what users and assistants said at these places."""
+    rows = search_queries.messages_at(session, app_id, doc_ids) if doc_ids else {}
+    contents = search_queries.whole_contents(session, [row.key for row in rows.values()]) if rows else {}
+    return {doc_id: contents[row.key] for doc_id, row in rows.items() if row.key in contents}
+
+
 def find_candidates(
     session: Session, sources: IndexSources, request: CandidateRequest, scope: SearchScope
 ) -> list[SearchHit]:

@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 from shared.choices import RankingFormula
 from shared.clock import Clock
 from shared.conversations.days import zones_now
+from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.errors import Configuration, OverBudget, Transient
@@ -114,6 +115,8 @@ class _Searched:
     """How many the app has."""
     tuning: Tuning
     conversation_key: int | None
+    is_alone: bool
+    """Whether nothing of other conversations may be recalled in that one."""
     user_id: str | None
     conversations: NDArray[np.int64] | None
     """Keys of those that may be looked in, ascending; None for all of the app's."""
@@ -219,15 +222,17 @@ class MessageSearch:
     def _look(self, session: Session, app_id: str, request: SearchRequest) -> _Searched:
         counted = self.counts.of(app_id)
         app = search_queries.look_at(session, app_id, counted.newest)
-        conversation_key, user_id = None, request.user_id
+        conversation_key, user_id, is_alone = None, request.user_id, False
         if request.conversation_id is not None:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
+            is_alone = conversation.memory == MemoryMode.OFF
         return _Searched(
             app=app,
             messages=self.counts.note(app_id, counted, app),
             tuning=overlaid(self.defaults, app.overrides).tuning,
             conversation_key=conversation_key,
+            is_alone=is_alone,
             user_id=user_id,
             conversations=_conversations(session, app_id, app, request, user_id),
         )
@@ -278,12 +283,12 @@ class MessageSearch:
         wanted = CandidateRequest(app_id, question, recipe_of(tuning), request.filters, request.limit, tuning.chunking)
         beyond = SearchScope(beyond=searched.conversation_key, conversations=searched.conversations)
         if searched.conversation_key is None or request.is_elsewhere:
-            return find_candidates(session, sources, wanted, beyond), False
+            return ([] if searched.is_alone else find_candidates(session, sources, wanted, beyond)), False
         # Three at least, however few are wanted: what only stands beside a result does not count for one.
         nearest = replace(wanted, limit=max(LEAST_RESULTS, request.limit))
         inside = find_candidates(session, sources, nearest, SearchScope(within=searched.conversation_key))
         is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, request.limit)
-        if is_enough or len(inside) >= request.limit:
+        if searched.is_alone or is_enough or len(inside) >= request.limit:
             return inside[: request.limit], False
         outside = find_candidates(session, sources, wanted, beyond)
         return merge_hits([*inside, *outside])[: request.limit], True
@@ -359,9 +364,8 @@ def _conversations(
     session: Session, app_id: str, app: SearchedApp, request: SearchRequest, user_id: str | None
 ) -> NDArray[np.int64] | None:
     """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
-    allowed = None
-    if not request.is_of_everybody or request.conversation_id is not None or user_id is not None:
-        allowed = search_queries.conversations_for(session, app_id, app, user_id)
+    is_of_everybody = request.is_of_everybody and request.conversation_id is None
+    allowed = search_queries.conversations_for(session, app_id, app, user_id, is_of_everybody)
     if not request.filters.conversation_ids:
         return allowed
     named = search_queries.keys_of(session, app_id, request.filters.conversation_ids)

@@ -30,6 +30,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    text,
     true,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -109,11 +110,15 @@ _PASSAGES_AT = (
     .order_by(Passage.doc_id, Passage.part)
 )
 _OF_APP = Conversation.app_id == _APP
+# Written out as its partial index has it, as everything else of a conversation that is kept apart from the others.
+_IS_APART = text("conversations.memory <> 'on'")
+_IS_REMEMBERED = text("conversations.memory = 'on'")
 _NAMES_NOBODY = Conversation.user_id.is_(None)
 _IS_USERS = Conversation.user_id == bindparam("user_id")
-_OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
-_OF_USER_OR_NOBODY = select(Conversation.key).where(_OF_APP, or_(_IS_USERS, _NAMES_NOBODY))
-_OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
+_OF_EVERYBODY = select(Conversation.key).where(_OF_APP, _IS_REMEMBERED)
+_OF_USER = _OF_EVERYBODY.where(_IS_USERS)
+_OF_USER_OR_NOBODY = _OF_EVERYBODY.where(or_(_IS_USERS, _NAMES_NOBODY))
+_OF_NOBODY = _OF_EVERYBODY.where(_NAMES_NOBODY)
 _MORE = and_(Message.app_id == _APP, Message.key > bindparam("after"))
 _OVERRIDE = select(cast(TuningOverride.chosen, Text))
 
@@ -125,6 +130,7 @@ def _look(dialect: str) -> Select[Any]:
         select(
             App.shared_memory,
             exists().where(Conversation.app_id == App.app_id, Conversation.user_id.is_not(None)),
+            exists().where(Conversation.app_id == App.app_id, _IS_APART),
             _OVERRIDE.where(TuningOverride.scope == EVERYWHERE).scalar_subquery(),
             _OVERRIDE.where(TuningOverride.scope == App.app_id).scalar_subquery(),
             AppIndex.key,
@@ -157,6 +163,8 @@ class SearchedApp(NamedTuple):
     shared_memory: bool
     has_users: bool
     """Whether any of its conversations names one."""
+    has_apart: bool
+    """Whether nothing is remembered of any of its conversations."""
     overrides: dict[str, str | None]
     """What was changed of the tuning, as JSON by scope."""
     words: word_index.OpenIndex
@@ -176,11 +184,13 @@ def look_at(session: Session, app_id: str, after: int = 0) -> SearchedApp:
     row = session.connection().execute(_LOOK[session.get_bind().dialect.name], values).one_or_none()
     if row is None:
         raise no_such_app(app_id)
-    shared, has_users, everywhere, of_app, key, salt, has_names, is_present, set_key, *vectors, more, newest = row
+    shared, has_users, has_apart, *overrides, key, salt, has_names, is_present, set_key = row[:10]
+    *vectors, more, newest = row[10:]
     return SearchedApp(
         shared_memory=shared,
         has_users=has_users,
-        overrides={EVERYWHERE: everywhere, app_id: of_app},
+        has_apart=has_apart,
+        overrides=dict(zip((EVERYWHERE, app_id), overrides, strict=True)),
         words=word_index.opened(session, key, salt, has_names, is_present),
         vectors=None if set_key is None else ServingVectors(set_key, *vectors),
         more=more,
@@ -283,15 +293,18 @@ def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def conversations_for(session: Session, app_id: str, app: SearchedApp, user_id: str | None) -> NDArray[np.int64] | None:
+def conversations_for(
+    session: Session, app_id: str, app: SearchedApp, user_id: str | None, is_of_everybody: bool
+) -> NDArray[np.int64] | None:
     """Return the keys of the conversations a user is handed something of, ascending; None for all of the app's.
 
-    Their own alone, with those that name nobody where the app shares these. Without a user, those that name nobody.
+    Their own alone, with those that name nobody where the app shares these. Without a user, those that name nobody, or
+    everybody's. Never those of which nothing is remembered.
     """
     if user_id is None:
-        if not app.has_users:
+        if not app.has_apart and (is_of_everybody or not app.has_users):
             return None
-        keys = session.scalars(_OF_NOBODY, {"app_id": app_id})
+        keys = session.scalars(_OF_EVERYBODY if is_of_everybody else _OF_NOBODY, {"app_id": app_id})
     else:
         query = _OF_USER_OR_NOBODY if app.shared_memory else _OF_USER
         keys = session.scalars(query, {"app_id": app_id, "user_id": user_id})

@@ -98,7 +98,7 @@ _SENTENCE = re.compile(
     # Not after a title, an initial, or a number: "1. April", "at 9. 30".
     r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b\d\.)(?<!\b\d\d\.)"
     r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\bz\. B\.)(?<!\bd\.h\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bNr\.)"
-    r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
+    r"[\"'”’)\]]*\s+|(?<=[。！？])|(?<=[।؟۔])\s+|\n+"
 )
 _LONGEST = 2000
 """No memory may be longer, so no more of one sentence is read, characters."""

@@ -140,3 +140,16 @@ def test_facts_of_each_user_arrive_in_their_own_places(sqlite_api: Api) -> None:
     error = api.refused(409, "POST", f"{full}/import", json=archive)
     assert (error["code"], error["details"]) == ("no_room", {"arriving": 80, "free": 70, "userId": "bob"})
     assert listed(api, full, userId="ann") == []
+
+
+def test_single_facts_that_are_gone_have_a_receipt_for_each_user(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    for user, told in (("ann", "Likes jazz"), ("bob", "Plays chess"), ("ann", "Owns a canoe"), (None, "Runs on Linux")):
+        [fact_id] = write(api, path, user, told)
+        api.ask("DELETE", f"{path}/facts/{fact_id}")
+    api.clock.advance(60)
+    settle(api)
+    receipts = api.ask("GET", f"{path}/erasures")["erasures"]
+    assert {(one["scope"], one["userId"], one["erased"]["facts"]) for one in receipts} == {
+        ("fact", "ann", 2), ("fact", "bob", 1), ("fact", None, 1)
+    }  # fmt: skip

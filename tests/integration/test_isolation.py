@@ -83,6 +83,7 @@ CASES: dict[str, Case] = {
     "GET /apps/{appId}/conversations": OF_ANN,
     "POST /apps/{appId}/conversations": Case(body={"conversationId": "new", "userId": "ann"}),
     "GET /apps/{appId}/conversations/{conversationId}": Case(),
+    "PATCH /apps/{appId}/conversations/{conversationId}": Case(body={"timeZone": "Europe/Lisbon", "memory": "on"}),
     "GET /apps/{appId}/conversations/{conversationId}/messages": Case(),
     "POST /apps/{appId}/conversations/{conversationId}/messages": Case(body=_SAID),
     "GET /apps/{appId}/conversations/{conversationId}/summaries": Case(),

@@ -45,6 +45,7 @@ class Agent:
 
     def __init__(self, system: System, admin: httpx.Client, app_id: str, way: str) -> None:
         self.app_id, self._way, self.system, self.url = app_id, way, system, system.url
+        self.headers: dict[str, str] = {}
         admin.post("/apps", json={"appId": app_id, "name": app_id}).raise_for_status()
         self.token: str = admin.post(f"/apps/{app_id}/tokens", json={"label": "agent"}).json()["token"]
 
@@ -78,6 +79,7 @@ class Agent:
                 yield client
             return
         headers = {"Authorization": f"Bearer {self.token}"} | ({} if user is None else {"X-User-Id": user.encode()})
+        headers |= self.headers
         async with (
             httpx2.AsyncClient(headers=headers, trust_env=False) as http,
             Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode=mode) as client,
@@ -407,3 +409,21 @@ def test_without_the_extra_both_ways_say_what_to_install(
     with pytest.raises(SystemExit) as left:
         main(["mcp", "--app", "chat"])
     assert left.value.code == 2 and how_to_add("mcp") in capsys.readouterr().err
+
+
+def test_a_connection_says_what_it_has_to_do_with_memory(agent: Agent, admin: httpx.Client) -> None:
+    def mode_of(conversation: str) -> str:
+        return str(admin.get(f"/apps/{agent.app_id}/conversations/{conversation}").json()["memory"])
+
+    agent.call("ada", "remember", statement="Ada is allergic to penicillin.")
+    assert mode_of(agent.call("ada", "conversation_start", memory="read")) == "read"
+    agent.headers = {"X-Memory": "read"}
+    assert "penicillin" in agent.call("ada", "recall", message="What may the doctor not give me?")
+    assert "nothing is kept" in agent.refusal("ada", "remember", statement="Ada keeps bees.")
+    assert mode_of(agent.call("ada", "conversation_start", memory="on")) == "read", "a tool does not loosen it"
+    agent.headers = {"X-Memory": "off"}
+    asked = {"recall": {"message": "penicillin?"}, "search_memory": {"query": "penicillin"}}
+    for tool, arguments in (asked | {"remember": {"statement": "Ada keeps bees."}}).items():
+        said = agent.refusal("ada", tool, **arguments)
+        assert "Memory is off" in said and "allergic" not in said
+    assert mode_of(agent.call("ada", "conversation_start")) == "off"

@@ -86,6 +86,11 @@ class Program:
         rows = self.get(f"conversations/{conversation}/messages")["messages"]
         return [(one["role"], one.get("content")) for one in rows]
 
+    def remember(self, content: str) -> None:
+        """Write a memory of ada's."""
+        said = {"content": content, "userId": "ada"}
+        self._admin.post(f"/apps/{self.app_id}/memories", json=said).raise_for_status()
+
     def end(self, conversation: str) -> None:
         """End a conversation and wait for its memory."""
         before = len(self.get("memories")["memories"])
@@ -286,6 +291,54 @@ def test_a_conversation_of_another_user_is_refused(program: Program, model: Open
     with pytest.raises(openai.ConflictError, match="not of the user"):
         program.say(user("Where is the key?"), extra_headers=named, user="bob")
     assert len(model.chats) == asked
+
+
+_QUOTED = "User: My daughter Mia is allergic to peanuts.\nAI: Noted."
+HOUSEKEEPING: dict[str, list[dict[str, Any]]] = {
+    "a title in five words": [user(f"Write a title of at most five words for this conversation.\n\n{_QUOTED}")],
+    "tags of a history": [
+        user(f"### Task:\nGenerate 1-3 broad tags.\n\n### Output:\nJSON\n\n<chat_history>\n{_QUOTED}\n</chat_history>")
+    ],
+    "a completion": [
+        user("### Task:\nYou are an autocompletion system.\n<type>General</type>\n<text>Mia is allergic to</text>")
+    ],
+    "the task as instructions": [
+        {"role": "system", "content": "You name things. Give a short title for the conversation."}, user(_QUOTED)
+    ],
+    "German, behind it": [user(f"{_QUOTED}\n\nGib diesem Gespräch einen kurzen Titel.")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", HOUSEKEEPING.values(), ids=HOUSEKEEPING.keys())
+def test_housekeeping_is_handed_on_alone(
+    program: Program, model: OpenAiServer, asked: list[dict[str, Any]]
+) -> None:
+    program.remember("Mia likes satay.")
+    model.will(Act(answer="Peanut plans"))
+    raw = program.client.chat.completions.with_raw_response.create(model="tiny", messages=asked, user="ada")  # type: ignore[arg-type]
+    assert raw.parse().choices[0].message.content == "Peanut plans" and "X-Conversation-Id" not in raw.headers
+    assert model.chats[-1]["messages"] == asked
+    assert program.get("conversations")["conversations"] == []
+
+
+def test_a_header_says_what_a_request_has_to_do_with_memory(program: Program, model: OpenAiServer) -> None:
+    program.remember("Mia likes satay.")
+    asked = [user("What does Mia like?")]
+    model.will(Act(answer="Who is Mia?"), Act(answer="Satay."), Act(answer="Satay."))
+
+    ask = program.client.chat.completions.with_raw_response.create
+    off = ask(model="tiny", messages=asked, user="ada", extra_headers={"X-Memory": "off"})  # type: ignore[arg-type]
+    assert "X-Conversation-Id" not in off.headers and model.chats[-1]["messages"] == asked
+    assert program.get("conversations")["conversations"] == []
+
+    _, read = program.say(*asked, extra_headers={"X-Memory": "read"})
+    assert "Mia likes satay." in str(model.chats[-1]["messages"])
+    assert program.get(f"conversations/{read}")["memory"] == "read"
+    _, same = program.say(*asked, assistant("Satay."), user("And fish?"), extra_headers={"X-Memory": "on"})
+    assert same == read and program.get(f"conversations/{read}")["memory"] == "on"
+
+    with pytest.raises(openai.UnprocessableEntityError, match="X-Memory: 'no' is none of on, read, off"):
+        program.say(*asked, extra_headers={"X-Memory": "no"})
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -86,7 +86,7 @@ _FILLERS = word_set(
     being lately currently recently
     """
 )
-_TIDY = re.compile(r"\s+(?=[,.;:!?](?:\s|$))|^[\s,.;:!?–—-]+|[\s,.;:!。–—-]+$")
+_TIDY = re.compile(r"\s+(?=[,.;:!?](?:\s|$))|^[\s,.;:!?–—-]+|[\s,.;:!。।۔–—-]+$")
 _AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
 _SPOKEN_TO = re.compile(r",\s*(?:my\s+)?(\w+(?: companion)?)\s*[.!]*$")
 _ADDRESSED = re.compile(r"^(?:[\w']+\s+){0,2}?(\w+(?: companion)?)[,!.]\s*")
@@ -112,7 +112,7 @@ def clauses(content: str) -> list[Clause]:
     """Cut a message into clauses that can stand alone, in the order they were said."""
     found = []
     for sentence in sentences(content):
-        asks = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
+        asks = sentence.rstrip("\"'”’) ").endswith(("?", "？", "؟"))
         found += [Clause(part, asks) for part in _parts(sentence) if part.strip(" ,.!?")]
     return found
 

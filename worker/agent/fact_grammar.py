@@ -247,7 +247,12 @@ _NOW = re.compile(
     r"^(?:and |but |so )?(?:now|nowadays|these days|currently|at present),? (?=(?:i|we|my|our)\b)", re.IGNORECASE
 )
 """What stands before a statement of how things are now says nothing that it does not."""
-_PICTOGRAM = re.compile(r"[\u2190-\u2bff\u2e80\ufe0f\U0001f000-\U0001faff]|[:;]-?[)(DPp](?!\w)")
+_PICTOGRAM = re.compile(
+    # With what joins several to one; elsewhere joiners belong to how some scripts are written.
+    r"(?:[0-9#*]\ufe0f?\u20e3"
+    r"|[\u2190-\u2bff\u2e80\ufe0f\U0001f000-\U0001faff][\u200d\ufe0f\u20e3\U000e0020-\U000e007f]*)+"
+    r"|[:;]-?[)(DPp](?!\w)"
+)
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,13 @@ from worker.agent.pieces import (
     MemoryPiece,
     choose,
     fuller,
+    is_untold,
     read,
     render,
     speaker_name,
     total,
     voice,
+    word_count,
     word_values,
 )
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
@@ -67,6 +69,9 @@ _ECHO = 0.5
 """How much more a clause counts all of whose words the answer takes up."""
 _VITAL = (Sort.HARM, Sort.LIMIT, Sort.WISH)
 _SHORT_ANSWER = 40
+_LEAST_SAID = 2
+"""Words of a statement in a language of which nothing is known."""
+_CALLED = re.compile(r"^\w[^\s,،、!！.]*[,،、]\s+(?=\S+\s+\S)")
 _LONG = 120
 _TEMPLATE_TIMES = 3
 """A message said so often is a template's, and no statement."""
@@ -160,8 +165,15 @@ def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]
         echoed = (
             frozenset(word_values(answer.content, language)) if answer and answer.role != turn.role else frozenset()
         )
+        untold = person and is_untold(turn.content, language)
         for number, clause in enumerate(clauses(turn.content)):
             sort = sort_of(clause.text, clause.asks, language)
+            text = clause.text
+            if untold and not question:
+                # A greeting, as in any language: "안녕하세요, ...", "Merhaba! ...".
+                text = _CALLED.sub("", text)
+                says = word_count(text) >= _LEAST_SAID or any(character.isdigit() for character in text)
+                sort = sort if says else Sort.TALK
             if sort is Sort.TALK:
                 continue
             # A bare answer ("penicillin") is what was asked for.
@@ -174,7 +186,7 @@ def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]
                 factor = 0.7
             if factor <= 0:
                 continue
-            full = plain(resolve(clause.text, turn.created_at.date()), names)
+            full = plain(resolve(text, turn.created_at.date()), names)
             full = f"{question}: {full}" if answers else full
             words = word_values(full, language)
             if person and words and not human:

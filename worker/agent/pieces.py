@@ -16,7 +16,7 @@ from functools import lru_cache
 from shared.text.languages import ENGLISH, empty_words, words_of_self
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from shared.text.words import COMMON, MONTHS, SPEAKING_TO_YOU, TERM, VAGUE, WEEKDAYS, WORD, stem
+from shared.text.words import COMMON, EMPTY, MONTHS, SPEAKING_TO_YOU, TERM, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.protocol import TranscriptTurn
 from worker.agent.salience import BONUS, FACTORS, Sort
 
@@ -148,7 +148,30 @@ class MemoryPiece:
         words = {root: worth for root, worth in word_values(self.text, self.language).items() if " " not in root}
         named = max(words.values(), default=0.0) > WEIGHTS.other or any(root[0].isdigit() for root in words)
         of_self = self.factor >= WEIGHTS.about_self or self.language in ("ja", "zh")
+        if is_untold(self.text, self.language):
+            # Whether it is of oneself cannot be told; greetings and thanks are a word or two.
+            return self.sort is Sort.PLAIN and word_count(self.text) >= _STATEMENT
         return named or (self.sort is Sort.PLAIN and of_self and sum(words.values()) >= WEIGHTS.other)
+
+
+_STATEMENT = 3
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_LETTERS_OF_WORD = 4
+"""Of scripts without spaces, about; measured on a few sentences."""
+
+
+def word_count(text: str) -> int:
+    """Return of how many words a text is, about; Chinese and Japanese are left to others."""
+    return max(len(text.split()), len(_UNSPACED.findall(text)) // _LETTERS_OF_WORD)
+
+
+def is_untold(text: str, language: str) -> bool:
+    """Whether a text is in a language of whose words nothing is known here, be it taken for English for want of any."""
+    if language != ENGLISH:
+        return not words_of_self(language) and language not in ("ja", "zh")
+    words = {word.lower() for word in WORD.findall(text)}
+    is_foreign = any(not character.isascii() and character.isalpha() for character in text)
+    return is_foreign and words.isdisjoint(EMPTY | VAGUE | COMMON)
 
 
 def speaker_name(turn: TranscriptTurn) -> str:

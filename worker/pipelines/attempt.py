@@ -22,6 +22,7 @@ from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.conversations.models import Conversation
 from shared.db.engine import Database
 from shared.errors import (
     AfterthoughtError,
@@ -46,6 +47,10 @@ from shared.telemetry.tracing import Attributes, Role, Traced, Tracing
 
 Pipeline = Callable[[Claim], JobState]
 """Carries a claimed job out and returns the state it finished the job in."""
+
+
+class NotRemembered(Exception):
+    """Nothing is remembered of the job's conversation; what was made of it is dropped."""
 
 
 class JobFailed(Exception):
@@ -103,6 +108,10 @@ class Attempts:
             return pipeline(held), None
         except (LeaseLost, Purged):
             raise
+        except NotRemembered as why:
+            with self.database.write() as session:
+                end(session, held, JobState.NOTHING, self.clock.now(), str(why))
+            return JobState.NOTHING, None
         except OverBudget as error:
             # Nothing has failed: the job waits until its app's budget covers the work.
             get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
@@ -208,9 +217,14 @@ def end(session: Session, claim: Claim, state: JobState, now: datetime, reason: 
     record_end(session, claim, state, now)
 
 
-def erased(claim: Claim) -> LeaseLost:
-    """Return what to raise for a job whose conversation is gone."""
-    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+def remembered(conversation: Conversation | None, claim: Claim) -> Conversation:
+    """Return the conversation of a job that draws something from it; call it where it is read and, locked, where it is
+    written. Raises: LeaseLost where it was erased, NotRemembered."""
+    if conversation is None:
+        raise LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+    if not conversation.is_remembered:
+        raise NotRemembered(f"memory is {conversation.memory} for this conversation")
+    return conversation
 
 
 def unpurged(app: App, claim: Claim) -> App:

@@ -8,15 +8,14 @@ goes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
-from shared.context.rendering import without_recalled
-from shared.conversations.days import local_times, zones_now
-from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import messages_of
+from shared.conversations.days import zones_now
+from shared.conversations.models import Conversation
+from shared.conversations.queries import lock_by_key, messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -30,9 +29,10 @@ from shared.memories.writing import InsertedMemory, NewMemory, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
-from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, TranscriptTurn
-from worker.pipelines.attempt import end, erased, unpurged
+from worker.agent.protocol import MemoryAgent, MemoryDraft, Transcript
+from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
+from worker.pipelines.turns import spoken_turns
 
 NOTHING = "nothing to remember"
 
@@ -104,18 +104,14 @@ class CreateMemory:
         with self.database.read() as session:
             app = get_app(session, claim.app_id)
             unpurged(app, claim)
-            conversation = session.get(Conversation, claim.conversation_key)
-            if conversation is None:
-                raise erased(claim)
+            conversation = remembered(session.get(Conversation, claim.conversation_key), claim)
             standing = queries.standing(session, conversation.subject)
             existing = queries.candidates(standing, queries.zones_of(session, standing))
-            messages = messages_of(session, conversation.key)
-            turns = tuple(map(_turn, messages, local_times(session, messages)))
+            turns = tuple(spoken_turns(session, messages_of(session, conversation.key)).values())
             known = tuple(memory.content for memory in existing)
             # It was held when the last word in it was said, whenever it was brought in.
-            said = [turn.created_at for turn in turns if turn.role in SPOKEN_ROLES]
+            last = max((turn.created_at for turn in turns), default=conversation.ended_at or conversation.updated_at)
             zones = zones_now(session, claim.app_id, conversation.user_id, conversation.key)
-            last = max(said, default=conversation.ended_at or conversation.updated_at)
             held_at = zones.local(min(last, self.clock.now()))
             transcript = Transcript(
                 app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
@@ -164,6 +160,7 @@ class CreateMemory:
             unpurged(lock_app(session, claim.app_id), claim)
             # Before the rest: an erased conversation would be missed by the memory's foreign key first.
             confirm(session, claim)
+            remembered(lock_by_key(session, claim.conversation_key), claim)
             present = queries.candidates(queries.standing(session, seen.subject))
             # Below the cap nothing has to go, so that a change does not matter.
             if not has_to and len(present) >= self.cap and present != seen.existing:
@@ -196,8 +193,3 @@ class CreateMemory:
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=eviction.removed_id, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
-
-def _turn(message: Message, said_at: datetime) -> TranscriptTurn:
-    spoken = message.role in SPOKEN_ROLES
-    content = without_recalled(message.content) if spoken else message.content
-    return TranscriptTurn(message.message_id, message.role, message.name, content, said_at)

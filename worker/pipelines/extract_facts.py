@@ -35,7 +35,7 @@ from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
-from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
@@ -96,8 +96,7 @@ class ExtractFacts:
             app = get_app(session, claim.app_id)
             conversation = session.get(Conversation, claim.conversation_key)
             _refuse(session, app, claim, conversation)
-            if conversation is None:
-                raise erased(claim)
+            conversation = remembered(conversation, claim)
             # Whether there was enough to ask about was decided when it was asked.
             if not has_unseen_words(session, conversation, 1):
                 return None
@@ -139,9 +138,7 @@ class ExtractFacts:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
             _refuse(session, app, claim, session.get(Conversation, claim.conversation_key))
-            conversation = lock_by_key(session, claim.conversation_key)
-            if conversation is None:
-                raise erased(claim)
+            conversation = remembered(lock_by_key(session, claim.conversation_key), claim)
             if conversation.facts_seen != seen.unseen.start:
                 raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
             save_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)

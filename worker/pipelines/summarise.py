@@ -31,7 +31,7 @@ from shared.summaries.queries import NewSummary, insert_summary, newest, summari
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.protocol import SummaryAgent, SummaryRequest
-from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, unseen_turns
 
@@ -96,9 +96,7 @@ class Summarise:
         with self.database.read() as session:
             app = get_app(session, claim.app_id)
             unpurged(app, claim)
-            conversation = session.get(Conversation, claim.conversation_key)
-            if conversation is None:
-                raise erased(claim)
+            conversation = remembered(session.get(Conversation, claim.conversation_key), claim)
             unseen = unseen_turns(session, conversation, conversation.summarised)
             previous = newest(session, conversation.key)
             span = SummaryRequest(
@@ -130,9 +128,7 @@ class Summarise:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
             unpurged(app, claim)
-            conversation = lock_by_key(session, claim.conversation_key)
-            if conversation is None:
-                raise erased(claim)
+            conversation = remembered(lock_by_key(session, claim.conversation_key), claim)
             if conversation.summarised != start:
                 raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
             end(session, claim, state, now, agent.reason(None if thought.content else NOTHING) or None)

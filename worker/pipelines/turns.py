@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from shared.context.rendering import without_recalled
 from shared.conversations.days import local_times
+from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.errors import Configuration, OverBudget, Transient
@@ -16,6 +17,8 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+from shared.text.housekeeping import is_housekeeping
+from shared.text.material import without_material
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
@@ -48,13 +51,21 @@ def unseen_turns(session: Session, conversation: Conversation, start: int) -> Un
 
 
 def spoken_turns(session: Session, messages: Sequence[Message]) -> dict[int, TranscriptTurn]:
-    """Return what persons and the assistant said, by position, without what was recalled into it where more is left."""
+    """Return what persons and the assistant said, by position; nothing of what was answered to a client's housekeeping.
+
+    What was recalled or put into it is left out, and the message where nothing else stands in it.
+    """
+    turns: dict[int, TranscriptTurn] = {}
     spoken = [one for one in messages if one.role in SPOKEN_ROLES]
-    turns = {
-        one.position: TranscriptTurn(one.message_id, one.role, one.name, without_recalled(one.content).strip(), said_at)
-        for one, said_at in zip(spoken, local_times(session, spoken), strict=True)
-    }
-    return {position: turn for position, turn in turns.items() if turn.content}
+    is_task = False
+    for one, said_at in zip(spoken, local_times(session, spoken), strict=True):
+        content = without_recalled(one.content).strip()
+        if one.role == Role.USER:
+            is_task = is_housekeeping(one.content)
+            content = without_material(content)
+        if content and not is_task:
+            turns[one.position] = TranscriptTurn(one.message_id, one.role, one.name, content, said_at)
+    return turns
 
 
 def embed_if_available(

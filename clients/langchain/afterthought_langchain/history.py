@@ -9,23 +9,31 @@ from langchain_core.messages import BaseMessage
 
 from afterthought_client import Afterthought
 from afterthought_langchain.messages import MOST_AT_ONCE, to_message, to_stored
-from afterthought_langchain.subject import UserMemory
+from afterthought_langchain.subject import MemoryMode, UserMemory
 
 
 class AfterthoughtChatMessageHistory(BaseChatMessageHistory):
     """The messages of one conversation of a user's; it is begun with its first message.
 
-    A message that has an id is kept once under it. Raises: OtherUser where the conversation is not the user's, and
-    AfterthoughtError where the service refuses or does not answer: a history that seems empty would mislead.
+    A message that has an id is kept once under it. Of a conversation whose ``memory`` is off or read nothing is
+    remembered. Raises: OtherUser where the conversation is not the user's, and AfterthoughtError where the service
+    refuses or does not answer: a history that seems empty would mislead.
     """
 
     def __init__(
-        self, client: Afterthought, conversation_id: str, user_id: str, *, end_after_minutes: int | None = None
+        self,
+        client: Afterthought,
+        conversation_id: str,
+        user_id: str,
+        *,
+        end_after_minutes: int | None = None,
+        memory: MemoryMode = "on",
     ) -> None:
         self.client = client
         self.conversation_id = conversation_id
         self._memory = UserMemory(client, user_id)
         self._end_after_minutes = end_after_minutes
+        self._mode = memory
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # the base class has an attribute here
@@ -36,7 +44,7 @@ class AfterthoughtChatMessageHistory(BaseChatMessageHistory):
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Record messages in order."""
-        self._memory.open(self.conversation_id, self._end_after_minutes)
+        self._memory.open(self.conversation_id, self._end_after_minutes, self._mode)
         said = [to_stored(one) for one in messages]
         for start in range(0, len(said), MOST_AT_ONCE):
             self.client.add_messages(self.conversation_id, said[start : start + MOST_AT_ONCE])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from langchain_core.runnables import RunnableConfig
 
 from afterthought_client import Afterthought, NotFound, models
 
+MemoryMode = Literal["on", "read", "off"]
+"""What a conversation has to do with memory: read recalls in it and remembers nothing of it, off does neither."""
 _HOW = "Name it in the call: config={'configurable': {'%s': ...}}."
 
 
@@ -41,11 +44,16 @@ class UserMemory:
             raise OtherUser(f"Conversation {conversation_id} is not user {self.user_id}'s.")
         return found
 
-    def open(self, conversation_id: str, end_after_minutes: int | None = None) -> models.ConversationDetails:
+    def open(
+        self, conversation_id: str, end_after_minutes: int | None = None, memory: MemoryMode = "on"
+    ) -> models.ConversationDetails:
         """Return a conversation, begun where there is none. Raises: OtherUser, AfterthoughtError."""
         found = self.conversation(conversation_id)
         if found is None:
             found = self.client.start_conversation(
-                conversation_id=conversation_id, user_id=self.user_id, end_after_minutes=end_after_minutes
+                conversation_id=conversation_id,
+                user_id=self.user_id,
+                end_after_minutes=end_after_minutes,
+                memory=memory,
             )
         return found

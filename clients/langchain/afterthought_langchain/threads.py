@@ -19,7 +19,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, r
 
 from afterthought_client import Afterthought, AfterthoughtError, Conflict, ConnectionFailed, RateLimited, ServerError
 from afterthought_langchain.messages import MOST_AT_ONCE, to_stored
-from afterthought_langchain.subject import UserMemory, configured
+from afterthought_langchain.subject import MemoryMode, UserMemory, configured
 
 _log = logging.getLogger(__name__)
 _AWAY = (ConnectionFailed, ServerError, RateLimited)
@@ -52,14 +52,21 @@ class ThreadMemory:
         client: Of the app. Its retries are what a turn waits for while the service is away.
         end_after_minutes: Of silence, after which a conversation ends and becomes a memory; None: only when told to.
         token_budget: Most tokens of what is recalled; the service's own budget where it is not given.
+        memory: Of the conversations it begins. read: nothing of them is remembered; off: nothing is recalled either.
     """
 
     def __init__(
-        self, client: Afterthought, *, end_after_minutes: int | None = 30, token_budget: int | None = None
+        self,
+        client: Afterthought,
+        *,
+        end_after_minutes: int | None = 30,
+        token_budget: int | None = None,
+        memory: MemoryMode = "on",
     ) -> None:
         self.client = client
         self._end_after_minutes = end_after_minutes
         self._token_budget = token_budget
+        self._mode = memory
 
     def around(self, runnable: Runnable[Any, Any]) -> Runnable[Any, Any]:
         """Return a node that recalls, asks a model, chain or agent, and records.
@@ -154,7 +161,7 @@ class ThreadMemory:
         """Record what is not yet where the thread is, or, where that has ended, in what follows it."""
         said = [to_stored(one) for one in turn.unrecorded if not isinstance(one, SystemMessage)]
         while True:
-            found = turn.memory.open(turn.conversation_id, self._end_after_minutes)
+            found = turn.memory.open(turn.conversation_id, self._end_after_minutes, self._mode)
             try:
                 if found.state != "ended":
                     for start in range(0, len(said), MOST_AT_ONCE):

@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
 from afterthought_client import Afterthought, AfterthoughtError, ConnectionFailed, Invalid, NotFound, models
-from afterthought_langchain.subject import configured
+from afterthought_langchain.subject import MemoryMode, configured
 
 _NOTHING = "Nothing is remembered that fits."
 _MEMORY = ("id", "content", "updated_at", "pinned", "source_conversation_id")
@@ -132,9 +132,15 @@ class _Tools:
         conversation_id: Annotated[
             str | None, Field(description="An id of your own; left out, one is made.", max_length=200)
         ] = None,
+        memory: Annotated[
+            MemoryMode,
+            Field(description="read: recalled in it, and nothing of it is remembered; off: neither."),
+        ] = "on",
     ) -> str:
         """Begin to record a conversation with this user; returns its id."""
-        begun = self._client.start_conversation(conversation_id=conversation_id, user_id=self._user(config))
+        begun = self._client.start_conversation(
+            conversation_id=conversation_id, user_id=self._user(config), memory=memory
+        )
         return begun.conversation_id
 
     def conversation_add(

@@ -37,6 +37,8 @@ class AsyncAfterthought(AsyncTransport):
         energy_budget: float | Omit | None = OMIT,
         metadata: Mapping[str, Any] | Omit = OMIT,
         end_after_minutes: int | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
+        memory: Literal["on", "read", "off"] | Omit = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.ConversationDetails:
@@ -47,6 +49,9 @@ class AsyncAfterthought(AsyncTransport):
         Args:
             end_after_minutes: It ends by itself once nothing was said for so long; without it, only when it is told
                 to.
+            time_zone: Whose days are meant in it, an IANA name; without it the user's, or what its messages came
+                with.
+            memory: on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
@@ -59,6 +64,8 @@ class AsyncAfterthought(AsyncTransport):
                 energyBudget=energy_budget,
                 metadata=metadata,
                 endAfterMinutes=end_after_minutes,
+                timeZone=time_zone,
+                memory=memory,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -141,6 +148,40 @@ class AsyncAfterthought(AsyncTransport):
         )
         response = await self._send(call)
         return read(response, models.ConversationDetails)
+
+    async def change_conversation(
+        self,
+        conversation_id: str,
+        *,
+        time_zone: str | Omit | None = OMIT,
+        memory: Literal["on", "read", "off"] | Omit | None = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.ConversationAnswer:
+        """Change a conversation.
+
+        Change an open conversation's time zone, or what it has to do with memory, which holds for all that was said.
+
+        Args:
+            time_zone: Whose days are meant in it, an IANA name; without it the user's, or what its messages came
+                with.
+            memory: on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+                What was drawn from it before stays.
+            app_id: The app, where it is not that of the client.
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call(
+            "PATCH",
+            path_of(
+                "/apps/{appId}/conversations/{conversation_id}",
+                conversation_id=conversation_id,
+                appId=self._app(app_id),
+            ),
+            content=json_body(timeZone=time_zone, memory=memory),
+            headers=write_headers(idempotency_key, "application/json"),
+        )
+        response = await self._send(call)
+        return read(response, models.ConversationAnswer)
 
     async def erase_conversation(
         self, conversation_id: str, *, app_id: str | None = None, idempotency_key: str | None = None
@@ -780,6 +821,7 @@ class AsyncAfterthought(AsyncTransport):
         approve_answers: bool | Omit | None = OMIT,
         weight: int | Omit | None = OMIT,
         shared_memory: bool | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> models.AppAnswer:
         """Install an app.
@@ -787,10 +829,14 @@ class AsyncAfterthought(AsyncTransport):
         Install an app; one that was uninstalled comes back with what it remembered.
 
         Args:
+            config: The app's own notes: kept and returned, and read by nothing here. No key in it changes what the
+                service does.
             answered_by: Who answers its conversations: the loop, when a model is set, or the app itself.
             approve_answers: Whether a person approves each answer of the loop's before it is sent.
             shared_memory: Whether what names no user (memories, facts, old messages) is recalled for every user of
                 the app.
+            time_zone: Whose days are meant where neither conversation, user nor message says, an IANA name; null:
+                UTC's.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
@@ -804,6 +850,7 @@ class AsyncAfterthought(AsyncTransport):
                 approveAnswers=approve_answers,
                 weight=weight,
                 sharedMemory=shared_memory,
+                timeZone=time_zone,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -863,6 +910,7 @@ class AsyncAfterthought(AsyncTransport):
         approve_answers: bool | Omit | None = OMIT,
         weight: int | Omit | None = OMIT,
         shared_memory: bool | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.AppAnswer:
@@ -871,10 +919,14 @@ class AsyncAfterthought(AsyncTransport):
         Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight.
 
         Args:
+            config: The app's own notes: kept and returned, and read by nothing here. No key in it changes what the
+                service does.
             answered_by: Who answers its conversations: the loop, when a model is set, or the app itself.
             approve_answers: Whether a person approves each answer of the loop's before it is sent.
             shared_memory: Whether what names no user (memories, facts, old messages) is recalled for every user of
                 the app.
+            time_zone: Whose days are meant where neither conversation, user nor message says, an IANA name; null:
+                UTC's.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
@@ -890,6 +942,7 @@ class AsyncAfterthought(AsyncTransport):
                 approveAnswers=approve_answers,
                 weight=weight,
                 sharedMemory=shared_memory,
+                timeZone=time_zone,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -1588,6 +1641,33 @@ class AsyncAfterthought(AsyncTransport):
             cursor = page.cursor
             if cursor is None:
                 return
+
+    async def change_user(
+        self,
+        user_id: str,
+        *,
+        time_zone: str | Omit | None = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.UserAnswer:
+        """Change what is set for a user.
+
+        Set a user's time zone, or take it back with null. They need not have said anything yet.
+
+        Args:
+            time_zone: Whose days are meant by what they say, an IANA name; null: the days of what their messages came
+                with.
+            app_id: The app, where it is not that of the client.
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call(
+            "PATCH",
+            path_of("/apps/{appId}/users/{user_id}", user_id=user_id, appId=self._app(app_id)),
+            content=json_body(timeZone=time_zone),
+            headers=write_headers(idempotency_key, "application/json"),
+        )
+        response = await self._send(call)
+        return read(response, models.UserAnswer)
 
     async def erase_user_data(
         self, user_id: str, *, app_id: str | None = None, idempotency_key: str | None = None

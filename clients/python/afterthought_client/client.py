@@ -37,6 +37,8 @@ class Afterthought(SyncTransport):
         energy_budget: float | Omit | None = OMIT,
         metadata: Mapping[str, Any] | Omit = OMIT,
         end_after_minutes: int | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
+        memory: Literal["on", "read", "off"] | Omit = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.ConversationDetails:
@@ -47,6 +49,9 @@ class Afterthought(SyncTransport):
         Args:
             end_after_minutes: It ends by itself once nothing was said for so long; without it, only when it is told
                 to.
+            time_zone: Whose days are meant in it, an IANA name; without it the user's, or what its messages came
+                with.
+            memory: on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
@@ -59,6 +64,8 @@ class Afterthought(SyncTransport):
                 energyBudget=energy_budget,
                 metadata=metadata,
                 endAfterMinutes=end_after_minutes,
+                timeZone=time_zone,
+                memory=memory,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -140,6 +147,40 @@ class Afterthought(SyncTransport):
         )
         response = self._send(call)
         return read(response, models.ConversationDetails)
+
+    def change_conversation(
+        self,
+        conversation_id: str,
+        *,
+        time_zone: str | Omit | None = OMIT,
+        memory: Literal["on", "read", "off"] | Omit | None = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.ConversationAnswer:
+        """Change a conversation.
+
+        Change an open conversation's time zone, or what it has to do with memory, which holds for all that was said.
+
+        Args:
+            time_zone: Whose days are meant in it, an IANA name; without it the user's, or what its messages came
+                with.
+            memory: on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+                What was drawn from it before stays.
+            app_id: The app, where it is not that of the client.
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call(
+            "PATCH",
+            path_of(
+                "/apps/{appId}/conversations/{conversation_id}",
+                conversation_id=conversation_id,
+                appId=self._app(app_id),
+            ),
+            content=json_body(timeZone=time_zone, memory=memory),
+            headers=write_headers(idempotency_key, "application/json"),
+        )
+        response = self._send(call)
+        return read(response, models.ConversationAnswer)
 
     def erase_conversation(
         self, conversation_id: str, *, app_id: str | None = None, idempotency_key: str | None = None
@@ -775,6 +816,7 @@ class Afterthought(SyncTransport):
         approve_answers: bool | Omit | None = OMIT,
         weight: int | Omit | None = OMIT,
         shared_memory: bool | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> models.AppAnswer:
         """Install an app.
@@ -782,10 +824,14 @@ class Afterthought(SyncTransport):
         Install an app; one that was uninstalled comes back with what it remembered.
 
         Args:
+            config: The app's own notes: kept and returned, and read by nothing here. No key in it changes what the
+                service does.
             answered_by: Who answers its conversations: the loop, when a model is set, or the app itself.
             approve_answers: Whether a person approves each answer of the loop's before it is sent.
             shared_memory: Whether what names no user (memories, facts, old messages) is recalled for every user of
                 the app.
+            time_zone: Whose days are meant where neither conversation, user nor message says, an IANA name; null:
+                UTC's.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
@@ -799,6 +845,7 @@ class Afterthought(SyncTransport):
                 approveAnswers=approve_answers,
                 weight=weight,
                 sharedMemory=shared_memory,
+                timeZone=time_zone,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -855,6 +902,7 @@ class Afterthought(SyncTransport):
         approve_answers: bool | Omit | None = OMIT,
         weight: int | Omit | None = OMIT,
         shared_memory: bool | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.AppAnswer:
@@ -863,10 +911,14 @@ class Afterthought(SyncTransport):
         Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight.
 
         Args:
+            config: The app's own notes: kept and returned, and read by nothing here. No key in it changes what the
+                service does.
             answered_by: Who answers its conversations: the loop, when a model is set, or the app itself.
             approve_answers: Whether a person approves each answer of the loop's before it is sent.
             shared_memory: Whether what names no user (memories, facts, old messages) is recalled for every user of
                 the app.
+            time_zone: Whose days are meant where neither conversation, user nor message says, an IANA name; null:
+                UTC's.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
@@ -882,6 +934,7 @@ class Afterthought(SyncTransport):
                 approveAnswers=approve_answers,
                 weight=weight,
                 sharedMemory=shared_memory,
+                timeZone=time_zone,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -1573,6 +1626,33 @@ class Afterthought(SyncTransport):
             cursor = page.cursor
             if cursor is None:
                 return
+
+    def change_user(
+        self,
+        user_id: str,
+        *,
+        time_zone: str | Omit | None = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.UserAnswer:
+        """Change what is set for a user.
+
+        Set a user's time zone, or take it back with null. They need not have said anything yet.
+
+        Args:
+            time_zone: Whose days are meant by what they say, an IANA name; null: the days of what their messages came
+                with.
+            app_id: The app, where it is not that of the client.
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call(
+            "PATCH",
+            path_of("/apps/{appId}/users/{user_id}", user_id=user_id, appId=self._app(app_id)),
+            content=json_body(timeZone=time_zone),
+            headers=write_headers(idempotency_key, "application/json"),
+        )
+        response = self._send(call)
+        return read(response, models.UserAnswer)
 
     def erase_user_data(
         self, user_id: str, *, app_id: str | None = None, idempotency_key: str | None = None

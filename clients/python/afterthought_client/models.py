@@ -48,6 +48,9 @@ class AddMessage(Model):
     provider_specific_fields: Any | None = None
     message_id: Annotated[str | None, Field(alias="messageId")] = None
     created_at: Annotated[AwareDatetime | None, Field(alias="createdAt")] = None
+    """
+    When it was said. Its offset is kept and tells what day it was; UTC's (Z) tells nothing of that.
+    """
     tokens: int | None = None
     """
     Its length as your model's provider counted it.
@@ -199,6 +202,9 @@ class AppAnswer(Model):
     app_id: Annotated[str, Field(alias="appId")]
     name: str
     config: dict[str, Any]
+    """
+    The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does.
+    """
     installed: bool
     answered_by: Annotated[Literal["loop", "app"], Field(alias="answeredBy")]
     """
@@ -215,6 +221,10 @@ class AppAnswer(Model):
     shared_memory: Annotated[bool, Field(alias="sharedMemory")]
     """
     Whether what names no user (memories, facts, old messages) is recalled for every user of the app.
+    """
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's.
     """
     hourly_budget: Annotated[float | None, Field(alias="hourlyBudget")]
     """
@@ -237,6 +247,9 @@ class AppDetails(Model):
     app_id: Annotated[str, Field(alias="appId")]
     name: str
     config: dict[str, Any]
+    """
+    The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does.
+    """
     installed: bool
     answered_by: Annotated[Literal["loop", "app"], Field(alias="answeredBy")]
     """
@@ -253,6 +266,10 @@ class AppDetails(Model):
     shared_memory: Annotated[bool, Field(alias="sharedMemory")]
     """
     Whether what names no user (memories, facts, old messages) is recalled for every user of the app.
+    """
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's.
     """
     hourly_budget: Annotated[float | None, Field(alias="hourlyBudget")]
     """
@@ -319,6 +336,7 @@ class ArchivedApp(Model):
     hourly_budget_micro: Annotated[int | None, Field(alias="hourlyBudgetMicro")] = None
     daily_budget_micro: Annotated[int | None, Field(alias="dailyBudgetMicro")] = None
     shared_memory: Annotated[bool, Field(alias="sharedMemory")] = False
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
 
 
 class ArchivedFactChange(Model):
@@ -380,6 +398,7 @@ class ArchivedMessage(Model):
     payload: dict[str, Any] | None = None
     tokens: int | None = None
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    utc_offset_minutes: Annotated[int | None, Field(alias="utcOffsetMinutes")] = None
 
 
 class ArchivedOrigin(Model):
@@ -425,6 +444,15 @@ class ArchivedSummary(Model):
     from_position: Annotated[int, Field(alias="fromPosition")]
     to_position: Annotated[int, Field(alias="toPosition")]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+
+
+class ArchivedUser(Model):
+    """
+    What was set for a user.
+    """
+
+    user_id: Annotated[str, Field(alias="userId")]
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
 
 
 class Arrived(Model):
@@ -505,11 +533,14 @@ class ChangeAnswer(Model):
 
 class ChangeApp(Model):
     """
-    Changes an app; what is left out stays. A budget of null is none.
+    Changes an app; what is left out stays. A budget of null is none, a time zone of null UTC.
     """
 
     name: str | None = None
     config: dict[str, Any] | None = None
+    """
+    The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does.
+    """
     hourly_budget: Annotated[float | None, Field(alias="hourlyBudget")] = None
     daily_budget: Annotated[float | None, Field(alias="dailyBudget")] = None
     answered_by: Annotated[Literal["loop", "app"] | None, Field(alias="answeredBy")] = None
@@ -524,6 +555,10 @@ class ChangeApp(Model):
     shared_memory: Annotated[bool | None, Field(alias="sharedMemory")] = None
     """
     Whether what names no user (memories, facts, old messages) is recalled for every user of the app.
+    """
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's.
     """
 
 
@@ -561,6 +596,21 @@ class ChangeConsent(Model):
     A user of the app; empty for an app that names none.
     """
     consent: bool
+
+
+class ChangeConversation(Model):
+    """
+    Changes an open conversation; what is left out stays. A time zone of null is none.
+    """
+
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"] | None = None
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither. What was drawn from it before stays.
+    """
 
 
 class ChangeDefaultsConfiguration(Model):
@@ -673,6 +723,17 @@ class ChangeStorageConfiguration(Model):
     compression_retention: Annotated[str | int | None, Field(alias="compressionRetention")] = None
     """
     `all`, so many newest versions of a session, or `30 days`.
+    """
+
+
+class ChangeUser(Model):
+    """
+    Changes what is set for a user; what is left out stays.
+    """
+
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant by what they say, an IANA name; null: the days of what their messages came with.
     """
 
 
@@ -927,6 +988,14 @@ class ConversationAnswer(Model):
     """
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")]
     end_reason: Annotated[str | None, Field(alias="endReason")]
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"]
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+    """
 
 
 class ConversationList(Model):
@@ -1444,6 +1513,9 @@ class InstallApp(Model):
     app_id: Annotated[str, Field(alias="appId")]
     name: str
     config: dict[str, Any] | None = None
+    """
+    The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does.
+    """
     answered_by: Annotated[Literal["loop", "app"] | None, Field(alias="answeredBy")] = None
     """
     Who answers its conversations: the loop, when a model is set, or the app itself.
@@ -1456,6 +1528,10 @@ class InstallApp(Model):
     shared_memory: Annotated[bool | None, Field(alias="sharedMemory")] = None
     """
     Whether what names no user (memories, facts, old messages) is recalled for every user of the app.
+    """
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's.
     """
 
 
@@ -1696,7 +1772,7 @@ class MemoryEviction(Model):
 
 class MessageList(Model):
     """
-    Messages by position: as they were sent, with messageId, position, createdAt and, where it was sent, tokens.
+    Messages by position: as they were sent, with messageId, position, createdAt and, where known, tokens, offset.
     """
 
     messages: list[dict[str, Any]]
@@ -2467,6 +2543,14 @@ class StartConversation(Model):
     """
     It ends by itself once nothing was said for so long; without it, only when it is told to.
     """
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"] = "on"
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+    """
 
 
 class StillRemembered(Model):
@@ -2859,6 +2943,10 @@ class UserAnswer(Model):
     last_active_at: Annotated[AwareDatetime | None, Field(alias="lastActiveAt")]
     """
     When something happened last in a conversation of theirs.
+    """
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant by what they say, an IANA name; null: the days of what their messages came with.
     """
 
 
@@ -3264,6 +3352,10 @@ class WrittenMemory(Model):
     """
     When the newest of it was said, or a person last changed it.
     """
+    updated_on: Annotated[date, Field(alias="updatedOn")]
+    """
+    The day of updatedAt where its user is.
+    """
     source_conversation_id: Annotated[str | None, Field(alias="sourceConversationId")]
     importance: int
     tags: list[str]
@@ -3310,6 +3402,8 @@ class ArchivedConversation(Model):
     silent_until: Annotated[AwareDatetime | None, Field(alias="silentUntil")] = None
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")] = None
     end_reason: Annotated[str | None, Field(alias="endReason")] = None
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    memory: Literal["on", "read", "off"] = "on"
     facts_seen: Annotated[int, Field(alias="factsSeen")] = 0
     summarised: int = 0
     turns_since_summary: Annotated[int, Field(alias="turnsSinceSummary")] = 0
@@ -3689,6 +3783,14 @@ class ConversationDetails(Model):
     """
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")]
     end_reason: Annotated[str | None, Field(alias="endReason")]
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"]
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+    """
     energy_spent: Annotated[float, Field(alias="energySpent")]
     energy_budget: Annotated[float | None, Field(alias="energyBudget")]
     energy_remaining: Annotated[float | None, Field(alias="energyRemaining")]
@@ -4081,6 +4183,10 @@ class MemoryAnswer(Model):
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
     """
     When the newest of it was said, or a person last changed it.
+    """
+    updated_on: Annotated[date, Field(alias="updatedOn")]
+    """
+    The day of updatedAt where its user is.
     """
     source_conversation_id: Annotated[str | None, Field(alias="sourceConversationId")]
     importance: int
@@ -4653,6 +4759,7 @@ class Archive(Model):
     version: Literal[1] = 1
     exported_at: Annotated[AwareDatetime, Field(alias="exportedAt")]
     app: ArchivedApp
+    users: list[ArchivedUser] | None = None
     conversations: list[ArchivedConversation] | None = None
     origins: list[ArchivedOrigin] | None = None
     memories: list[ArchivedMemory] | None = None

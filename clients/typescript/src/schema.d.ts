@@ -46,7 +46,11 @@ export interface paths {
         delete: operations["eraseConversation"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a conversation
+         * @description Change an open conversation's time zone, or what it has to do with memory, which holds for all that was said.
+         */
+        patch: operations["changeConversation"];
         trace?: never;
     };
     "/apps/{appId}/conversations/{conversationId}/messages": {
@@ -811,6 +815,26 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/apps/{appId}/users/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change what is set for a user
+         * @description Set a user's time zone, or take it back with null. They need not have said anything yet.
+         */
+        patch: operations["changeUser"];
         trace?: never;
     };
     "/apps/{appId}/users/{userId}/data": {
@@ -2378,6 +2402,7 @@ export interface components {
             cache_control?: unknown;
             provider_specific_fields?: unknown;
             messageId?: string | null;
+            /** @description When it was said. Its offset is kept and tells what day it was; UTC's (Z) tells nothing of that. */
             createdAt?: string | null;
             /** @description Its length as your model's provider counted it. */
             tokens?: number | null;
@@ -2499,6 +2524,7 @@ export interface components {
         AppAnswer: {
             appId: string;
             name: string;
+            /** @description The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does. */
             config: {
                 [key: string]: unknown;
             };
@@ -2511,6 +2537,8 @@ export interface components {
             weight: number;
             /** @description Whether what names no user (memories, facts, old messages) is recalled for every user of the app. */
             sharedMemory: boolean;
+            /** @description Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's. */
+            timeZone: string | null;
             /** @description Units an app may spend in any 60 minutes. */
             hourlyBudget: number | null;
             /** @description Units an app may spend in any 24 hours. */
@@ -2525,6 +2553,7 @@ export interface components {
         AppDetails: {
             appId: string;
             name: string;
+            /** @description The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does. */
             config: {
                 [key: string]: unknown;
             };
@@ -2537,6 +2566,8 @@ export interface components {
             weight: number;
             /** @description Whether what names no user (memories, facts, old messages) is recalled for every user of the app. */
             sharedMemory: boolean;
+            /** @description Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's. */
+            timeZone: string | null;
             /** @description Units an app may spend in any 60 minutes. */
             hourlyBudget: number | null;
             /** @description Units an app may spend in any 24 hours. */
@@ -2591,6 +2622,7 @@ export interface components {
             /** Format: date-time */
             exportedAt: string;
             app: components["schemas"]["ArchivedApp"];
+            users?: components["schemas"]["ArchivedUser"][];
             conversations?: components["schemas"]["ArchivedConversation"][];
             origins?: components["schemas"]["ArchivedOrigin"][];
             memories?: components["schemas"]["ArchivedMemory"][];
@@ -2610,6 +2642,7 @@ export interface components {
             dailyBudgetMicro?: number | null;
             /** @default false */
             sharedMemory?: boolean;
+            timeZone?: string | null;
         };
         /** @description One thing that happened to a memory. */
         ArchivedChange: {
@@ -2642,6 +2675,9 @@ export interface components {
             silentUntil?: string | null;
             endedAt?: string | null;
             endReason?: string | null;
+            timeZone?: string | null;
+            /** @default on */
+            memory?: components["schemas"]["MemoryMode"];
             /** @default 0 */
             factsSeen?: number;
             /** @default 0 */
@@ -2736,6 +2772,7 @@ export interface components {
             tokens?: number | null;
             /** Format: date-time */
             createdAt: string;
+            utcOffsetMinutes?: number | null;
         };
         /** @description The making of a memory, whether it still stands or not. */
         ArchivedOrigin: {
@@ -2781,6 +2818,11 @@ export interface components {
             toPosition: number;
             /** Format: date-time */
             createdAt: string;
+        };
+        /** @description What was set for a user. */
+        ArchivedUser: {
+            userId: string;
+            timeZone?: string | null;
         };
         /** @description How many were added, and how many were there already. */
         Arrived: {
@@ -2943,9 +2985,10 @@ export interface components {
             /** Format: date-time */
             at: string;
         };
-        /** @description Changes an app; what is left out stays. A budget of null is none. */
+        /** @description Changes an app; what is left out stays. A budget of null is none, a time zone of null UTC. */
         ChangeApp: {
             name?: string | null;
+            /** @description The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does. */
             config?: {
                 [key: string]: unknown;
             } | null;
@@ -2958,6 +3001,8 @@ export interface components {
             weight?: number | null;
             /** @description Whether what names no user (memories, facts, old messages) is recalled for every user of the app. */
             sharedMemory?: boolean | null;
+            /** @description Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's. */
+            timeZone?: string | null;
         };
         /** @description Changes: How pages show sessions. */
         ChangeBrowserConfiguration: {
@@ -2980,6 +3025,13 @@ export interface components {
              */
             userId?: string | "";
             consent: boolean;
+        };
+        /** @description Changes an open conversation; what is left out stays. A time zone of null is none. */
+        ChangeConversation: {
+            /** @description Whose days are meant in it, an IANA name; without it the user's, or what its messages came with. */
+            timeZone?: string | null;
+            /** @description on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither. What was drawn from it before stays. */
+            memory?: components["schemas"]["MemoryMode"] | null;
         };
         /** @description Changes: What holds where a request or a project does not say. */
         ChangeDefaultsConfiguration: {
@@ -3063,6 +3115,11 @@ export interface components {
             maxCacheSize?: string | number | null;
             /** @description `all`, so many newest versions of a session, or `30 days`. */
             compressionRetention?: string | number | null;
+        };
+        /** @description Changes what is set for a user; what is left out stays. */
+        ChangeUser: {
+            /** @description Whose days are meant by what they say, an IANA name; null: the days of what their messages came with. */
+            timeZone?: string | null;
         };
         /** @description Changes a webhook; what is left out stays. */
         ChangeWebhook: {
@@ -3432,6 +3489,10 @@ export interface components {
             endAfterMinutes: number | null;
             endedAt: string | null;
             endReason: string | null;
+            /** @description Whose days are meant in it, an IANA name; without it the user's, or what its messages came with. */
+            timeZone: string | null;
+            /** @description on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither. */
+            memory: components["schemas"]["MemoryMode"];
         };
         /** @description A conversation, what it has cost and what it gave rise to. */
         ConversationDetails: {
@@ -3456,6 +3517,10 @@ export interface components {
             endAfterMinutes: number | null;
             endedAt: string | null;
             endReason: string | null;
+            /** @description Whose days are meant in it, an IANA name; without it the user's, or what its messages came with. */
+            timeZone: string | null;
+            /** @description on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither. */
+            memory: components["schemas"]["MemoryMode"];
             energySpent: number;
             energyBudget: number | null;
             /** @description Negative when the budget is exceeded; null without one. */
@@ -4030,6 +4095,7 @@ export interface components {
         InstallApp: {
             appId: string;
             name: string;
+            /** @description The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does. */
             config?: {
                 [key: string]: unknown;
             };
@@ -4040,6 +4106,8 @@ export interface components {
             weight?: number | null;
             /** @description Whether what names no user (memories, facts, old messages) is recalled for every user of the app. */
             sharedMemory?: boolean | null;
+            /** @description Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's. */
+            timeZone?: string | null;
         };
         /** @description Asks for a token. */
         IssueToken: {
@@ -4313,6 +4381,11 @@ export interface components {
              * @description When the newest of it was said, or a person last changed it.
              */
             updatedAt: string;
+            /**
+             * Format: date
+             * @description The day of updatedAt where its user is.
+             */
+            updatedOn: string;
             sourceConversationId: string | null;
             importance: number;
             tags: string[];
@@ -4335,7 +4408,12 @@ export interface components {
             cap: number;
             cursor?: string | null;
         };
-        /** @description Messages by position: as they were sent, with messageId, position, createdAt and, where it was sent, tokens. */
+        /**
+         * @description What a conversation has to do with memory.
+         * @enum {string}
+         */
+        MemoryMode: "on" | "read" | "off";
+        /** @description Messages by position: as they were sent, with messageId, position, createdAt and, where known, tokens, offset. */
         MessageList: {
             messages: ({
                 /** @enum {string} */
@@ -5195,6 +5273,13 @@ export interface components {
             };
             /** @description It ends by itself once nothing was said for so long; without it, only when it is told to. */
             endAfterMinutes?: number | null;
+            /** @description Whose days are meant in it, an IANA name; without it the user's, or what its messages came with. */
+            timeZone?: string | null;
+            /**
+             * @description on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+             * @default on
+             */
+            memory?: components["schemas"]["MemoryMode"];
         };
         /**
          * @description How much is left, in a word.
@@ -5481,6 +5566,8 @@ export interface components {
             hasProfile: boolean;
             /** @description When something happened last in a conversation of theirs. */
             lastActiveAt: string | null;
+            /** @description Whose days are meant by what they say, an IANA name; null: the days of what their messages came with. */
+            timeZone: string | null;
         };
         /** @description Users by id; what names nobody comes first. */
         UserList: {
@@ -5764,6 +5851,11 @@ export interface components {
              * @description When the newest of it was said, or a person last changed it.
              */
             updatedAt: string;
+            /**
+             * Format: date
+             * @description The day of updatedAt where its user is.
+             */
+            updatedOn: string;
             sourceConversationId: string | null;
             importance: number;
             tags: string[];
@@ -5889,6 +5981,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Erased"];
+                };
+            };
+        };
+    };
+    changeConversation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A write under a key that was used before is answered as before. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                appId: string;
+                conversationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeConversation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConversationAnswer"];
                 };
             };
         };
@@ -7225,6 +7347,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UserList"];
+                };
+            };
+        };
+    };
+    changeUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A write under a key that was used before is answered as before. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                appId: string;
+                userId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeUser"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserAnswer"];
                 };
             };
         };

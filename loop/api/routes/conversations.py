@@ -64,6 +64,13 @@ class StartConversation(RequestModel):
     memory: MemoryMode = Field(MemoryMode.ON, description=_MEMORY)
 
 
+class ChangeConversation(RequestModel):
+    """Changes an open conversation; what is left out stays. A time zone of null is none."""
+
+    time_zone: TimeZone | None = Field(None, description=_TIME_ZONE)
+    memory: MemoryMode | None = Field(None, description=f"{_MEMORY} What was drawn from it before stays.")
+
+
 class AddMessage(ChatMessage):
     """One message, as OpenAI's or Anthropic's chat programs have it. The same messageId twice is one message."""
 
@@ -287,6 +294,28 @@ def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: Conversati
         pending = queries.pending_answer(session, conversation.key)
         waiting = None if pending is None else pending.answer_id
         return ConversationDetails.costing(conversation, spent, jobs, ctx.now(), waiting)
+
+
+@router.patch("/{conversationId}", response_model=ConversationAnswer, summary="Change a conversation")
+def change_conversation(
+    ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: ChangeConversation
+) -> Response:
+    """Change an open conversation's time zone, or what it has to do with memory, which holds for all that was said."""
+
+    def work(session: Session) -> WriteResult:
+        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        if conversation.ended_at is not None:
+            raise Conflict(
+                f"Conversation {conversation_id} has ended and is as it was then.", code="conversation_ended"
+            )
+        if "time_zone" in body.model_fields_set:
+            conversation.time_zone = body.time_zone
+        if body.memory is not None:
+            settings = ctx.loop.settings
+            lifecycle.set_memory(session, conversation, body.memory, ctx.now(), settings, tuning_of(settings))
+        return WriteResult(ConversationAnswer.of(conversation, ctx.now()), about=app_id)
+
+    return ctx.write(work)
 
 
 @router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")

@@ -24,6 +24,7 @@ from loop.api.writes import WriteResult
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
+from shared.conversations.extraction import refuse_unremembered
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.errors import Conflict
@@ -103,6 +104,7 @@ def make_summary(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
 
 
 def _ask(ctx: RequestContext, session: Session, conversation: Conversation, epoch: int) -> Job:
+    refuse_unremembered(conversation)
     job = summarising.ask(session, conversation, epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
     if job is None:
         raise Conflict(

@@ -167,6 +167,7 @@ def _create_tables() -> None:
     op.create_index("ix_conversations_app_id_user_id", "conversations", ["app_id", "user_id"])
     op.create_index(
         "ix_conversations_facts_due_at", "conversations", ["facts_due_at"], **partial("facts_due_at IS NOT NULL"))
+    op.create_index("ix_conversations_kept_apart", "conversations", ["app_id"], **partial("memory <> 'on'"))
     op.create_index(
         "ix_conversations_silent_until", "conversations", ["silent_until"], **partial("silent_until IS NOT NULL"))
     op.create_index(

@@ -1,0 +1,164 @@
+"""What a client put around a user's words is nobody's statement; what the user typed is theirs, whatever its form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api
+from tests.support.house import House
+from worker.agent.fact_rules import ExtractiveFactAgent
+from worker.agent.memory_rules import ExtractiveAgent
+from worker.agent.summary_rules import ExtractiveSummaryAgent
+
+DOC = "I am an asthmatic potter from Bodø and I adore liquorice. My husband is called Odd."
+WORDS_OF_DOC = ("asthma", "potter", "Bodø", "liquorice", "Odd")
+OWN = "I am vegan and I live in Turku. Which of these dishes can I eat?"
+WORDS_OF_OWN = ("vegan", "Turku")
+
+FRAMES = {
+    "Open WebUI": "### Task:\nRespond to the user query using the provided context, incorporating inline citations in "
+    "the format [id] only when the <source> tag includes an explicit id attribute.\n\n### Guidelines:\n- If you don't "
+    "know the answer, clearly state that.\n- Always respond in the language of the user.\n\n### Output:\nProvide a "
+    'clear and direct response to the user\'s query.\n\n<context>\n<source id="1" name="blog.md">{doc}</source>\n'
+    "</context>\n\n<user_query>\n{own}\n</user_query>",
+    "Open WebUI, the question behind it": "### Task:\nRespond to the user query using the provided context.\n\n"
+    '### Example\n- "According to the study [1]"\n\n<context>\n<source id="1">{doc}</source>\n</context>\n\n{own}',
+    "LangChain, stuffed documents": "Use the following pieces of context to answer the question at the end. If you "
+    "don't know the answer, just say that you don't know, don't try to make up an answer.\n\n{doc}\n\n{doc}\n\n"
+    "Question: {own}\nHelpful Answer:",
+    "LangChain, hub": "You are an assistant for question-answering tasks. Use the following pieces of retrieved "
+    "context to answer the question. If you don't know the answer, just say that you don't know.\nQuestion: {own} \n"
+    "Context: {doc} \nAnswer:",
+    "LangChain, a conversation": "The following is a friendly conversation between a human and an AI.\n\nCurrent "
+    "conversation:\nHuman: {doc}\nAI: How nice.\nHuman: {own}\nAI:",
+    "LlamaIndex": "Context information is below.\n---------------------\nfile_path: a.md\n\n{doc}\n"
+    "---------------------\nGiven the context information and not prior knowledge, answer the query.\nQuery: {own}\n"
+    "Answer: ",
+    "LibreChat's file": 'Attached document(s):\n```md\n# "me.md"\n{doc}\n```\n\n{own}',
+    "LibreChat's search": "The user has attached a file to the conversation:\n<files>\n<file>\n<filename>me.md"
+    "</filename>\n<type>text/markdown</type>\n</file>\n</files>\n\nA semantic search was executed with the user's "
+    "message as the query, retrieving the following context inside <context></context> XML tags.\n\n<context>\n<file>"
+    "\n<filename>me.md</filename>\n<context><![CDATA[{doc}]]></context>\n</file>\n</context>\n\nUse the context as "
+    "your learned knowledge to better answer the user.\n\nIn your response, remember to follow these guidelines:\n- If "
+    "you don't know the answer, simply say that you don't know.\n\n{own}",
+    "AnythingLLM": "Context:\n    [CONTEXT 0]:\n{doc}\n[END CONTEXT 0]\n\n[CONTEXT 1]:\n{doc}\n[END CONTEXT 1]\n\n"
+    "{own}",
+    "Dify": "Use the following context as your learned knowledge, inside <context></context> XML tags.\n\n<context>\n"
+    "{doc}\n</context>\n\nWhen answer to user:\n- If you don't know, just say that you don't know.\n- If you don't "
+    "know when you are not sure, ask for clarification.\nAvoid mentioning that you obtained the information from the "
+    "context.\n\n{own}",
+    "Cursor": '<additional_data>\nBelow are some helpful pieces of information:\n<attached_files>\n<file_contents\n'
+    'path="me.md" lines="1-3">\n{doc}\n</file_contents>\n</attached_files>\n</additional_data>\n<user_query>\n{own}\n'
+    "</user_query>",
+    "Copilot": '<attachments>\n<attachment id="me.md">\n{doc}\n</attachment>\n</attachments>\n<context>\nThe current '
+    "date is Monday.\n</context>\n<reminderInstructions>\nWhen using the edit tool, include a few lines around it.\n"
+    "</reminderInstructions>\n<userRequest>\n{own}\n</userRequest>",
+    "Anthropic": 'Here are some documents for you to reference for your task:\n\n<documents>\n<document index="1">\n'
+    "<source>me.md</source>\n<document_content>\n{doc}\n</document_content>\n</document>\n</documents>\n\n{own}",
+    "a tag of the app's own": "<crm:note lang='no'>\n{doc}\n</crm:note>\n{own}",
+    "a template within a tag": "<turn><wissen>{doc}</wissen><question>{own}</question></turn>",
+    "a document with tags of the user's": "<context>\n<user_query>{doc}</user_query>\n</context>\n{own}",
+    "one that is never closed": "{own}\n\n<search_results>\n{doc}\n{doc}",
+    "XML": '<?xml version="1.0"?>\n<card><text>{doc}</text></card>\n\n{own}',
+    "a tool's output": "Tool output:\n{doc}\n\n{own}",
+    "results of a search": "Here are the search results:\n\n1. {doc}\n2. {doc}\n\n{own}",
+    "numbered context": "[1] {doc}\n\n[2] {doc}\n\n{own}",
+    "numbered documents": "Document 1: {doc}\n\nDocument 2: {doc}\n\n{own}",
+    "memories of another service": "Relevant memories about the user:\n- {doc}\n- {doc}\n\nUser: {own}",
+    "sections": "## Retrieved documents\n\n{doc}\n\n{doc}\n\n## Question\n\n{own}",
+    "a section, and no other heading": "### Context\n{doc}\n\n{own}",
+    "a file between lines": "--- BEGIN FILE me.md ---\n{doc}\n\n{doc}\n--- END FILE ---\n\n{own}",
+    "DeepSeek's file": "[file name]: me.md\n[file content begin]\n{doc}\n[file content end]\n{own}",
+    "square tags": "[CONTEXT]\n{doc}\n[/CONTEXT]\n{own}",
+    "Spanish": "La información de contexto está a continuación.\n---------------------\n{doc}\n---------------------\n"
+    "Con la información de contexto y sin conocimiento previo, responde.\nPregunta: {own}\nRespuesta: ",
+    "Spanish, memories": "Recuerdos relevantes:\n- {doc}\n\nUsuario: {own}",
+    "German": "Kontext:\n{doc}\n\nFrage: {own}",
+    "Chinese": "使用以下上下文回答问题。\n\n上下文：\n{doc}\n\n问题：{own}\n回答：",
+    "Russian": "Контекст:\n=====\n{doc}\n=====\n{own}",
+}  # fmt: skip
+
+OWN_WORDS = {
+    "a list with a heading": ("My allergies:\n- peanuts\n- cats", ("peanuts", "cats")),
+    "things about me": ("Things to remember about me:\n- I am a nurse\n- I live in Turku", ("nurse", "Turku")),
+    "about me": ("About me: I am a nurse and I live in Turku.", ("nurse", "Turku")),
+    "a shopping list": ("Shopping list for Friday:\n1. Oat milk\n2. Halloumi\nI am vegetarian.", ("vegetarian",)),
+    "documents to take": ("Documents to bring to the consulate:\n- my passport\n\nI live in Turku.", ("Turku",)),
+    "HTML that is mentioned": ("Use <b> for bold please. I live in Turku.", ("Turku",)),
+    "a pair of tags that is mentioned": ("I use <div>a few words</div> a lot. I live in Turku.", ("Turku",)),
+    "tags of a page": ("I write <section> and </section> by hand. I live in Turku.", ("Turku",)),
+    "a rule": ("I live in Turku.\n\n-----\n\nI am allergic to peanuts.", ("Turku", "peanuts")),
+    "two rules": ("-----\nI live in Turku.\n-----\nI am allergic to peanuts.", ("Turku", "peanuts")),
+    "the word context": ("For context: I am a nurse in Turku, allergic to peanuts.", ("Turku", "peanuts")),
+    "context on its line": ("Context: I am a nurse in Turku.\nI am allergic to peanuts.", ("Turku", "peanuts")),
+    "a question behind a label": ("I live in Turku, I am vegan.\nMy question: what is in season?", ("Turku", "vegan")),
+    "a page": ("Page 3: I live in Turku.\nI am allergic to peanuts.", ("Turku", "peanuts")),
+    "numbers": ("1. I live in Turku\n2. I am allergic to peanuts", ("Turku", "peanuts")),
+    "less than": ("My budget is < 500 euros and my rent > 300. I live in Turku.", ("Turku",)),
+    "what is said before what is handed over": (
+        f"I am vegan and I live in Turku.\n\n<menu>\n{DOC}\n</menu>\n", ("vegan", "Turku"),
+    ),
+    "what is said between": (
+        f"<document>{DOC}</document>\nI live in Turku.\n<document>{DOC}</document>\nI am vegan.", ("Turku", "vegan"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def house(sqlite_api: Api) -> Iterator[House]:
+    sqlite_api.install()
+    house = House(sqlite_api.loop.settings.database_url, ExtractiveAgent())
+    house.settings = house.settings.model_copy(update={"facts": True})
+    house.clock = house.pipeline.clock = sqlite_api.clock
+    house.fact_agent, house.summary_agent = ExtractiveFactAgent(), ExtractiveSummaryAgent()  # type: ignore[assignment]
+    yield house
+    house.database.dispose()
+
+
+def drawn_from(api: Api, house: House, message: str, name: str = "c1") -> dict[str, str]:
+    """Say a message over HTTP, end the conversation, and return what was drawn from it, as it is listed."""
+    path = f"/apps/chat/conversations/{name}"
+    api.ask("POST", "/apps/chat/conversations", json={"conversationId": name})
+    said = [{"role": "user", "content": message}, {"role": "assistant", "content": "I see."}]
+    api.ask("POST", f"{path}/messages", json={"messages": said})
+    api.ask("POST", f"{path}/summaries")
+    api.ask("POST", f"{path}/end")
+    house.work_off()
+    shown: dict[str, Any] = {
+        "memories": api.ask("GET", "/apps/chat/memories")["memories"],
+        "facts": api.ask("GET", "/apps/chat/facts")["facts"],
+        "summaries": api.ask("GET", f"{path}/summaries")["summaries"],
+    }
+    return {what: str([{k: v for k, v in one.items() if k in ("content", "fact")} for one in rows])
+            for what, rows in shown.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
+def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(
+    sqlite_api: Api, house: House, frame: str
+) -> None:
+    drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own=OWN))
+    for what, shown in drawn.items():
+        assert not [word for word in WORDS_OF_DOC if word in shown], (what, shown)
+        assert "<" not in shown and "you don't know" not in shown and "context" not in shown.lower(), (what, shown)
+        assert all(word in shown for word in WORDS_OF_OWN), (what, shown)
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
+def test_a_question_alone_is_no_statement_of_the_template_around_it(sqlite_api: Api, house: House, frame: str) -> None:
+    drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"))
+    assert (drawn["memories"], drawn["facts"]) == ("[]", "[]")
+    assert not [word for word in WORDS_OF_DOC if word in drawn["summaries"]]
+
+
+@pytest.mark.parametrize(("message", "words"), OWN_WORDS.values(), ids=OWN_WORDS.keys())
+def test_what_a_person_plainly_typed_stays_theirs(
+    sqlite_api: Api, house: House, message: str, words: tuple[str, ...]
+) -> None:
+    drawn = drawn_from(sqlite_api, house, message)
+    kept = drawn["memories"] + drawn["facts"]
+    assert all(word in kept for word in words), drawn
+    assert not [word for word in WORDS_OF_DOC if word in str(drawn)]
