@@ -177,6 +177,16 @@ def test_a_threads_prompt_begins_as_the_one_before_and_what_was_recalled_is_not_
     assert not [content for _, content in recorded(client, "tuesday") if RECALLED in content]
 
 
+def test_of_threads_whose_memory_is_off_nothing_is_known_in_the_next(client: Afterthought) -> None:
+    client.write_fact(fact="Keeps a heron", user_id="ada")
+    model, memory = Model(), ThreadMemory(client, memory="off")
+    say(graph_of(memory, model), "My neighbour Zebulon breeds herons.", "quiet")
+    assert "heron" not in recalled(model.asked[-1])
+    assert client.show_conversation("quiet").memory == "off" and memory.end("quiet", "ada") == "quiet"
+    say(graph_of(ThreadMemory(client), model), "Who breeds herons?", "loud")
+    assert "Keeps a heron" in recalled(model.asked[-1]) and "Zebulon" not in recalled(model.asked[-1])
+
+
 def test_what_is_said_in_a_thread_is_recorded_once(client: Afterthought) -> None:
     graph = graph_of(ThreadMemory(client), Model())
     for text in ("One.", "Two.", "Three."):
