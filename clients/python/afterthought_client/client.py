@@ -37,6 +37,8 @@ class Afterthought(SyncTransport):
         energy_budget: float | Omit | None = OMIT,
         metadata: Mapping[str, Any] | Omit = OMIT,
         end_after_minutes: int | Omit | None = OMIT,
+        time_zone: str | Omit | None = OMIT,
+        memory: Literal["on", "read", "off"] | Omit = OMIT,
         app_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.ConversationDetails:
@@ -47,6 +49,9 @@ class Afterthought(SyncTransport):
         Args:
             end_after_minutes: It ends by itself once nothing was said for so long; without it, only when it is told
                 to.
+            time_zone: Whose days are meant in it, an IANA name; without it the user's, or what its messages came
+                with.
+            memory: on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """
@@ -59,6 +64,8 @@ class Afterthought(SyncTransport):
                 energyBudget=energy_budget,
                 metadata=metadata,
                 endAfterMinutes=end_after_minutes,
+                timeZone=time_zone,
+                memory=memory,
             ),
             headers=write_headers(idempotency_key, "application/json"),
         )
@@ -140,6 +147,40 @@ class Afterthought(SyncTransport):
         )
         response = self._send(call)
         return read(response, models.ConversationDetails)
+
+    def change_conversation(
+        self,
+        conversation_id: str,
+        *,
+        time_zone: str | Omit | None = OMIT,
+        memory: Literal["on", "read", "off"] | Omit | None = OMIT,
+        app_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.ConversationAnswer:
+        """Change a conversation.
+
+        Change an open conversation's time zone, or what it has to do with memory, which holds for all that was said.
+
+        Args:
+            time_zone: Whose days are meant in it, an IANA name; without it the user's, or what its messages came
+                with.
+            memory: on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+                What was drawn from it before stays.
+            app_id: The app, where it is not that of the client.
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call(
+            "PATCH",
+            path_of(
+                "/apps/{appId}/conversations/{conversation_id}",
+                conversation_id=conversation_id,
+                appId=self._app(app_id),
+            ),
+            content=json_body(timeZone=time_zone, memory=memory),
+            headers=write_headers(idempotency_key, "application/json"),
+        )
+        response = self._send(call)
+        return read(response, models.ConversationAnswer)
 
     def erase_conversation(
         self, conversation_id: str, *, app_id: str | None = None, idempotency_key: str | None = None

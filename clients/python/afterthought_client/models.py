@@ -319,6 +319,7 @@ class ArchivedApp(Model):
     hourly_budget_micro: Annotated[int | None, Field(alias="hourlyBudgetMicro")] = None
     daily_budget_micro: Annotated[int | None, Field(alias="dailyBudgetMicro")] = None
     shared_memory: Annotated[bool, Field(alias="sharedMemory")] = False
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
 
 
 class ArchivedFactChange(Model):
@@ -380,6 +381,7 @@ class ArchivedMessage(Model):
     payload: dict[str, Any] | None = None
     tokens: int | None = None
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    utc_offset_minutes: Annotated[int | None, Field(alias="utcOffsetMinutes")] = None
 
 
 class ArchivedOrigin(Model):
@@ -561,6 +563,21 @@ class ChangeConsent(Model):
     A user of the app; empty for an app that names none.
     """
     consent: bool
+
+
+class ChangeConversation(Model):
+    """
+    Changes an open conversation; what is left out stays. A time zone of null is none.
+    """
+
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"] | None = None
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither. What was drawn from it before stays.
+    """
 
 
 class ChangeDefaultsConfiguration(Model):
@@ -927,6 +944,14 @@ class ConversationAnswer(Model):
     """
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")]
     end_reason: Annotated[str | None, Field(alias="endReason")]
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"]
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+    """
 
 
 class ConversationList(Model):
@@ -2467,6 +2492,14 @@ class StartConversation(Model):
     """
     It ends by itself once nothing was said for so long; without it, only when it is told to.
     """
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"] = "on"
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+    """
 
 
 class StillRemembered(Model):
@@ -3310,6 +3343,8 @@ class ArchivedConversation(Model):
     silent_until: Annotated[AwareDatetime | None, Field(alias="silentUntil")] = None
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")] = None
     end_reason: Annotated[str | None, Field(alias="endReason")] = None
+    time_zone: Annotated[str | None, Field(alias="timeZone")] = None
+    memory: Literal["on", "read", "off"] = "on"
     facts_seen: Annotated[int, Field(alias="factsSeen")] = 0
     summarised: int = 0
     turns_since_summary: Annotated[int, Field(alias="turnsSinceSummary")] = 0
@@ -3673,6 +3708,14 @@ class ConversationDetails(Model):
     """
     ended_at: Annotated[AwareDatetime | None, Field(alias="endedAt")]
     end_reason: Annotated[str | None, Field(alias="endReason")]
+    time_zone: Annotated[str | None, Field(alias="timeZone")]
+    """
+    Whose days are meant in it, an IANA name; without it the user's, or what its messages came with.
+    """
+    memory: Literal["on", "read", "off"]
+    """
+    on: it is remembered; read: it is recalled into, and nothing of it is remembered; off: neither.
+    """
     energy_spent: Annotated[float, Field(alias="energySpent")]
     energy_budget: Annotated[float | None, Field(alias="energyBudget")]
     energy_remaining: Annotated[float | None, Field(alias="energyRemaining")]
