@@ -384,11 +384,12 @@ class Afterthought(SyncTransport):
         context_window: int | Omit | None = OMIT,
         reserve: int | Omit | None = OMIT,
         token_budget: int | Omit | None = OMIT,
+        placement: Literal["two", "one"] | Omit = OMIT,
         app_id: str | None = None,
     ) -> models.ContextAnswer:
         """Compose a context.
 
-        Compose the messages to send to a model: what is recalled, then what was said, as fits.
+        Compose the messages to send to a model: what was said, and what is recalled beside it, as fits.
 
         Costs no energy but for the vector of what is said now.
 
@@ -399,6 +400,9 @@ class Afterthought(SyncTransport):
             context_window: The model's window, tokens; the context is compacted so that it fits.
             reserve: Tokens of the window to leave for the answer; 1000 when not given.
             token_budget: Most tokens for what is recalled.
+            placement: two: what is recalled whatever is said behind the leading system messages, the same from
+                question to question, and what was chosen for this question before the last user message. one: all of
+                it first.
             app_id: The app, where it is not that of the client.
         """
         call = Call(
@@ -413,6 +417,7 @@ class Afterthought(SyncTransport):
                 contextWindow=context_window,
                 reserve=reserve,
                 tokenBudget=token_budget,
+                placement=placement,
             ),
             headers=typed("application/json"),
         )

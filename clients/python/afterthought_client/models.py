@@ -3389,6 +3389,10 @@ class AskContext(Model):
     """
     Most tokens for what is recalled.
     """
+    placement: Literal["two", "one"] = "two"
+    """
+    two: what is recalled whatever is said behind the leading system messages, the same from question to question, and what was chosen for this question before the last user message. one: all of it first.
+    """
 
 
 class AskSearch(Model):
@@ -3604,13 +3608,21 @@ class Content(Model):
 
 class ContextAnswer(Model):
     """
-    The messages to send, the recalled text first as a system message, and what they amount to.
+    The messages to send, what is recalled among them, and what they amount to.
     """
 
     messages: list[dict[str, Any]]
+    recalled_at: Annotated[list[int], Field(alias="recalledAt")]
+    """
+    Places in messages, from 0, of those that hold what is recalled.
+    """
+    stable_prefix_tokens: Annotated[int, Field(alias="stablePrefixTokens")]
+    """
+    Tokens at the beginning of messages that are the same for the next question of the conversation, unless something remembered changes meanwhile or the window becomes full; with placement one, 0.
+    """
     system_prompt: Annotated[str, Field(alias="systemPrompt")]
     """
-    The recalled text alone; already the first of messages, unless empty.
+    The recalled text alone, all of it; it already stands in messages.
     """
     memory_tokens: Annotated[int, Field(alias="memoryTokens")]
     total_tokens: Annotated[int, Field(alias="totalTokens")]
@@ -3638,6 +3650,10 @@ class ContextAnswer(Model):
     cut: bool
     """
     Whether a message was shortened, because it alone exceeds the window.
+    """
+    shrunk: bool
+    """
+    Whether the conversation leaves so little of the window that less is recalled beside it.
     """
     token_source: Annotated[Literal["provider", "calibrated", "estimated"], Field(alias="tokenSource")]
     """

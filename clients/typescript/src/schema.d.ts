@@ -166,7 +166,7 @@ export interface paths {
         put?: never;
         /**
          * Compose a context
-         * @description Compose the messages to send to a model: what is recalled, then what was said, as fits.
+         * @description Compose the messages to send to a model: what was said, and what is recalled beside it, as fits.
          *
          *     Costs no energy but for the vector of what is said now.
          */
@@ -2803,6 +2803,11 @@ export interface components {
             reserve?: number | null;
             /** @description Most tokens for what is recalled. */
             tokenBudget?: number | null;
+            /**
+             * @description two: what is recalled whatever is said behind the leading system messages, the same from question to question, and what was chosen for this question before the last user message. one: all of it first.
+             * @default two
+             */
+            placement?: components["schemas"]["Placement"];
         };
         /** @description Searches what was said in an app's conversations. */
         AskSearch: {
@@ -3299,7 +3304,7 @@ export interface components {
             domain?: string | null;
             constraints?: string | null;
         };
-        /** @description The messages to send, the recalled text first as a system message, and what they amount to. */
+        /** @description The messages to send, what is recalled among them, and what they amount to. */
         ContextAnswer: {
             messages: ({
                 /** @enum {string} */
@@ -3339,7 +3344,11 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description The recalled text alone; already the first of messages, unless empty. */
+            /** @description Places in messages, from 0, of those that hold what is recalled. */
+            recalledAt: number[];
+            /** @description Tokens at the beginning of messages that are the same for the next question of the conversation, unless something remembered changes meanwhile or the window becomes full; with placement one, 0. */
+            stablePrefixTokens: number;
+            /** @description The recalled text alone, all of it; it already stands in messages. */
             systemPrompt: string;
             memoryTokens: number;
             totalTokens: number;
@@ -3356,6 +3365,8 @@ export interface components {
             trimmed: number;
             /** @description Whether a message was shortened, because it alone exceeds the window. */
             cut: boolean;
+            /** @description Whether the conversation leaves so little of the window that less is recalled beside it. */
+            shrunk: boolean;
             /** @description The least certain figure used: the provider's, one calibrated for the model, or an estimate. */
             tokenSource: components["schemas"]["TokenSource"];
         };
@@ -4425,6 +4436,11 @@ export interface components {
          * @enum {string}
          */
         OutputFormat: "markdown" | "jsonl" | "both";
+        /**
+         * @description Where what is recalled stands: in two messages, or in one before all others.
+         * @enum {string}
+         */
+        Placement: "two" | "one";
         /** @description What a run did, or would do. */
         PlanAnswer: {
             /** Format: date-time */
