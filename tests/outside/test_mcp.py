@@ -80,7 +80,7 @@ class Agent:
         headers = {"Authorization": f"Bearer {self.token}"} | ({} if user is None else {"X-User-Id": user.encode()})
         headers |= self.headers
         async with (
-            httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=60) as http,
             Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode=mode) as client,
         ):
             yield client
