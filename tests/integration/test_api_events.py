@@ -445,7 +445,7 @@ def test_there_are_only_so_many_streams(small_town: Town) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["kinds=memory.made", "after=-1", "after=x", "wait=61", "wait=-1", "limit=0", "conversationId=a%20b"]
+    "query", ["kinds=memory.made", "after=-1", "after=x", "wait=61", "wait=-1", "limit=0", "conversationId=a%0Ab"]
 )
 def test_what_cannot_be_listened_to_is_refused(small_town: Town, query: str) -> None:
     small_town.api.refused(422, "GET", f"/apps/chat/events?{query}")
