@@ -158,8 +158,9 @@ def test_what_neither_utf8_nor_a_database_takes_is_replaced(tmp_path: Path) -> N
     path = tmp_path / "s.jsonl"
     path.write_bytes(
         b'\xef\xbb\xbf{"type":"user","uuid":"1","message":{"content":"a\\ud83d\\u0000b \\ud83d\\ude00"}}\n'
+        b'{"type":"user","uuid":"2","message":{"content":"c\xed\xa0\xbdd \xed\xa0\xbd\xed\xb8\x80"}}\n'
     )
-    assert [turn.text for turn in read_blocks(path)] == ["a��b 😀"]
+    assert [turn.text for turn in read_blocks(path)] == ["a��b 😀", "c�d 😀"]
 
 
 @pytest.mark.parametrize(

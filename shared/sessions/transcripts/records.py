@@ -18,6 +18,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
+from shared.text.json_reading import with_whole_characters
+
 _LARGEST_COUNT = 2**53
 
 KNOWN_KINDS = frozenset(
@@ -160,6 +162,7 @@ _ESCAPED = ("\\u0000", "\\ud", "\\uD")
 _REPLACED = str.maketrans(dict.fromkeys([0, *range(0xD800, 0xE000)], "�"))
 _ZERO_RUN = re.compile(rb"\0+")
 _OBJECT = re.compile(r'\{\s*"[^"\\]{1,100}"\s*:')
+_HALF_AS_BYTES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes as ``surrogateescape`` reads them."""
 _MOST_TRIES, _MOST_WORK = 1_000, 10
@@ -205,8 +208,9 @@ def records_of(line: TranscriptLine) -> Iterator[Record | BadLine]:
         yield BadLine(line.number, line.offset, TOO_LONG)
         return
     encoding = "utf-8-sig" if line.number == 1 else "utf-8"
+    text = with_whole_characters(line.text) if _HALF_AS_BYTES.search(line.text) else line.text
     # One bad byte, as where a character was cut in two, is the fault of the record it stands in alone.
-    yield from _records_in(line, line.text.decode(encoding, "surrogateescape").strip())
+    yield from _records_in(line, text.decode(encoding, "surrogateescape").strip())
 
 
 def complete_bytes(path: Path) -> int:
