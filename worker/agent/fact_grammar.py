@@ -212,8 +212,8 @@ _AFTER_NO_MONTH = "".join(rf"(?<!{month} )" for month in MONTHS)
 _DATES = (
     (re.compile(rf"{_AFTER_NO_PREPOSITION}\b(?:(?:{'|'.join(WEEKDAYS)}) )?\d{{1,2}} (?:{_MONTH}) \d{{4}}"), "on"),
     (re.compile(rf"{_AFTER_NO_PREPOSITION}(?<!\d )\b(?:{_MONTH}) \d{{4}}"), "in"),
-    (re.compile(rf"{_AFTER_NO_PREPOSITION}\b(?:week|(?:few|couple) (?:days|weeks)) (?:before|after) \d"), "in the"),
-    (re.compile(rf"{_AFTER_NO_PREPOSITION}\bweekend (?:before|after) \d"), "on the"),
+    (re.compile(rf"{_AFTER_NO_PREPOSITION}\bthe week (?:before|after) \d"), "in"),
+    (re.compile(rf"{_AFTER_NO_PREPOSITION}\bthe weekend (?:before|after|of) \d"), "on"),
     (re.compile(rf"{_AFTER_NO_PREPOSITION}\b(?:spring|summer|autumn|fall|winter) \d{{4}}"), "in"),
     (re.compile(rf"(?<=[a-z] ){_AFTER_NO_PREPOSITION}{_AFTER_NO_MONTH}(?:19|20)\d\d$"), "in"),
 )
