@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -42,6 +42,8 @@ _LISTS = ("messages", "conversations", "conversation")
 _CONVERSATION_IDS = ("conversation_id", "conversationId", "session_id", "sessionId", "thread_id", "threadId")
 _USERS = ("user_id", "userId", "user")
 _TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "date")
+TIMES_OF_ALL = (*_TIMES, "updated_at", "updatedAt", "update_time")
+"""Of a conversation."""
 _CONTENTS = ("content", "value", "text")
 _KEPT = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio")
 """What of a message is kept beside role, content and name."""
@@ -63,7 +65,7 @@ class ChatShape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """One message; ``created_at`` is None where the file has no time."""
+    """One message; ``created_at`` is None where the file has no time for it or for one beside it."""
 
     role: Role
     content: str
@@ -73,6 +75,12 @@ class ChatLine:
     """The message as the file has it, where role, content and name do not say all of it."""
     files_without_text: int = 0
     """Files attached to it of which the export has nothing but the name."""
+    has_own_time: bool = True
+    """Its time is not that of a message beside it."""
+
+    def at(self, time: datetime | None) -> ChatLine:
+        """Return it with the time of another, where it has none."""
+        return self if self.created_at or time is None else replace(self, created_at=time, has_own_time=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +216,17 @@ def _entry(where: str, value: Any, read_bytes: int) -> Entry:
 def _chat(where: str, value: Any, read_bytes: int) -> FileChat:
     """Return a conversation, without what of it cannot be used. Raises: UnusableFile when that is all."""
     shape, messages = _messages(value)
-    times = None if shape is ChatShape.SINGLE else _first(value, _TIMES)
     said: list[ChatLine] = []
     left_out: list[BadChatLine] = []
     for number, message in enumerate(messages, 1):
         odd: list[UnusableFile] = []
         try:
-            line = _said(message, times, odd)
+            line = _said(message, odd)
             said += [] if line is None else [line]
         except UnusableFile as reason:
             odd.append(reason)
         own = f"element {number}" if where == _FILE else f"{where}, message {number}"
+        own = where if shape is ChatShape.SINGLE else own
         left_out += [BadChatLine(own if one.place is None else f"{where}, {one.place}", str(one)) for one in odd]
     if left_out and not said:
         more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
@@ -226,8 +234,28 @@ def _chat(where: str, value: Any, read_bytes: int) -> FileChat:
         raise UnusableFile(f"{of_one}{left_out[0].reason}{more}")
     ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
     return FileChat(
-        where, shape, _text(value, ids), _text(value, _USERS), tuple(said), read_bytes, tuple(left_out)
+        where, shape, _text(value, ids), _text(value, _USERS), _timed(said, value), read_bytes, tuple(left_out)
     )
+
+
+def _timed(said: Sequence[ChatLine], whole: Mapping[str, Any]) -> tuple[ChatLine, ...]:
+    """Return messages, those without a time with that of the one before, of the first behind, or of the whole."""
+    time = next((one.created_at for one in said if one.created_at), None)
+    if time is None:
+        own = next(filter(None, (_moment_or_none(whole.get(name)) for name in TIMES_OF_ALL)), None)
+        return tuple(replace(one, created_at=own) for one in said)
+    timed = []
+    for one in said:
+        timed.append(one.at(time))
+        time = timed[-1].created_at
+    return tuple(timed)
+
+
+def _moment_or_none(given: Any) -> datetime | None:
+    try:
+        return moment(given)
+    except UnusableFile:
+        return None
 
 
 def _messages(value: Any) -> tuple[ChatShape, Sequence[Any]]:
@@ -252,7 +280,7 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, Mapping) and ("role" in value or "from" in value) and not set(_LISTS) & value.keys()
 
 
-def _said(message: Any, time_of_all: Any, odd: list[UnusableFile]) -> ChatLine | None:
+def _said(message: Any, odd: list[UnusableFile]) -> ChatLine | None:
     """Return a message, or None for one that says nothing; parts that cannot be used are added to ``odd``."""
     if isinstance(message, UnusableFile):
         raise message
@@ -273,8 +301,11 @@ def _said(message: Any, time_of_all: Any, odd: list[UnusableFile]) -> ChatLine |
     has_parts = isinstance(sent["content"], list) and bool(sent["content"])
     if not (content.strip() or has_parts or sent.keys() - {"role", "content", "name"}):
         return None
-    time = _first(message, _TIMES)
-    at = moment(time_of_all if time is None else time)
+    at = None
+    try:
+        at = moment(_first(message, _TIMES))
+    except UnusableFile as reason:
+        odd.append(reason)
     files = message.get(FILES_WITHOUT_TEXT) or 0
     return ChatLine(Role(role_of(sent)), content, read.name or None, at, read.payload, files)
 
@@ -360,6 +391,8 @@ class Grouping:
     path: Path
     zone: ZoneInfo | None = None
     """Whose days are meant; without one, those of the offsets that messages came with."""
+    _last: dict[str, datetime] = field(default_factory=dict)
+    """When something was last said in each conversation that comes a message at a time."""
 
     @functools.cached_property
     def _file_name(self) -> str:
@@ -376,8 +409,11 @@ class Grouping:
         elif self.per is ChatGrouping.DAY:
             base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
             days: dict[str, list[ChatLine]] = defaultdict(list)
-            for one in chat.said:
+            for given in chat.said:
+                one = given.at(self._last.get(base))
                 if one.created_at is not None:
+                    if not whole:
+                        self._last[base] = one.created_at
                     days[one.created_at.astimezone(self.zone or one.created_at.tzinfo).date().isoformat()].append(one)
             for day, said in days.items():
                 yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
@@ -435,7 +471,8 @@ def _content_name(chat: FileChat) -> str:
 
 def _plain(said: ChatLine) -> list[Any]:
     # The same message in a file that writes its offset otherwise is the same message.
-    at = said.created_at.astimezone(UTC).isoformat() if said.created_at is not None else None
+    own = said.created_at if said.has_own_time else None
+    at = own.astimezone(UTC).isoformat() if own is not None else None
     return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from loop.cli.bad_lines import NothingSaid, UnusableFile, kind_of, shown
-from loop.cli.chats import FILES_WITHOUT_TEXT, parsed
+from loop.cli.chats import FILES_WITHOUT_TEXT, TIMES_OF_ALL, parsed
 from loop.cli.times import moment
 from shared.errors import Invalid
 
@@ -211,7 +211,8 @@ def _attached(message: Mapping[str, Any], odd: Odd) -> tuple[str, int]:
             content = one.get("extracted_content") if isinstance(one, Mapping) else None
             name = one.get("file_name") if isinstance(one, Mapping) else one
             if not isinstance(name, str | None) or not isinstance(content, str | None) or one is None:
-                odd.append(UnusableFile(f"{number} of its {key} is no file with a name and a text"))
+                what = "attachment" if key == "attachments" else "file"
+                odd.append(UnusableFile(f"{what} {number} (`{key}`) is not one with a name and a text"))
             elif content and content.strip():
                 with_text.add(name)
                 # Or a text that holds the end of the frame would go on as the person's own words.
@@ -283,9 +284,10 @@ def _with_reasons(convert: Any, value: Any, place: str | None = None) -> Iterato
     if said is not None:
         try:
             moment(said.get("created_at"))
-            yield said
         except UnusableFile as reason:
             yield UnusableFile(str(reason), place)
+            said = {**said, "created_at": None}
+        yield said
 
 
 def _role(given: Any, person: str) -> str | None:
@@ -335,4 +337,5 @@ def _conversation(value: Mapping[str, Any], names: tuple[str, ...], messages: li
     if not messages:
         raise NothingSaid("nothing was said in it")
     ids = (value.get(name) for name in names)
-    return {"id": next((one for one in ids if isinstance(one, str) and one), None), "messages": messages}
+    times = {name: value.get(name) for name in TIMES_OF_ALL}
+    return {"id": next((one for one in ids if isinstance(one, str) and one), None), "messages": messages, **times}

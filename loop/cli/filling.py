@@ -7,7 +7,7 @@ refuses a conversation, what this run stored of it is erased again, and the file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
@@ -81,6 +81,8 @@ class _Filled:
     known: set[str] = field(default_factory=set)
     """The ids of the messages that an earlier run stored, in it and in what goes on from it."""
     added: int = 0
+    last_at: str | None = None
+    """When something was last said in it, by this run."""
     refused: str | None = None
     told: set[str] = field(default_factory=set)
     """The lines already counted as bad because of the refusal."""
@@ -134,16 +136,21 @@ class Filling:
         for one in portion.said:
             sent = as_sent(one.role.value, one.content, one.name, one.payload)
             message = sent | {"messageId": filled.names.name(one)}
-            if one.created_at is None:
-                self.tally.undated += 1
-            else:
-                message["createdAt"] = as_text(one.created_at)
+            if one.created_at is not None:
+                at = as_text(one.created_at)
+                if filled.last_at is None:
+                    # What came before the first time is not said now, but at that time.
+                    for _, earlier in filled.waiting:
+                        earlier["createdAt"] = at
+                filled.last_at = at
+            if filled.last_at is not None:
+                message["createdAt"] = filled.last_at
             self.tally.files_without_text += one.files_without_text
             filled.waiting.append((where, message))
         self._waiting += len(portion.said)
         if portion.whole:
             self._finish(self._unfinished.pop(name))
-        elif len(filled.waiting) >= _BATCH:
+        elif len(filled.waiting) >= _BATCH and filled.last_at is not None:
             self._send(filled)
         # A file of single messages may hold many conversations that are open to its end.
         if self._waiting >= _MOST_WAITING:
@@ -174,6 +181,7 @@ class Filling:
     def _send(self, filled: _Filled) -> None:
         waiting, filled.waiting = filled.waiting, []
         self._waiting -= len(waiting)
+        self.tally.undated += sum("createdAt" not in message for _, message in waiting)
         try:
             if filled.refused is None:
                 self._store(filled, waiting)
@@ -291,9 +299,9 @@ def is_installed(service: Service, app_id: str) -> bool:
     return False
 
 
-def install_if_missing(service: Service, app_id: str, yes: bool) -> None:
-    """Install an app that is not installed, once it is agreed: its name may be mistyped."""
-    if is_installed(service, app_id):
+def install_if_missing(service: Service, app_id: str, yes: bool, is_needed: Callable[[], bool]) -> None:
+    """Install an app that is not installed and has something to hold, once it is agreed: its name may be mistyped."""
+    if is_installed(service, app_id) or not is_needed():
         return
     confirm(f"There is no app {app_id}. Install it?", yes)
     service.post("/apps", {"appId": app_id, "name": app_id})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -52,6 +53,10 @@ class ImportFormat(StrEnum):
 _PERSONAL = (ImportFormat.CHATGPT, ImportFormat.CLAUDE)
 _OF_STATEMENTS = (ImportFormat.MEM0, ImportFormat.AGENT_MEMORY_SERVER)
 _OF_CONVERSATIONS = frozenset(ImportFormat) - {*_OF_STATEMENTS, ImportFormat.AFTERTHOUGHT}
+_PACKED = {
+    b"PK\x03\x04": "is a zip that was cut off: its end is missing. Download or copy it again.",
+    b"\x1f\x8b": "is packed with gzip; unpack it first.",
+}
 _NUMBERED = re.compile(r"conversations[-_ (]*\d*\)?\.json")
 """A file of conversations in an export, and not one that lists these files."""
 
@@ -97,14 +102,16 @@ def import_file(
     if format is ImportFormat.AFTERTHOUGHT:
         if zone is not None:
             raise Configuration("What was exported here says in whose time zone each thing is; leave --time-zone out.")
-        _import_archive(call, file, app, user_id, dry_run)
+        with _unpacked(file, format) as [archive]:
+            _import_archive(call, archive, app, user_id, dry_run)
         return
     if app is None:
         raise Configuration(f"A file of {format} names no app; say which: --app APP")
     if format in _OF_STATEMENTS:
-        _import_statements(call, file, app, user_id, zone, dry_run, strict, yes)
+        with _unpacked(file, format) as [listing]:
+            _import_statements(call, listing, app, user_id, zone, dry_run, strict, yes)
         return
-    from loop.cli.chats import Grouping  # what reads files is not needed for --help
+    from loop.cli.chats import FileChat, Grouping, read_chats  # what reads files is not needed for --help
     from loop.cli.filling import Filling, install_if_missing  # as above
 
     with _unpacked(file, format) as files:
@@ -123,7 +130,8 @@ def import_file(
                 _finish_count(call, app, format, rehearsal.tally, dry_run, yes)
                 return
         service = call.patient_service
-        install_if_missing(service, app, yes)
+        holds = (isinstance(entry, FileChat) for one in files for entry in read_chats(one, converter))
+        install_if_missing(service, app, yes, lambda: any(holds))
         filling = Filling(service, app, user_id, end, time_zone)
         for part in parts:
             filling.take_file(*part)
@@ -204,19 +212,37 @@ def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
             wanted = _exported([str(one) for one in found])
         else:
             wanted = [str(one) for one in found if one.suffix in (".json", ".jsonl")]
-        yield [Path(one) for one in _some(wanted, file, format)]
-        return
-    if not is_zipfile(file):
-        yield [file]
-        return
     with TemporaryDirectory(prefix="import-") as folder:
+        if file.is_dir() or not is_zipfile(file):
+            files = [Path(one) for one in _some(wanted, file, format)] if file.is_dir() else [file]
+            yield [_in_utf8(one, Path(folder, str(nth))) for nth, one in enumerate(files)]
+            return
         try:
             with ZipFile(file) as packed:
                 names = _some(_exported(packed.namelist()), file, format)
                 files = [Path(packed.extract(name, folder)) for name in names]
         except (BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
             raise Configuration(f"{file}: {error}") from None
-        yield files
+        yield [_in_utf8(one, Path(folder, str(nth))) for nth, one in enumerate(files)]
+
+
+def _in_utf8(file: Path, folder: Path) -> Path:
+    """Return a file of JSON, or what it says in UTF-8 where it is in UTF-16 or UTF-32. Raises: Configuration."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(4)
+        for begin, what in _PACKED.items():
+            if head.startswith(begin):
+                raise Configuration(f"{file} {what}")
+        encoding = json.detect_encoding(head)
+        if encoding.startswith("utf-8"):
+            return file
+        folder.mkdir(exist_ok=True)
+        text = folder / file.name
+        text.write_bytes(file.read_bytes().decode(encoding, "replace").encode())
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
+    return text
 
 
 def _exported(names: list[str]) -> list[str]:
@@ -254,7 +280,8 @@ def _import_statements(
         tally.facts = len(statements)
         tally.users = {user_id or one.user_id for one in statements}
     else:
-        install_if_missing(call.patient_service, app, yes)
+        if statements:
+            install_if_missing(call.patient_service, app, yes, lambda: True)
         send_statements(call.patient_service, app, statements, user_id, tally)
     answer = {"appId": app, **tally.as_json()}
     sent = "facts would be imported" if dry_run else "facts"

@@ -28,10 +28,14 @@ def moment(given: Any) -> datetime | None:
         return None
     try:
         read = _since_1970(given) if _is_number(given) else _written(given)
-        if read is not None and read.astimezone(UTC).year in _YEARS:
+        year = None if read is None else read.astimezone(UTC).year
+        if year in _YEARS:
             return read
     except (ValueError, OverflowError, OSError, TypeError):
-        pass
+        year = None
+    if year is not None:
+        side = f"after {_YEARS[-1]}" if year > _YEARS[-1] else f"before {_YEARS[0]}"
+        raise UnusableFile(f"{shown(given)} lies {side}; no chat is of that time")
     raise UnusableFile(f"{shown(given)} is no time; write it as 2026-03-01T12:00:00Z")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import convert_to_openai_messages, messages_from_dict
+from pydantic import ValidationError
 
 from shared.errors import Invalid
 
@@ -21,8 +22,26 @@ def as_openai(value: Any) -> dict[str, Any]:
         return dict(convert_to_openai_messages([read])[0])
     # The library takes what it is given for what it wrote itself.
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, NotImplementedError) as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise Invalid(f"a message of LangChain cannot be read: {why}") from None
+        raise Invalid(f"a message of LangChain cannot be read: {_why(error, kind, data)}") from None
+
+
+def _why(error: Exception, kind: str, data: Mapping[str, Any]) -> str:
+    """Say what is wrong with a message, and not with the library's classes."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        if first["type"] == "missing":
+            return f"it has no `{'.'.join(map(str, first['loc']))}`"
+        field = first["loc"][0]
+        return "its `content` is neither text nor a list of parts" if field == "content" else _is_odd(field)
+    if isinstance(error, KeyError):
+        return f"it has no `{error.args[0]}`, or a part of it has none"
+    if kind.removesuffix("MessageChunk").lower() not in _KINDS.values():
+        return f"its type {kind[:40]!r} is not known; known are {', '.join(_KINDS.values())}"
+    return _is_odd("tool_calls" if data.get("tool_calls") and not isinstance(error, ValueError) else "content")
+
+
+def _is_odd(field: Any) -> str:
+    return f"its `{field}` is not as LangChain writes it"
 
 
 def data_of(value: Any) -> Mapping[str, Any]:

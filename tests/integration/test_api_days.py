@@ -211,3 +211,36 @@ def test_a_time_zone_that_there_is_not_is_refused_in_words(sqlite_api: Api, zone
         ("POST", "/apps", {"appId": "second", "name": "Second"}),
     ):
         assert "timeZone" in sqlite_api.refused(422, method, where, json=more | {"timeZone": zone})["message"]
+
+
+STAY = {
+    "a company": ("I work at Tomorrow Ltd in Leeds.", "Tomorrow Ltd"),
+    "a song": ("My favourite song is Yesterday by the Beatles.", "Yesterday by"),
+    "a newspaper": ("I work for USA Today as an editor.", "USA Today"),
+    "the day after tomorrow": ("My flight to Rome is the day after tomorrow.", "27 November 2026"),
+    "a week ahead": ("I am moving to Oslo in a week.", "a week after 25 November 2026"),
+    "a year after a number": ("I turned 40 this year.", "40 in 2026"),
+}
+
+
+@pytest.mark.parametrize(("said", "kept"), STAY.values(), ids=list(STAY))
+def test_names_stay_and_times_read_well_in_what_is_remembered(desk: Desk, said: str, kept: str) -> None:
+    desk.chat((MORNING_IN_JAPAN, said), userId="yuki")
+    facts, memories = desk.told("yuki").split("--")
+    assert kept in facts and kept in memories
+
+
+ZONES = {
+    "case": ("europe/lisbon", "write Europe/Lisbon"),
+    "blank": ("America/New York", "write America/New_York"),
+    "posixrules": ("posixrules", "name one"),
+    "localtime": ("localtime", "name one"),
+    "folder of posix": ("posix/Europe/Lisbon", "name one"),
+    "leap seconds": ("right/Europe/Lisbon", "name one"),
+}
+
+
+@pytest.mark.parametrize(("given", "told"), ZONES.values(), ids=list(ZONES))
+def test_only_zones_that_every_machine_knows_are_taken(desk: Desk, given: str, told: str) -> None:
+    told_so = desk.api.refused(422, "PATCH", desk.path, json={"timeZone": given})
+    assert told in str(told_so)

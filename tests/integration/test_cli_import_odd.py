@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import gzip
+import io
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from langchain_core.load import dumpd
@@ -143,7 +146,7 @@ def test_whatever_stands_anywhere_nothing_else_is_lost(
         ("chats", {"id": "c", "messages": [{"role": "king", "content": "x"}, {"role": "user", "content": ALPHA}]}, "c",
          [ALPHA], "message 1"),
         ("chats", {"id": "c", "messages": [{"role": "user", "content": ALPHA},
-                                           {"role": "user", "content": "x", "time": "1712"}]}, "c", [ALPHA],
+                                           {"role": "user", "content": "x", "time": "1712"}]}, "c", [ALPHA, "x"],
          "message 2"),
         ("claude", with_odd(claude("c"), ("chat_messages", 1), None), "c", None, "message 2"),
         ("claude", with_odd(claude("c"), ("chat_messages", 1, "content", 0), 7), "c", None, "message 2"),
@@ -319,3 +322,135 @@ def test_the_folder_of_an_export_is_taken_as_its_zip_is(terminal: Terminal, tmp_
         "import", "claude", str(tmp_path / "empty"), "--app", "chat", status=1
     ).err
     assert "is a folder" in terminal.run("import", "mem0", str(export), "--app", "chat", status=2).err
+
+
+EARLY, LATE = "2019-06-01T22:00:00+09:00", "2019-06-03T08:00:00+09:00"
+STORED_EARLY, STORED_LATE = "2019-06-01T13:00:00Z", "2019-06-02T23:00:00Z"
+
+
+def rows(*times: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": f"row {n}", **({"created_at": at} if at else {})} for n, at in enumerate(times)]
+
+
+def singles(*times: Any) -> bytes:
+    return b"\n".join(json.dumps(one | {"conversation_id": "c"}).encode() for one in rows(*times))
+
+
+def untimed_chatgpt(**whole: Any) -> dict[str, Any]:
+    talk = chatgpt("c")
+    for name in ("n1", "n2", "n3"):
+        talk["mapping"][name]["message"]["create_time"] = NOON if not whole and name == "n2" else None
+    return talk | whole
+
+
+def langchain_rows() -> list[dict[str, Any]]:
+    said = messages_to_dict(SAID)
+    said[1]["data"]["additional_kwargs"]["timestamp"] = EARLY
+    return said
+
+
+UNDATED = {
+    "before": ("chats", [{"id": "c", "messages": rows(EARLY, None, LATE, None)}],
+               [STORED_EARLY, STORED_EARLY, STORED_LATE, STORED_LATE]),
+    "behind": ("chats", [{"id": "c", "messages": rows(None, None, LATE)}], [STORED_LATE] * 3),
+    "neighbour before the whole": ("chats", [{"id": "c", "created_at": LATE, "messages": rows(EARLY, None)}],
+                                   [STORED_EARLY] * 2),
+    "the whole": ("openai-finetuning", [{"id": "c", "update_time": NOON, "messages": rows(None, None)}],
+                  ["2026-03-01T12:00:00Z"] * 2),
+    "a message a line": ("chats", singles(None, EARLY, None, LATE), [STORED_EARLY] * 3 + [STORED_LATE]),
+    "many lines before the first time": ("chats", singles(*[None] * 120, LATE), [STORED_LATE] * 121),
+    "chatgpt, beside": ("chatgpt", [untimed_chatgpt()], ["2026-03-01T12:00:00Z"] * 3),
+    "chatgpt, the whole": ("chatgpt", [untimed_chatgpt(create_time=NOON)], ["2026-03-01T12:00:00Z"] * 3),
+    "claude, the whole": ("claude", [{"uuid": "c", "created_at": EARLY,
+                                      "chat_messages": [{"sender": "human", "text": ALPHA}]}], [STORED_EARLY]),
+    "langchain": ("langchain", [{"session_id": "c", "messages": langchain_rows()}], [STORED_EARLY] * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("format", "value", "times"), UNDATED.values(), ids=UNDATED)
+def test_a_message_without_a_time_has_that_of_its_neighbour(
+    terminal: Terminal, tmp_path: Path, format: str, value: Any, times: list[str]
+) -> None:
+    done = bring_in(terminal, format, tmp_path / "c.jsonl", value)
+    assert [one["createdAt"] for one in terminal.json("conversations", "messages", "chat", "c")] == times
+    assert done.json["undated"] == 0 and "count as said now" not in done.err
+    again = bring_in(terminal, format, tmp_path / "c.jsonl", value)
+    assert again.json["messages"] == {"imported": 0, "skipped": len(times)}
+
+
+def test_an_offset_and_a_day_go_along_with_a_neighbours_time(terminal: Terminal, tmp_path: Path) -> None:
+    value = singles(EARLY, None, LATE)
+    bring_in(terminal, "chats", tmp_path / "c.jsonl", value, "--conversation-per", "day")
+    found = stored(terminal, "c-2019-06-01")
+    assert [(one["content"], one["utcOffsetMinutes"]) for one in found] == [("row 0", 540), ("row 1", 540)]
+
+
+@pytest.mark.parametrize(
+    ("time", "why"),
+    [("3026-01-01T00:00:00Z", "lies after 2999"), ("1066-10-14T00:00:00Z", "lies before 1970"), ("soon", "is no time")],
+    ids=["far ahead", "long ago", "words"],
+)
+def test_a_time_that_cannot_be_read_is_named_and_costs_no_words(
+    terminal: Terminal, tmp_path: Path, time: str, why: str
+) -> None:
+    for format, value in (
+        ("chats", [{"id": "c", "messages": rows(EARLY, time)}]),
+        ("chats", singles(EARLY, time)),
+        ("claude", [{"uuid": "c", "chat_messages": [
+            {"sender": "human", "text": "row 0", "created_at": EARLY},
+            {"sender": "assistant", "text": "row 1", "created_at": time}]}]),
+    ):  # fmt: skip
+        [bad] = bring_in(terminal, format, tmp_path / "c.jsonl", value, status=1).json["badLines"]
+        assert why in bad["reason"]
+        found = stored(terminal, "c")
+        assert [(one["content"], one["createdAt"]) for one in found] == [("row 0", STORED_EARLY), ("row 1", STORED_EARLY)]
+        terminal.run("erase", "app", "chat", "--yes")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_json_in_another_encoding_of_unicode_is_read(terminal: Terminal, tmp_path: Path, encoding: str) -> None:
+    for format, file in (("chats", "c.json"), ("chatgpt", "g.json")):
+        value = [chats("c")] if format == "chats" else [chatgpt("g")]
+        bring_in(terminal, format, tmp_path / file, json.dumps(value).encode(encoding))
+    assert texts(terminal, "c")[0] == texts(terminal, "g")[0] == ALPHA
+    memories = json.dumps({"results": [{"memory": "Rows on Sundays", "user_id": "ada"}]}).encode(encoding)
+    (tmp_path / "m.json").write_bytes(memories)
+    terminal.run("import", "mem0", str(tmp_path / "m.json"), "--app", "chat", "--yes")
+    assert len(terminal.json("facts", "list", "chat", "--user", "ada")) == 1
+
+
+def test_a_file_of_which_nothing_can_be_read_is_named_and_installs_nothing(terminal: Terminal, tmp_path: Path) -> None:
+    whole = io.BytesIO()
+    with ZipFile(whole, "w") as packed:
+        packed.writestr("conversations.json", json.dumps([chatgpt("c")] * 20))
+    for name, held, why, status in (
+        ("half.zip", whole.getvalue()[:-200], "cut off", 2),
+        ("c.json.gz", gzip.compress(b"[]"), "gzip", 2),
+        ("broken.json", b'[{"mapping": ', "not valid JSON", 1),
+        ("others.json", b'[{"a": 1}]', "no conversation of a ChatGPT export", 1),
+    ):
+        (tmp_path / name).write_bytes(held)
+        ran = terminal.run("import", "chatgpt", str(tmp_path / name), "--app", "chat", "--yes", status=status)
+        assert why in ran.err and "surrogates" not in ran.err
+    assert terminal.api.ask("GET", "/apps")["apps"] == []
+
+
+@pytest.mark.parametrize(
+    ("format", "value", "why"),
+    [
+        ("claude", {"uuid": "c", "chat_messages": [{"sender": "human", "text": "x", "attachments": [{}, 7]}]},
+         "attachment 2"),
+        ("langchain", [{"type": "human", "data": {"content": 5}}], "neither text nor a list of parts"),
+        ("langchain", [{"type": "chat", "data": {"content": "x"}}], "has no `role`"),
+        ("langchain", [{"type": "king", "data": {"content": "x"}}], "'king' is not known"),
+        ("langchain", [{"type": "ai", "data": {"content": "x", "tool_calls": "x"}}], "`tool_calls`"),
+        ("langchain", [{"type": "ai", "data": {"content": [{"type": "image_url"}]}}], "`content`"),
+    ],
+    ids=["attachment", "content", "missing", "type", "calls", "part"],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_words(
+    terminal: Terminal, tmp_path: Path, format: str, value: Any, why: str
+) -> None:
+    [bad] = bring_in(terminal, format, tmp_path / "c.json", [value], status=1).json["badLines"]
+    assert why in bad["reason"]
+    assert not any(odd in bad["reason"] for odd in ("http", "pydantic", "validation error", "Message "))

@@ -86,6 +86,9 @@ _FILLERS = word_set(
     being lately currently recently
     """
 )
+_ARTICLE_OF_A_TIME = re.compile(
+    r"\b(the|an?) (?=(?:day|week|weekend|fortnight|few \w+|couple of \w+) (?:before|after|of) \d)"
+)
 _TIDY = re.compile(r"\s+(?=[,.;:!?](?:\s|$))|^[\s,.;:!?–—-]+|[\s,.;:!。।۔–—-]+$")
 _AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
 _SPOKEN_TO = re.compile(r",\s*(?:my\s+)?(\w+(?: companion)?)\s*[.!]*$")
@@ -154,8 +157,9 @@ def plain(text: str, names: frozenset[str] = frozenset()) -> str:
 def telegram(text: str) -> str:
     """Return a plain clause as a telegram."""
     text = _SUBJECT.sub(lambda match: _KEPT_OF_SUBJECT.get(match[0].strip().lower().replace("’", "'"), ""), text)
-    words = [word for word in _PHRASE.sub("", text).split() if word.strip(",.!").lower() not in _FILLERS]
-    text = _AND.sub(" & ", _tidy(" ".join(words)))
+    text = _ARTICLE_OF_A_TIME.sub("\\1\u2063", _PHRASE.sub("", text))
+    words = [word for word in text.split() if word.strip(",.!").lower() not in _FILLERS]
+    text = _AND.sub(" & ", _tidy(" ".join(words))).replace("\u2063", " ")
     first = text.split(" ", 1)[0]
     ordinary = first.lower() in _LOWERED or first.endswith(("ing", "ed"))
     return text[:1].lower() + text[1:] if ordinary and first not in MONTHS and first != "I" else text
