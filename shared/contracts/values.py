@@ -98,7 +98,7 @@ Words = Annotated[str, AfterValidator(_storable)]
 # The length first: after a function it would be told as a count of items.
 UserOrNobody = Annotated[str, Field(max_length=200), AfterValidator(_storable), AfterValidator(_nameable)]
 """A user, or empty for what names nobody."""
-_Named = Annotated[UserOrNobody, Field(min_length=1)]
+_Named = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable), AfterValidator(_nameable)]
 Id = Annotated[_Named, Field(examples=["-1001234567890"])]
 """An id an app chose, as chat services have them; addresses can name it."""
 TimeZone = Annotated[str, AfterValidator(_zone), Field(min_length=1, max_length=64, examples=["Europe/Lisbon"])]
