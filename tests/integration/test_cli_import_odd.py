@@ -366,7 +366,8 @@ def test_a_folder_gives_nothing_that_lies_outside_it(terminal: Terminal, tmp_pat
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_every_conversations_json_of_a_zip_is_read(terminal: Terminal, tmp_path: Path) -> None:
-    names = ("conversations.json", "conversations.json", "conversations.json/conversations.json", "../conversations.json")
+    name = "conversations.json"
+    names = (name, name, f"{name}/{name}", f"../{name}")
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as packed:
         for number, name in enumerate(names):
             packed.writestr(name, json.dumps([chatgpt(f"c{number}")]))
