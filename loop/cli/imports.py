@@ -223,8 +223,9 @@ def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
     with TemporaryDirectory(prefix="import-") as folder:
         try:
             with ZipFile(file) as packed:
-                wanted = _some(_exported([one.filename for one in packed.infolist() if not one.is_dir()]), file, format)
-                entries = [one for one in packed.infolist() if one.filename in wanted]
+                listed = sorted((one for one in packed.infolist() if not one.is_dir()), key=lambda one: one.filename)
+                wanted = set(_some(_exported([one.filename for one in listed]), file, format))
+                entries = [one for one in listed if one.filename in wanted]
                 _refuse_bomb(file, entries)
                 files = [_unpack(packed, one, Path(folder, str(number))) for number, one in enumerate(entries)]
         except (BadZipFile, OSError, EOFError, zlib.error, RuntimeError, NotImplementedError) as error:
