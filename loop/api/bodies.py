@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
 
 import orjson
 from starlette.datastructures import Headers
@@ -45,7 +46,7 @@ class BodyGate:
             await self._app(scope, receive, send)
             return
         try:
-            _refuse_nul_in_address(scope)
+            _check_address(scope)
             if scope["method"] not in _WITHOUT_BODY:
                 receive = _in_time(receive)
             body = await self._read(scope, receive)
@@ -154,9 +155,17 @@ def _texts(parsed: object) -> Iterator[str]:
             todo.extend(one)
 
 
-def _refuse_nul_in_address(scope: Scope) -> None:
-    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        raise Invalid("The address holds a NUL character (%00); leave it out.")
+def _check_address(scope: Scope) -> None:
+    for part in (scope.get("raw_path") or b"", scope["query_string"]):
+        try:
+            text = unquote_to_bytes(part).decode() if part.isascii() else None
+        except UnicodeDecodeError:
+            text = None
+        # Servers would replace what is none, and so make two names one.
+        if text is None:
+            raise Invalid("The address holds what could not be read: encode it as UTF-8, each byte as %XX.")
+        if "\0" in text:
+            raise Invalid("The address holds a NUL character (%00); leave it out.")
 
 
 def _too_large(limit: int) -> Limit:

@@ -18,7 +18,7 @@ from loop.wiring import Loop
 from shared.apps.models import Grant, Scope
 from shared.apps.tokens import Caller
 from shared.audit import Cause
-from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, Words
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, UserOrNobody
 from shared.errors import Denied, Invalid
 
 
@@ -144,10 +144,9 @@ MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
 JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
 LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]
 UserInQuery = Annotated[
-    Words | None,
+    UserOrNobody | None,
     Query(
         alias="userId",
-        max_length=200,
         description="Only of this user (empty: only what names nobody); without it, of all of the app's.",
     ),
 ]

@@ -7,17 +7,22 @@ cannot.
 from __future__ import annotations
 
 import httpx
+from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from loop.api.errors import in_words
 from shared.apps.tokens import Caller
+from shared.contracts.values import Id
 from shared.conversations.models import MemoryMode
 from shared.errors import Denied, Invalid
 
 APP_HEADER = "X-App-Id"
 USER_HEADER = "X-User-Id"
 MEMORY_HEADER = "X-Memory"
-_MOST_USER_CHARS = 200
+_ID = TypeAdapter(Id)
+_SPACES = " \t"
+"""What HTTP lets stand around a header's value; any other space is part of a name."""
 
 
 def own_client(scope: Scope) -> httpx.AsyncClient:
@@ -35,10 +40,16 @@ def whose(caller: Caller, headers: Headers) -> tuple[str, str | None]:
     app_id = caller.app_id or named
     if app_id is None:
         raise Invalid(f"Use an app's token, or name the app in the header {APP_HEADER}.", code="app_missing")
-    user_id = utf8(headers.get(USER_HEADER, ""))
-    if len(user_id) > _MOST_USER_CHARS:
-        raise Invalid(f"{USER_HEADER}: at most {_MOST_USER_CHARS} characters.")
-    return app_id, user_id or None
+    return app_id, id_in(headers, USER_HEADER) if headers.get(USER_HEADER, "").strip(_SPACES) else None
+
+
+def id_in(headers: Headers, header: str) -> str | None:
+    """Return the id in a header; None where it was not sent. Raises: Invalid, by the rule for ids in bodies."""
+    given = headers.get(header)
+    try:
+        return None if given is None else _ID.validate_python(_utf8(given))
+    except ValidationError as error:
+        raise Invalid(f"{header}: {in_words(error.errors()[0])}.") from error
 
 
 def memory_mode(headers: Headers) -> MemoryMode | None:
@@ -53,14 +64,15 @@ def memory_mode(headers: Headers) -> MemoryMode | None:
         raise Invalid(f"{MEMORY_HEADER}: {named[:40]!r} is none of {modes}.", code="memory_mode") from None
 
 
-def utf8(header: str) -> str:
+def _utf8(header: str) -> str:
     """Return a header's value as it was meant: servers read bytes as Latin-1, users have names in UTF-8."""
+    bare = header.strip(_SPACES)
     try:
-        return header.encode("latin-1").decode().strip()
+        return bare.encode("latin-1").decode()
     except UnicodeDecodeError:
-        return header.strip()
+        return bare
 
 
 def as_header(text: str) -> str:
-    """Return a text as it is put into a header, so that it is read back by ``utf8``."""
+    """Return a text as it is put into a header, so that it is read back by ``id_in``."""
     return text.encode().decode("latin-1")

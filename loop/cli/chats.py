@@ -370,6 +370,8 @@ def _first(value: Mapping[str, Any], fields: Iterable[str]) -> Any:
 
 def _text(value: Mapping[str, Any], fields: Iterable[str]) -> str | None:
     given = _first(value, fields)
+    if isinstance(given, str) and "\ufffd" in given:
+        raise UnusableFile(f"{shown(given)} holds a character that could not be read, so it does not say what is meant")
     return str(given) if isinstance(given, str | int) and not isinstance(given, bool) and given != "" else None
 
 

@@ -86,6 +86,8 @@ class _Filled:
     refused: str | None = None
     told: set[str] = field(default_factory=set)
     """The lines already counted as bad because of the refusal."""
+    inherited: dict[str, Any] = field(default_factory=dict)
+    """What the conversation that is gone on from says of memory and of whose days are meant."""
 
     @property
     def target(self) -> str:
@@ -228,13 +230,14 @@ class Filling:
         filled.known |= self._message_ids(filled)
         filled.is_open = found["endedAt"] is None
         filled.number += not filled.is_open
+        filled.inherited = {name: found[name] for name in ("memory", "timeZone") if found.get(name) is not None}
 
     def _found_or_opened(self, filled: _Filled) -> dict[str, Any] | None:
         """Return what is there under the name, or None where it was opened."""
         metadata = {_MARK: True} | ({} if filled.number == 1 else {_CONTINUES: filled.conversation_id})
-        body = {
-            "conversationId": filled.target, "userId": filled.user_id, "metadata": metadata, "timeZone": self.time_zone
-        }  # fmt: skip
+        own = {} if self.time_zone is None else {"timeZone": self.time_zone}
+        body = {"conversationId": filled.target, "userId": filled.user_id, "metadata": metadata}
+        body |= filled.inherited | own
         found: dict[str, Any]
         try:
             if not self.dry_run:

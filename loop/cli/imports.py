@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import time
+import zlib
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from loop.cli.service import Service
 
 _SHOWN_BAD_LINES = 20
+_MOST_EXPANSION, _FREE_BYTES = 100, 32 * 2**20
+"""A zip unpacks to so many times its size, beyond what any may, as one of sessions does."""
 
 
 class ImportFormat(StrEnum):
@@ -207,7 +211,14 @@ def _zone(time_zone: str | None) -> ZoneInfo | None:
 def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
     """Give the files of conversations: those in an export's zip or folder, or the file itself."""
     if file.is_dir():
-        found = [one for one in file.rglob("*.json*") if one.is_file()]
+        inside = sorted(file.rglob("*"))
+        # A link may lead to what nobody meant to hand over.
+        links = {one: None for one in inside if one.is_symlink()}
+        if links:
+            shown = ", ".join(str(one.relative_to(file)) for one in list(links)[:_SHOWN_BAD_LINES])
+            remark(f"{len(links)} links in {file} were passed over, they may lead out of it: {shown}")
+        files = [one for one in inside if one.match("*.json*") and one.is_file()]
+        found = [one for one in files if not links.keys() & {one, *one.parents}]
         if format in _PERSONAL:
             wanted = _exported([str(one) for one in found])
         else:
@@ -219,9 +230,12 @@ def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
             return
         try:
             with ZipFile(file) as packed:
-                names = _some(_exported(packed.namelist()), file, format)
-                files = [Path(packed.extract(name, folder)) for name in names]
-        except (BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+                listed = sorted((one for one in packed.infolist() if not one.is_dir()), key=lambda one: one.filename)
+                wanted = set(_some(_exported([one.filename for one in listed]), file, format))
+                entries = [one for one in listed if one.filename in wanted]
+                _refuse_bomb(file, entries)
+                files = [_unpack(packed, one, Path(folder, str(number))) for number, one in enumerate(entries)]
+        except (BadZipFile, OSError, EOFError, zlib.error, RuntimeError, NotImplementedError) as error:
             raise Configuration(f"{file}: {error}") from None
         yield [_in_utf8(one, Path(folder, str(nth))) for nth, one in enumerate(files)]
 
@@ -243,6 +257,25 @@ def _in_utf8(file: Path, folder: Path) -> Path:
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None
     return text
+
+
+def _refuse_bomb(file: Path, entries: list[ZipInfo]) -> None:
+    # No more than it says comes out of an entry.
+    unpacked = sum(one.file_size for one in entries)
+    if unpacked > _FREE_BYTES + _MOST_EXPANSION * file.stat().st_size:
+        raise Invalid(
+            f"{file} unpacks to {unpacked} bytes, more than {_MOST_EXPANSION} times its size, as no export does; "
+            "unpack it yourself and name the file in it."
+        )
+
+
+def _unpack(packed: ZipFile, entry: ZipInfo, folder: Path) -> Path:
+    """Unpack into a folder of its own: several may have one name, or one that another has as its folder."""
+    folder.mkdir()
+    unpacked = folder / Path(entry.filename).name
+    with packed.open(entry) as source, unpacked.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    return unpacked
 
 
 def _exported(names: list[str]) -> list[str]:

@@ -16,19 +16,18 @@ import anyio
 import httpx
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from loop.api.errors import body_error, in_words, refuse
-from loop.api.inside import as_header, memory_mode, own_client, utf8, whose
+from loop.api.errors import body_error, refuse
+from loop.api.inside import as_header, id_in, memory_mode, own_client, whose
 from loop.api.observing import PlainRoute
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, joined, models_of, upstream_of
 from loop.wiring import Loop
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_installed_app
-from shared.contracts.values import Id, UserId
+from shared.contracts.values import UserId
 from shared.conversations.chat_message import PassedMessage, chars_of
 from shared.conversations.queries import get_conversation
 from shared.energy.accounting import Accountant
@@ -152,23 +151,8 @@ def _memory(request: Request, loop: Loop, asked: ChatCompletionRequest) -> tuple
     if user_id is not None and asked.user not in (None, user_id):
         raise Invalid("user: another is named in X-User-Id; name one, or the same twice.")
     http = own_client(request.scope)
-    mode, named = memory_mode(request.headers), _named(request.headers)
+    mode, named = memory_mode(request.headers), id_in(request.headers, CONVERSATION_HEADER)
     return ChatMemory(http, loop.database, app_id, user_id or asked.user, asked.messages, mode=mode), named
-
-
-def _named(headers: Headers) -> str | None:
-    """Return the conversation the client names. Raises: Invalid."""
-    given = headers.get(CONVERSATION_HEADER)
-    if given is None:
-        return None
-    try:
-        return _Named(conversation_id=utf8(given)).conversation_id
-    except ValidationError as error:
-        raise Invalid(f"{CONVERSATION_HEADER}: {in_words(error.errors()[0])}.") from error
-
-
-class _Named(BaseModel):
-    conversation_id: Id
 
 
 def _check_app(loop: Loop, app_id: str) -> None:

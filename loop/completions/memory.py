@@ -92,14 +92,19 @@ class ChatMemory:
             await self._add(new[known:] if known else await run_sync(self._unknown, said, new))
             return
         is_begun = any(role_of(one) == _ASSISTANT for one in said[:known])
-        where = [one for one in stored if one.message_id == ids[known - 1]]
         # Many conversations begin with the same words: until one is answered, only a repeated request means it.
-        found = next((one for one in where if not one.is_ended and (is_begun or one.is_last)), None)
+        where = [one for one in stored if one.message_id == ids[known - 1] and (is_begun or one.is_last)]
+        found = next((one for one in where if not one.is_ended), None)
         if found is not None:
             self.conversation_id = found.conversation_id
             await self._set_mode()
         else:
-            opened = await self._ask("conversations", self._owner() | self._memory() | _BY_ITSELF)
+            inherited: dict[str, Any] = {}
+            if where:
+                # Which of several is gone on with is not known.
+                mode = MemoryMode.strictest(*(one.memory for one in where))
+                inherited = {"memory": mode, "timeZone": where[0].time_zone}
+            opened = await self._ask("conversations", inherited | self._owner() | self._memory() | _BY_ITSELF)
             self.conversation_id = str(opened["conversationId"])
         # What stands in a conversation that has ended was thought over: it is not said again in the next.
         has_ended = found is None and is_begun

@@ -108,6 +108,16 @@ class MemoryService:
             raise ToolError(f"This user has no {_SINGULAR[what]} {name}.")
         return found
 
+    async def own_to_write(self, conversation_id: str) -> None:
+        """Have a conversation of the user's be as strict as the connection, before more of it is kept.
+
+        Raises: ToolError.
+        """
+        found = await self.own("conversations", conversation_id)
+        mode = MemoryMode.strictest(self.memory or MemoryMode.ON, found["memory"])
+        if mode != found["memory"] and found["endedAt"] is None:
+            await self.ask("PATCH", "conversations", conversation_id, body={"memory": mode})
+
 
 def _problem(answer: httpx.Response) -> str:
     try:

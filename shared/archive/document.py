@@ -10,7 +10,17 @@ from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, TimeZone, UserId
+from shared.contracts.values import (
+    LARGEST_INTEGER,
+    Id,
+    Importance,
+    JsonObject,
+    Moment,
+    Tags,
+    TimeZone,
+    UserId,
+    UserOrNobody,
+)
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import SILENT_MINUTES, Role
 from shared.conversations.models import MemoryMode
@@ -216,7 +226,7 @@ class ArchivedFactChange(ArchivePart):
 class ArchivedProfile(ArchivePart):
     """What a user agreed to have kept; that they agreed is said by its being here."""
 
-    user_id: Annotated[str, Field(max_length=200)] = ""
+    user_id: UserOrNobody = ""
     content: Content
     agreed_at: Moment
     created_at: Moment

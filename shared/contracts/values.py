@@ -68,6 +68,9 @@ def _storable(value: str) -> str:
 def _nameable(value: str) -> str:
     if any(unicodedata.category(letter) == "Cc" for letter in value):
         raise ValueError("holds a control character, for example a line break")
+    # What differs only in such a character would be one user.
+    if "\ufffd" in value:
+        raise ValueError("holds a character that could not be read (U+FFFD stands for it); send it whole, in UTF-8")
     # Clients fold such parts of an address: to erase the user ".." would erase the app.
     if {".", ".."} & set(value.split("/")):
         raise ValueError('may not be "." or "..", nor have one of these between slashes: addresses cannot name it')
@@ -101,6 +104,8 @@ Moment = Annotated[LocalMoment, AfterValidator(lambda value: value.astimezone(UT
 Words = Annotated[str, AfterValidator(_storable)]
 """A text that every database stores."""
 # The length first: after a function it would be told as a count of items.
+UserOrNobody = Annotated[str, Field(max_length=200), AfterValidator(_storable), AfterValidator(_nameable)]
+"""A user, or empty for what names nobody."""
 _Named = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable), AfterValidator(_nameable)]
 Id = Annotated[_Named, Field(examples=["-1001234567890"])]
 """An id an app chose, as chat services have them; addresses can name it."""

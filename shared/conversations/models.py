@@ -15,13 +15,18 @@ from shared.subjects import Subject, subject_of
 
 
 class MemoryMode(StrEnum):
-    """What a conversation has to do with memory."""
+    """What a conversation has to do with memory; each is stricter than the one before."""
 
     ON = "on"
     READ = "read"
     """What is remembered is recalled in it; nothing of it is remembered."""
     OFF = "off"
     """Nothing is recalled in it, and nothing of it is remembered."""
+
+    @classmethod
+    def strictest(cls, *modes: str) -> MemoryMode:
+        """Return the strictest of some."""
+        return max(map(cls, modes), key=list(cls).index)
 
 
 class Conversation(Base):

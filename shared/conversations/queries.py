@@ -418,27 +418,35 @@ class StoredMessageId:
     """Of its conversation."""
     is_last: bool
     """Whether nothing was said after it."""
+    memory: MemoryMode
+    """Of its conversation."""
+    time_zone: str | None
+    """Of its conversation."""
 
 
 def find_message_ids(
     session: Session, app_id: str, user_id: str | None, ids: Sequence[str], conversation_id: str | None = None
 ) -> list[StoredMessageId]:
     """Return which of the messages a user's conversations hold, or the one named, the newest conversation first."""
-    mine = select(Conversation.key, Conversation.conversation_id, Conversation.ended_at, Conversation.message_count)
-    mine = mine.where(Conversation.app_id == app_id)
+    mine = select(Conversation).where(Conversation.app_id == app_id)
     if conversation_id is None:
         mine = mine.where(Conversation.user_id.is_(None) if user_id is None else Conversation.user_id == user_id)
         mine = mine.order_by(Conversation.key.desc()).limit(MOST_RECOGNISED)
     else:
         mine = mine.where(Conversation.conversation_id == conversation_id)
     one = mine.subquery()
+    where = one.c
     found = session.execute(
-        select(Message.message_id, one.c.conversation_id, one.c.ended_at, Message.position, one.c.message_count)
+        select(
+            Message.message_id,
+            where.conversation_id,
+            where.ended_at.is_not(None),
+            Message.position == where.message_count - 1,
+            where.memory,
+            where.time_zone,
+        )
         .join(one, one.c.key == Message.conversation_key)
         .where(Message.message_id.in_(ids))
         .order_by(one.c.key.desc())
     )
-    return [
-        StoredMessageId(message_id, where, ended_at is not None, position == count - 1)
-        for message_id, where, ended_at, position, count in found
-    ]
+    return [StoredMessageId(*row) for row in found]

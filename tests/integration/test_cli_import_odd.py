@@ -6,6 +6,7 @@ import copy
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -455,3 +456,64 @@ def test_what_is_wrong_is_said_in_words(
     [bad] = bring_in(terminal, format, tmp_path / "c.json", [value], status=1).json["badLines"]
     assert why in bad["reason"]
     assert not any(odd in bad["reason"] for odd in ("http", "pydantic", "validation error", "Message "))
+
+
+@pytest.mark.parametrize("field", ["user_id", "id"])
+def test_an_id_that_cannot_be_read_is_a_bad_line_and_names_nobody(
+    terminal: Terminal, tmp_path: Path, field: str
+) -> None:
+    lines = [json.dumps(chats(name) | {field: "HERE"}) for name in ("c", "d")]
+    file = lines[0].replace("HERE", r"Ana \ud83e") + "\n" + lines[1].replace("HERE", r"Ana \ud83d")
+    done = bring_in(terminal, "chats", tmp_path / "ids.jsonl", file.encode(), status=1).json
+    assert [one["where"] for one in done["badLines"]] == ["line 1", "line 2"]
+    assert all("could not be read" in one["reason"] for one in done["badLines"])
+    assert terminal.api.ask("GET", "/apps/chat/conversations")["conversations"] == []
+
+
+def test_what_goes_on_is_remembered_as_what_it_goes_on_from(terminal: Terminal, tmp_path: Path) -> None:
+    conversation = "/apps/chat/conversations/c"
+    bring_in(terminal, "chats", tmp_path / "c.json", [chats("c")], "--time-zone", "Asia/Tokyo")
+    terminal.api.ask("PATCH", conversation, json={"memory": "off"})
+    more = chats("c")
+    for number in (2, 3):
+        before = conversation if number == 2 else f"{conversation}.2"
+        terminal.api.ask("POST", f"{before}/end")
+        more["messages"].append({"role": "user", "content": f"And {number} more."})
+        assert bring_in(terminal, "chats", tmp_path / "c.json", [more]).json["continued"] == [f"c.{number}"]
+        onward = terminal.api.ask("GET", f"{conversation}.{number}")
+        assert (onward["memory"], onward["timeZone"], onward["messageCount"]) == ("off", "Asia/Tokyo", 1)
+
+
+def test_a_folder_gives_nothing_that_lies_outside_it(terminal: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "chats"
+    (tmp_path / "elsewhere").mkdir()
+    folder.mkdir()
+    for path, name in (("chats/in.json", "in"), ("out.json", "out"), ("elsewhere/deep.json", "deep")):
+        (tmp_path / path).write_text(json.dumps([chats(name)]))
+    (folder / "a.json").symlink_to("../out.json")
+    (folder / "gone.json").symlink_to("../gone.json")
+    (folder / "down").symlink_to("../elsewhere")
+    ran = terminal.run("import", "chats", str(folder), "--app", "chat", "--yes", "--json")
+    assert ran.json["conversations"]["imported"] == 1
+    assert "3 links" in ran.err and "a.json, down, gone.json" in " ".join(ran.err.split())
+    found = terminal.api.ask("GET", "/apps/chat/conversations")["conversations"]
+    assert [one["conversationId"] for one in found] == ["in"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_every_conversations_json_of_a_zip_is_read(terminal: Terminal, tmp_path: Path) -> None:
+    name = "conversations.json"
+    names = (name, name, f"{name}/{name}", f"../{name}")
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as packed:
+        for number, name in enumerate(names):
+            packed.writestr(name, json.dumps([chatgpt(f"c{number}")]))
+    ran = terminal.run("import", "chatgpt", str(tmp_path / "export.zip"), "--app", "chat", "--yes", "--json")
+    assert ran.json["conversations"]["imported"] == len(names)
+    assert not (tmp_path / "conversations.json").exists()
+
+
+def test_a_zip_that_unpacks_to_far_more_than_an_export_is_refused(terminal: Terminal, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("conversations.json", b" " * 80_000_000 + b"[]")
+    ran = terminal.run("import", "chatgpt", str(tmp_path / "export.zip"), "--app", "chat", "--yes", status=1)
+    assert "more than 100 times" in " ".join(ran.err.split())

@@ -17,6 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
 from loop.cli import main
@@ -278,9 +279,12 @@ def test_agents_of_several_users_at_once_keep_apart(system: System, admin: httpx
         ("none-of-ours", {}, 401, "unknown"),
         ("admin", {}, 422, "X-App-Id"),
         ("agent", {"X-User-Id": "x" * 201}, 422, "200"),
+        ("agent", {"X-User-Id": ".."}, 422, "addresses cannot name it"),
+        ("agent", {"X-User-Id": "a/../b"}, 422, "addresses cannot name it"),
+        ("agent", {"X-User-Id": "a\tb"}, 422, "control character"),
         ("agent", {"X-App-Id": "another"}, 403, "The token is of app refused, and the header X-App-Id names another"),
     ],
-    ids=["none", "unknown", "admin-without-app", "long-user", "token-of-another-app"],
+    ids=["none", "unknown", "admin-without-app", "long-user", "dots", "dots-within", "tab", "token-of-another-app"],
 )  # fmt: skip
 def test_who_may_not_ask_is_refused_before_any_tool(
     system: System, admin: httpx.Client, token: str, headers: dict[str, str], status: int, why: str
@@ -422,8 +426,50 @@ def test_a_connection_says_what_it_has_to_do_with_memory(agent: Agent, admin: ht
     assert "nothing is kept" in agent.refusal("ada", "remember", statement="Ada keeps bees.")
     assert mode_of(agent.call("ada", "conversation_start", memory="on")) == "read", "a tool does not loosen it"
     agent.headers = {"X-Memory": "off"}
-    asked = {"recall": {"message": "penicillin?"}, "search_memory": {"query": "penicillin"}}
+    asked = {
+        "recall": {"message": "penicillin?"}, "search_memory": {"query": "penicillin"},
+        "list_facts": {}, "list_memories": {},
+    }  # fmt: skip
     for tool, arguments in (asked | {"remember": {"statement": "Ada keeps bees."}}).items():
         said = agent.refusal("ada", tool, **arguments)
         assert "Memory is off" in said and "allergic" not in said
     assert mode_of(agent.call("ada", "conversation_start")) == "off"
+
+    async def read(client: Client) -> str:
+        prompt = await client.get_prompt("begin_conversation", {"message": "Which pills?"})
+        said = [message.content.text for message in prompt.messages if isinstance(message.content, TextContent)]
+        assert said[-1] == "Which pills?"
+        for uri in ("memory://facts", "memory://memories"):
+            with pytest.raises(MCPError, match="Memory is off"):
+                await client.read_resource(uri)
+        return said[0]
+
+    assert "Memory is off" in agent.talk("ada", read)
+    agent.headers = {}
+    [fact] = agent.call("ada", "list_facts")
+    agent.headers = {"X-Memory": "off"}
+    assert agent.call("ada", "forget", what="fact", id=str(fact["id"]))["erased"] == f"Fact {fact['id']}"
+
+
+@pytest.mark.parametrize(
+    ("connection", "conversation", "becomes"),
+    [
+        ("off", "on", "off"), ("off", "read", "off"), ("read", "on", "read"),
+        ("read", "off", "off"), ("on", "read", "read")
+    ],
+)
+def test_a_tool_tightens_a_conversation_begun_elsewhere_and_never_loosens_it(
+    agent: Agent, admin: httpx.Client, connection: str, conversation: str, becomes: str
+) -> None:
+    path = f"/apps/{agent.app_id}/conversations"
+    said = [{"role": "user", "content": "I keep my bees behind the old mill in Delft."}]
+    for tool in ("conversation_add", "conversation_end"):
+        opened = {"conversationId": tool, "userId": "ada", "memory": conversation}
+        admin.post(path, json=opened).raise_for_status()
+        admin.post(f"{path}/{tool}/messages", json={"messages": said}).raise_for_status()
+        agent.headers = {"X-Memory": connection}
+        more = {"messages": said} if tool == "conversation_add" else {}
+        agent.call("ada", tool, conversation_id=tool, **more)
+        agent.call("ada", "conversation_end", conversation_id=tool)
+        found = admin.get(f"{path}/{tool}").json()
+        assert (found["memory"], found["jobs"]) == (becomes, [])

@@ -341,6 +341,26 @@ def test_a_header_says_what_a_request_has_to_do_with_memory(program: Program, mo
         program.say(*asked, extra_headers={"X-Memory": "no"})
 
 
+@pytest.mark.parametrize("mode", ["read", "off"])
+def test_what_goes_on_after_its_end_is_remembered_as_before(
+    program: Program, admin: httpx.Client, model: OpenAiServer, mode: str
+) -> None:
+    model.will(Act(answer="Bees, then."), Act(answer="Two hives."), Act(answer="Clover."))
+    said = [user("I keep bees behind the mill.")]
+    _, first = program.say(*said, extra_headers={"X-Memory": "read"})
+    path = f"/apps/{program.app_id}/conversations/{first}"
+    admin.patch(path, json={"memory": mode, "timeZone": "Asia/Tokyo"}).raise_for_status()
+    admin.post(f"{path}/end").raise_for_status()
+    said += [assistant("Bees, then."), user("How many hives?")]
+    _, second = program.say(*said)
+    found = program.get(f"conversations/{second}")
+    assert second != first and (found["memory"], found["timeZone"]) == (mode, "Asia/Tokyo")
+    admin.post(f"/apps/{program.app_id}/conversations/{second}/end").raise_for_status()
+    said += [assistant("Two hives."), user("Which flowers?")]
+    _, third = program.say(*said, extra_headers={"X-Memory": "on"})
+    assert third != second and program.get(f"conversations/{third}")["memory"] == "on"
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_are_passed_on_and_their_results_recorded(
     system: System, admin: httpx.Client, model: OpenAiServer, stream: bool

@@ -26,7 +26,7 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
-from shared.contracts.values import Id, JsonObject, LocalMoment, TimeZone, UserId
+from shared.contracts.values import Id, JsonObject, LocalMoment, TimeZone, UserId, UserOrNobody
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
 from shared.conversations.lifecycle import SILENT_MINUTES, SNOOZE_MINUTES, NewConversation, NewMessage, Role
@@ -265,7 +265,7 @@ def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation |
 def list_conversations(
     ctx: Reads,
     app_id: AppInPath,
-    user_id: Annotated[str | None, Query(alias="userId", max_length=200)] = None,
+    user_id: Annotated[UserOrNobody | None, Query(alias="userId")] = None,
     ended: Annotated[bool | None, Query(description="Only ended, or only open ones.")] = None,
     unanswered: Annotated[bool | None, Query(description="Only those that wait for an answer, or that do not.")] = None,
     limit: LimitInQuery = 50,

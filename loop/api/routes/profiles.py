@@ -17,7 +17,7 @@ from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseM
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.contracts.values import UserId
+from shared.contracts.values import UserId, UserOrNobody
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.errors import Denied
 from shared.profiles import consent
@@ -116,7 +116,7 @@ class AuditList(ResponseModel):
 router = APIRouter(tags=["Profiles"])
 _AUDIT = "profile-audit"
 _OF_USER = "A user of the app; leave it out for an app that names none."
-UserInQuery = Annotated[str, Query(alias="userId", max_length=200, description=_OF_USER)]
+UserInQuery = Annotated[UserOrNobody, Query(alias="userId", description=_OF_USER)]
 
 
 async def _only_their_own(request: Request) -> None:
@@ -220,7 +220,7 @@ def erase_one_profile(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = "")
 def list_profile_changes(
     ctx: Reads,
     app_id: AppInPath,
-    user_id: Annotated[str | None, Query(alias="userId", max_length=200, description="Only of this user.")] = None,
+    user_id: Annotated[UserOrNobody | None, Query(alias="userId", description="Only of this user.")] = None,
     limit: LimitInQuery = 50,
     cursor: CursorInQuery = None,
 ) -> AuditList:

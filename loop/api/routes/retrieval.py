@@ -16,7 +16,7 @@ from loop.api.routes.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
 from loop.api.schema import APP_ID_PATTERN, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, lock_app
-from shared.contracts.values import Id, Words
+from shared.contracts.values import Id, UserId, Words
 from shared.profiles import gate
 from shared.search.candidates import SearchHit
 from shared.search.index import IndexStatus, index_status, recreate_word_index, request_backfill
@@ -214,7 +214,7 @@ class Rebuilt(ResponseModel):
 router = APIRouter(tags=["Retrieval"])
 _AppInQuery = Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN, description="Only this app.")]
 _NeededApp = Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)]
-_UserInQuery = Annotated[Words | None, Query(alias="userId", min_length=1, max_length=200)]
+_UserInQuery = Annotated[UserId | None, Query(alias="userId")]
 _ConversationInQuery = Annotated[Id | None, Query(alias="conversationId")]
 _SUMMARIES = 20
 
