@@ -106,7 +106,8 @@ _GRAMMAR = frozenset().union(*(empty_words(one) for one in ("de", "es", "fr", "i
 _SHORT_HEADING = 10
 _PERSONS_HEADING = re.compile(
     r"\W*(?:(?:here(?: is|['’]s)|just|for|first),? )?"
-    r"(?:(?:some|more|further|quick|brief|a (?:bit|little|few)(?: of)?) )+(?:\w+ )?(?:context|background|info|information|facts|notes|details)\W*",
+    r"(?:(?:some|more|further|quick|brief|a (?:bit|little|few)(?: of)?) )+"
+    r"(?:\w+ )?(?:context|background|info|information|facts|notes|details)\W*",
     re.IGNORECASE,
 )
 """How people announce what they say of themselves."""

@@ -78,21 +78,20 @@ FRAMES = {
     "Spanish, memories": "Recuerdos relevantes:\n- {doc}\n\nUsuario: {own}",
     "German": "Kontext:\n{doc}\n\nFrage: {own}",
     "Chinese": "使用以下上下文回答问题。\n\n上下文：\n{doc}\n\n问题：{own}\n回答：",
-    "an instruction with its input": "Below is an instruction that describes a task, paired with an input that provides "
-    "further context. Write a response that completes the request.\n\n### Instruction:\n{own}\n\n### Input:\n{doc}\n\n"
-    "### Response:",
+    "an instruction with its input": "Below is an instruction that describes a task, paired with an input. Write a "
+    "response that completes the request.\n\n### Instruction:\n{own}\n\n### Input:\n{doc}\n\n### Response:",
     "scissors": "8< -----\n{doc}\n\n{doc}\n8< -----\n{own}",
     "scissors that stay open": "{own}\n\n----->8----- cut here\n{doc}\n\n{doc}",
     "Mustache": "{{{{#context}}}}\n{doc}\n{{{{/context}}}}\n{own}",
     "Jinja": "{{% for one in passages %}}\n{doc}\n{{% endfor %}}\n{own}",
     "three quotation marks": 'Text: """\n{doc}\n\n{doc}\n"""\n\n{own}',
     "angles": "<<<EMAIL\n{doc}\n\n{doc}\nEMAIL>>>\n{own}",
-    "a transcript between brackets": '(Transcribed from voice memo "aunt.m4a")\n{doc}\n\n{doc}\n(end of transcription)\n'
-    "\n{own}",
+    "a transcript between brackets": '(Transcribed from voice memo "aunt.m4a")\n{doc}\n\n{doc}\n(end of '
+    "transcription)\n\n{own}",
     "somebody's CV": "Candidate CV:\nRiikka Salo\n{doc}\n\n{doc}\n\n{own}",
     "somebody's ticket": "Ticket #218 from Riikka Salo:\n{doc}\n\n{own}",
-    "an e-mail": "From: Riikka Salo <riikka@example.org>\nDate: Monday\nSubject: Dinner\n\nHi there,\n\n{doc}\n\nBye\n"
-    "Riikka\n\n{own}",
+    "an e-mail": "From: Riikka Salo <riikka@example.org>\nDate: Monday\nSubject: Dinner\n\nHi there,\n\n{doc}\n\n"
+    "Bye\nRiikka\n\n{own}",
     "an e-mail without a signature": "Von: Riikka\nBetreff: Essen\n\n{doc}\n\n{own}",
     "a chat with times": "riikka  10:42 AM\n{doc}\nold.tom  10:44 AM\nnice\n\n{own}",
     "an exported chat": "[02.03.26, 21:14:05] Aunt Riikka: {doc}\n[02.03.26, 21:15:40] Tom: nice\n\n{own}",
@@ -132,7 +131,8 @@ OWN_WORDS = {
     "some context": ("Some context:\nI live in Turku and I'm vegan.\n\nWhat can I cook?", ("Turku", "vegan")),
     "a bit of background": ("A bit of background:\nI live in Turku.\n\nWhere can I swim?", ("Turku",)),
     "formatting around it all": (
-        "<div><p>I live in <b>Turku</b> with two cats.</p>\n<p>I am allergic to peanuts.</p></div>", ("Turku", "peanuts"),
+        "<div><p>I live in <b>Turku</b> with two cats.</p>\n<p>I am allergic to peanuts.</p></div>",
+        ("Turku", "peanuts"),
     ),
     "a tag around it all": ("<rant>I hate my new job at Fluxon and I live in Turku.</rant>", ("Fluxon", "Turku")),
     "behind a letter": (
@@ -202,8 +202,10 @@ def test_a_question_alone_is_no_statement_of_the_template_around_it(sqlite_api: 
 
 
 @pytest.mark.parametrize("message", [
-    f"Review: {DOC}\nSentiment:", f"Review: Fine.\nLabel: good\n\nReview: {DOC}\nLabel:", f"Classify it.\n\nText: {DOC}\nTopic:",
-])
+    f"Review: {DOC}\nSentiment:",
+    f"Review: Fine.\nLabel: good\n\nReview: {DOC}\nLabel:",
+    f"Classify it.\n\nText: {DOC}\nTopic:",
+])  # fmt: skip
 def test_an_example_that_waits_for_its_label_is_nobodys(sqlite_api: Api, house: House, message: str) -> None:
     assert not [word for word in WORDS_OF_DOC if word in str(drawn_from(sqlite_api, house, message))]
 
