@@ -25,11 +25,9 @@ _SPOKEN_OF = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(
-    r"^\W*(?:you (?:are|write|generate|create|name|summari[sz]e|make)|your (?:task|job)|please|generate|create|provide|write|give|suggest|propose|come up|summari[sz]e"
-    r"|progressively|name"
-    r"|produce|return|make|reply|respond|based on|based upon|here is|below is|given|analy[sz]e|in \d|what (?:would|should|is)"
-    r"|from"
-    r" the"
+    r"^\W*(?:you (?:are|write|generate|create|name|summari[sz]e|make)|your (?:task|job)|please|generate|create|provide"
+    r"|write|give|suggest|propose|come up|summari[sz]e|progressively|name|produce|return|make|reply|respond|based on"
+    r"|based upon|here is|below is|given|analy[sz]e|in \d|what (?:would|should|is)|from the"
     r"|i want you to|erstelle|generiere|gib|schreib|fasse|génère|crée|donne|propose|genera|crea|escribe|dame"
     r"|proporciona"
     r"|scrivi|gere|crie|придумай|создай|напиши|дай|请|為|为|根据|給|以下|この|次の|다음|أنشئ|اكتب)",

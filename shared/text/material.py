@@ -132,7 +132,9 @@ _BARE_LABEL = re.compile(
     r"|回答|答案|助手|答え|アシスタント|답변|답|إجابة|الإجابة|उत्तर|คำตอบ|trả lời)[ \t]*[*_]*[ \t]*[:：][*_ \t]*$",
     re.IGNORECASE,
 )
-_INSTRUCTED = re.compile(r"^[ \t]*#{1,6}[ \t]*(instruction|input|response|output)s?[ \t]*:?[ \t]*$", re.IGNORECASE)
+_INSTRUCTED = re.compile(
+    r"^[ \t]*#{1,6}[ \t]*(instruction|input|context|response|output)s?[ \t]*:?[ \t]*$", re.IGNORECASE
+)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+\S")
 _RULE = re.compile(r"^[ \t]*([-=_*~#])\1{4,}[ \t]*$|^[ \t]*(\"\"\"|''')[ \t]*$")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)]|\[\d{1,3}\])[ \t]+\S")
@@ -146,6 +148,7 @@ _PASSAGE = re.compile(
 )
 _BRACKETED = re.compile(r"^[ \t]*\[\d{1,3}\]:?[ \t]*\S")
 _MARKER = re.compile(r"^[ \t]*(?:(?:[\[<{(|]{1,3}|[-=*#~_]{2,})[ \t]*\S.*|[\w ]{0,60}>>>)$")
+_FRAMED = re.compile(r"^[ \t]*([-=*#~_]{2,})[ \t]*\w.*\1[ \t]*$")
 _BEGINS = word_set("begin start beginning begins inicio início début anfang beginn inizio начало 开始 開始 시작")
 _ENDS = word_set("end fin ende fine fim конец 结束 結束 終了 끝")
 _GLUED = re.compile(r"(开始|開始|结束|結束|終了)\Z")
@@ -341,15 +344,12 @@ def _without_marked(text: str) -> str:
             for back in range(len(markers) - 1, max(-1, len(markers) - 50), -1):
                 start, opened, begins = markers[back]
                 # "(Transcribed from ...)" ends with "(end of transcription)".
-                is_bent = len(named) == 1 and opened[:1] and len(named[0]) > _STEM < len(opened[0])
-                if (opened[: len(named)] == named and (named or begins)) or (
-                    is_bent and named[0][:_STEM] == opened[0][:_STEM]
-                ):
+                if {word[:_STEM] for word in named} <= {word[:_STEM] for word in opened} and (named or begins):
                     cuts.append((start, place))
                     del markers[back:]
                     break
-        elif words:
-            begins = not _BEGINS.isdisjoint(words)
+        elif words or line.strip() == "<<<":
+            begins = not words or not _BEGINS.isdisjoint(words) or _FRAMED.match(line) is not None
             markers.append((place, [word for word in words if word not in _BEGINS], begins))
     return _without_lines(lines, cuts)
 
@@ -401,7 +401,7 @@ def _instructed(lines: Sequence[str]) -> str | None:
     if len(heads) < 2 or heads[0][1] != "instruction":
         return None
     (start, _), (end, following) = heads[:2]
-    mark = [_CUT] if start or following == "input" else []
+    mark = [_CUT] if start or following in ("input", "context") else []
     return "\n".join([*mark, *lines[start + 1 : end]])
 
 

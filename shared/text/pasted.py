@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from shared.text.languages import words_of_self
 from shared.text.words import word_set
@@ -44,7 +45,10 @@ _THINGS = word_set(
 _ALSO_OWN = word_set("cv resume résumé lebenslauf essay story poem letter brief carta lettre profile bio")
 """Things that people head so when they are theirs; somebody else's have a name beside them."""
 _FROM_THEIRS = re.compile(r"\b(?:from|by|of|for|to) (?:my|our)\b", re.IGNORECASE)
-_SELF = frozenset().union(*(words_of_self(one) for one in ("en", "de", "fr", "es", "it", "pt", "nl"))) - {"on", "ho"}
+_SELF = frozenset().union(*(words_of_self(one) for one in ("en", "de", "fr", "es", "it", "pt", "nl"))) - (
+    word_set("on ho soy eu ma")
+)
+"""Without those that are words of English too."""
 _LONGEST_HEADING = 8
 _SIGNATURE = 4
 """Words of a letter's last line, at most."""
@@ -52,11 +56,11 @@ _SIGNATURE = 4
 
 def pasted(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield where such a text begins and ends; ``keys`` are lines with a label of the user's."""
-    yield from _letters(lines)
+    yield from _letters(lines, _ends(lines))
     yield from _chats(lines, keys)
     yield from _tables(lines)
     yield from _examples(lines, keys)
-    yield from _things(lines)
+    yield from _things(lines, _ends(lines))
 
 
 def speaks_of_self(text: str) -> bool:
@@ -69,16 +73,23 @@ def _end(lines: Sequence[str], place: int) -> int:
     return next((at for at in range(place, len(lines)) if not lines[at].strip()), len(lines))
 
 
-def _letters(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _ends(lines: Sequence[str]) -> list[int]:
+    """Return where the paragraphs end."""
+    return [at for at, line in enumerate(lines, 1) if line.strip() and not "".join(lines[at : at + 1]).strip()]
+
+
+def _letters(lines: Sequence[str], paragraphs: Sequence[int]) -> Iterator[tuple[int, int]]:
     heads = [place for place, line in enumerate(lines) if _LETTER.match(line)]
-    if not any(place + 1 in heads for place in heads):
+    if not any(place + 1 == following for place, following in pairwise(heads)):
         return
     start = heads[0]
-    ends = [at for at in range(heads[-1] + 1, len(lines) + 1) if lines[at - 1].strip() and _end(lines, at) == at]
+    while start and lines[start - 1].startswith("---"):
+        start -= 1
+    ends = [at for at in paragraphs if at > heads[-1]]
     # The heads' own paragraph, when nothing but them stands in it, is none of the letter's text.
     signed = [at for at in ends if len(lines[at - 1].split()) <= _SIGNATURE and lines[at - 1].rstrip()[-1] not in ".!?:"
               and not _LETTER.match(lines[at - 1])]  # fmt: skip
-    is_alone = not any(re.search(r"\w", line) for line in lines[:start] if "original" not in line.casefold())
+    is_alone = not any(line.strip() for line in lines[:start])
     least = 3 if _LETTER.match(lines[ends[0] - 1] if ends else "") else 2
     if signed:
         yield start, signed[-1]
@@ -97,9 +108,12 @@ def _chats(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, i
     said = [(place, found[1], found[2]) for place, line in enumerate(lines)
             if place not in keys and (found := _SAID.match(line)) and not speaks_of_self(found[1])]  # fmt: skip
     names = Counter(name for _, name, _ in said)
-    # Fields of a form ("Job: nurse") have each name once, and speak to nobody.
-    is_talk = len(names) > 1 and all(name[0].isupper() or not name[0].islower() for name in names) and (
-        max(names.values()) > 1 or (len(names) == len(said) and any(_TO_SOMEBODY.search(text) for *_, text in said))
+    # Fields of a form ("Job: nurse") have each name once, and nobody answers to them.
+    of_self = {place for place, _, text in said if speaks_of_self(text)}
+    to_others = {place for place, _, text in said if _TO_SOMEBODY.search(text)}
+    answers = of_self and to_others and len(of_self | to_others) > 1
+    is_talk = len(names) > 1 and all(not name[0].islower() for name in names) and (
+        answers or (max(names.values()) > 1 and (of_self or to_others))
     )  # fmt: skip
     for found in (stamped, signed, [place for place, *_ in said] if is_talk else []):
         if len(found) > 1:
@@ -119,7 +133,7 @@ def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             and len(set(separators)) == 1
             and not _LIST.match(lines[start])
             and not speaks_of_self(lines[start])
-            and all(0 < len(field.split()) <= _LONGEST_FIELD for field in head)
+            and all(0 < len(field.split()) <= _LONGEST_FIELD and ":" not in field for field in head)
         ):
             yield start, end
         start = end
@@ -138,16 +152,18 @@ def _examples(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int
             return
 
 
-def _things(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield what stands below a line that names a thing of somebody else, where something is said behind it."""
-    for place, line in enumerate(lines[:-1]):
+def _things(lines: Sequence[str], paragraphs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield what stands below a line that names a thing of somebody else, where something is asked behind it."""
+    last = paragraphs[-2] if len(paragraphs) > 1 else 0
+    asked = "\n".join(lines[last:])
+    if not re.search(r"[?？]", asked) and speaks_of_self(asked):
+        return
+    for place, line in enumerate(lines[: max(last - 1, 0)]):
         words = re.findall(r"[^\W_]+", line.casefold())
         if not line.rstrip().endswith((":", "：")) or not 0 < len(words) <= _LONGEST_HEADING:
             continue
         is_thing = not _THINGS.isdisjoint(words) or (len(words) > 1 and not _ALSO_OWN.isdisjoint(words))
         if not is_thing or speaks_of_self(_FROM_THEIRS.sub(" ", line)):
             continue
-        ends = [at for at in range(place + 2, len(lines) + 1) if lines[at - 1].strip() and _end(lines, at) == at]
-        if len(ends) > 1:
-            yield place, ends[-2]
-            return
+        yield place, last
+        return
