@@ -67,20 +67,30 @@ class ChatMemory:
         """Whether nothing is recorded and nothing recalled: so it was asked for, or the client asks for itself."""
         if self.mode is not None:
             return self.mode is MemoryMode.OFF
-        said = [one for one in self.messages if role_of(one) != _INSTRUCTION]
         instructions = "\n".join(text_of(one) for one in self.messages if role_of(one) == _INSTRUCTION)
-        return len(said) == 1 and role_of(said[0]) == _USER and is_housekeeping(text_of(said[0]), instructions)
+        last = self.messages[-1:]
+        return is_housekeeping(text_of(last[0]) if last and role_of(last[0]) == _USER else "", instructions)
 
     @property
     def messages(self) -> list[Sent]:
         """The messages as they are remembered: without the keys that only the model's server knows."""
         return [one.sent for one in self.asked]
 
+    @property
+    def said(self) -> list[Sent]:
+        """What is recorded: neither instructions, nor what the client asked for itself, and its answer."""
+        kept, is_clients = [], False
+        for one in self.messages:
+            is_clients = is_housekeeping(text_of(one)) if role_of(one) == _USER else is_clients
+            if role_of(one) != _INSTRUCTION and not is_clients:
+                kept.append(one)
+        return kept
+
     async def record_question(self, named: str | None) -> None:
         """Find or open the conversation and record what is new of it; nothing where that is off. Raises: Refused."""
         if self.is_off:
             return
-        said = [one for one in self.messages if role_of(one) != _INSTRUCTION]
+        said = self.said
         ids = chain(self._seed(), said)
         self.last_id = ids[-1] if ids else self._seed()
         stored = await run_sync(self._find, ids, named)

@@ -14,17 +14,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.text.languages import empty_words, words_of_self
+from shared.text.pasted import pasted, speaks_of_self
 from shared.text.words import word_set
 
 LEFT_OUT = "[attachment left out]"
 """Stands where material stood."""
 _FEW = 6
 """Words in a tag that a person may have typed."""
+_STEM = 6
+"""Characters that a word keeps when it is bent."""
 _CUT = "\x00"
 """Stands on a line of its own for material while a message is read."""
 _KEPT_FENCE = re.compile("\x01([0-9]+)\x01")
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_SCISSORS = r"^(?=[^\n]*[-=_–—]{2})[-=_–—~ \t]*(?:8<|>8|✂)[^\n]*$"
+_ENCLOSED = re.compile(rf"{_SCISSORS}.*?(?:{_SCISSORS}|\Z)|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL | re.MULTILINE)
+"""Between scissors, or behind them, and between three quotation marks."""
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w.:-]{0,59})((?:\s[^<>]{0,400})?)>")
+_OTHER_TAG = re.compile(
+    r"\[(?P<square_end>/?)(?P<square>[A-Za-z_][\w.:-]{0,59})(?:\s[^\[\]\n]{0,80})?\]"
+    r"|\{\{(?:\#|(?P<curly_end>/))\s*(?P<curly>[A-Za-z_]\w{0,59})[^{}\n]{0,80}\}\}"
+    r"|\{%-?\s*(?P<block_end>end_?)?(?P<block>[A-Za-z_]\w{0,59})[^%\n]{0,200}%\}"
+)
+"""Tags in square brackets, of Mustache and of Jinja."""
 _PROLOG = re.compile(r"<\?xml\b[^>]{0,200}\?>|<!DOCTYPE\b[^>]{0,200}>", re.IGNORECASE)
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_]+")
 """A word; of scripts without spaces, two characters."""
@@ -41,10 +53,13 @@ _FRAME_TAG = word_set(
     "context contexts document documents doc docs file files attachment attachments attached memory memories recall"
     " recalled retrieved retrieval knowledge search result results tool output outputs source sources chunk chunks"
     " passage passages snippet snippets excerpt excerpts reference references history transcript conversation chat"
-    " background reminder environment cdata observation page pages webpage article"
+    " background reminder environment cdata observation page pages webpage article selection selected clipboard email"
+    " mail letter ticket log logs data record records"
 )
 _FORMATTING = word_set("p b i u s em strong small big sub sup br hr span font mark del ins strike a ul ol li h1 h2 h3"
                        " h4 h5 h6 kbd code spoiler q")  # fmt: skip
+_LAYOUT = word_set("div section main center header body")
+"""Formatting too where nothing stands beside it."""
 
 # A client's heading has one of these nouns, and nothing beside it but the other words.
 _FRAME_NOUNS = word_set(
@@ -89,10 +104,18 @@ _BESIDE_STEMS = re.compile(
 """How the words begin that such a heading has beside them."""
 _GRAMMAR = frozenset().union(*(empty_words(one) for one in ("de", "es", "fr", "it", "pt", "nl", "ru", "tr")))
 _SHORT_HEADING = 10
+_PERSONS_HEADING = re.compile(
+    r"\W*(?:(?:here(?: is|['’]s)|just|for|first),? )?"
+    r"(?:(?:some|more|further|quick|brief|a (?:bit|little|few)(?: of)?) )+"
+    r"(?:\w+ )?(?:context|background|info|information|facts|notes|details)\W*",
+    re.IGNORECASE,
+)
+"""How people announce what they say of themselves."""
 
 _USER_LABEL = (
     r"(?:(?:the |my )?(?:current|new|latest|last|follow[- ]?up|original|final)\s+)?(?:the )?"
     r"(?:(?:user|human|customer)(?:['’]?s)?(?:\s+(?:query|question|input|message|prompt|request|says|asks))?"
+    r"|(?:current|latest|last|new) message"
     r"|query|question|input|request|prompt|pregunta|consulta|usuari[oa]|frage|anfrage|benutzer(?:frage|in)?"
     r"|nutzer(?:frage)?"
     r"|requête|utilisateur|demande|domanda|utente|richiesta|pergunta|usuário|vraag|gebruiker|soru|kullanıcı"
@@ -109,6 +132,9 @@ _BARE_LABEL = re.compile(
     r"|回答|答案|助手|答え|アシスタント|답변|답|إجابة|الإجابة|उत्तर|คำตอบ|trả lời)[ \t]*[*_]*[ \t]*[:：][*_ \t]*$",
     re.IGNORECASE,
 )
+_INSTRUCTED = re.compile(
+    r"^[ \t]*#{1,6}[ \t]*(instruction|input|context|response|output)s?[ \t]*:?[ \t]*$", re.IGNORECASE
+)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+\S")
 _RULE = re.compile(r"^[ \t]*([-=_*~#])\1{4,}[ \t]*$|^[ \t]*(\"\"\"|''')[ \t]*$")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)]|\[\d{1,3}\])[ \t]+\S")
@@ -121,7 +147,8 @@ _PASSAGE = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"^[ \t]*\[\d{1,3}\]:?[ \t]*\S")
-_MARKER = re.compile(r"^[ \t]*(?:[\[<{(|]{1,3}|[-=*#~_]{2,})[ \t]*\S.*$")
+_MARKER = re.compile(r"^[ \t]*(?:(?:[\[<{(|]{1,3}|[-=*#~_]{2,})[ \t]*\S.*|[\w ]{0,60}>>>)$")
+_FRAMED = re.compile(r"^[ \t]*([-=*#~_]{2,})[ \t]*\w.*\1[ \t]*$")
 _BEGINS = word_set("begin start beginning begins inicio início début anfang beginn inizio начало 开始 開始 시작")
 _ENDS = word_set("end fin ende fine fim конец 结束 結束 終了 끝")
 _GLUED = re.compile(r"(开始|開始|结束|結束|終了)\Z")
@@ -129,7 +156,8 @@ _SPEAKS_OF_FRAME = re.compile(
     r"\bthe users?\b|\bthe (?:\w+ ){0,2}context\b|\bcontext information\b|\bprior knowledge\b|\bxml tags?\b"
     r"|\b(?:provided|retrieved|following|attached|given) (?:\w+ ){0,2}(?:documents?|files?|results?|context|passages?"
     r"|sources?|information|excerpts?|memories)\b|\bmake up an answer\b|\byou don['’]?t know\b"
-    r"|\b(?:documents?|files?|results?|context|passages?|excerpts?|memories) (?:above|below|provided)\b",
+    r"|\b(?:documents?|files?|results?|context|passages?|excerpts?|memories) (?:above|below|provided)\b"
+    r"|^\W*(?:you are (?:an?|the|given)\b|(?:answer|use) (?:the|only|using|it)\b|(?:tone|style|format|length)\s*:)",
     re.IGNORECASE,
 )
 
@@ -143,12 +171,16 @@ def without_material(text: str) -> str:
         return f"\x01{len(fences) - 1}\x01"
 
     body = _FENCE.sub(hidden, text.replace(_CUT, "").replace("\x01", ""))
-    read = _without_frames(_without_marked(_without_tags(body)))
+    read = _without_frames(_without_marked(_ENCLOSED.sub(_without_enclosed, _without_tags(body))))
     if read == body:
         return text
     own = re.sub(rf"(?:\s*{_CUT})+\s*", f"\n{LEFT_OUT}\n", read).strip()
     own = _KEPT_FENCE.sub(lambda match: fences[int(match[1])], own)
     return own if _WORD.search(own.replace(LEFT_OUT, "")) else ""
+
+
+def _without_enclosed(match: re.Match[str]) -> str:
+    return f"\n{_CUT}\n" if len(_WORD.findall(match[0])) > _FEW else match[0]
 
 
 @dataclass(frozen=True)
@@ -185,10 +217,14 @@ class _Element:
 
 def _without_tags(text: str) -> str:
     """Cut what stands in paired tags; where some say that the user's words stand in them, keep those alone."""
+    text = _with_angles(text)
     if "<" not in text:
         return text
     text = _PROLOG.sub("", text)
     elements = _outermost(_elements(text))
+    whole = _within_formatting(text, elements)
+    if whole is not None:
+        return whole
     cuts: list[tuple[int, int]] = []
     users: list[_Element] = []
     for outer, within in elements:
@@ -216,6 +252,34 @@ def _without_tags(text: str) -> str:
             text = f"{text[: one.start]}{text[one.inner : one.inner_end]}{text[one.end :]}"
         return text
     return _cut(text, cuts)
+
+
+def _with_angles(text: str) -> str:
+    """Write the other tags that are closed somewhere as those of XML."""
+    closed = {name.lower() for name, is_end in map(_name_of, _OTHER_TAG.finditer(text)) if is_end}
+
+    def written(match: re.Match[str]) -> str:
+        name, is_end = _name_of(match)
+        is_tag = name.lower() in closed and name.lower() not in _FORMATTING
+        return f"<{'/' if is_end else ''}{name}>" if is_tag else match[0]
+
+    return _OTHER_TAG.sub(written, text) if closed else text
+
+
+def _name_of(tag: re.Match[str]) -> tuple[str, bool]:
+    ends = tag["square_end"] or tag["curly_end"] or tag["block_end"]
+    return tag["square"] or tag["curly"] or tag["block"], bool(ends)
+
+
+def _within_formatting(text: str, elements: Sequence[tuple[_Element, list[_Element]]]) -> str | None:
+    """Return what a message says that stands in formatting from end to end, or in one tag that names nothing."""
+    if not elements or _WORD.search(_cut(text, [(one.start, one.end) for one, _ in elements]).replace(_CUT, "")):
+        return None
+    every = [one for outer, within in elements for one in (outer, *within)]
+    formatting = [one for one in every if one.is_formatting or one.name.lower() in _LAYOUT]
+    others = [one for one in every if one not in formatting]
+    only = len(elements) == 1 and others == [elements[0][0]] and not (others[0].is_frame or others[0].is_users)
+    return _TAG.sub(" ", text).strip() if only or not others else None
 
 
 def _elements(text: str) -> list[_Element]:
@@ -273,17 +337,19 @@ def _without_marked(text: str) -> str:
         if len(line) > 200 or not _MARKER.match(line):
             continue
         words = [part for word in re.findall(r"\w+", line.casefold()) for part in _GLUED.sub(r" \1", word).split()]
-        is_closing = line.lstrip()[:2] in ("[/", "{/") or not _ENDS.isdisjoint(words[:1] + words[-1:])
-        named = [word for word in words if word not in _ENDS]
+        is_glued = line.rstrip().endswith(">>>") and not line.lstrip().startswith("<<<")
+        is_closing = is_glued or not _ENDS.isdisjoint(words[:1] + words[-1:])
+        named = [word for word in words if word not in _ENDS and word not in ("of", "the")]
         if is_closing:
             for back in range(len(markers) - 1, max(-1, len(markers) - 50), -1):
                 start, opened, begins = markers[back]
-                if opened[: len(named)] == named and (named or begins):
+                # "(Transcribed from ...)" ends with "(end of transcription)".
+                if {word[:_STEM] for word in named} <= {word[:_STEM] for word in opened} and (named or begins):
                     cuts.append((start, place))
                     del markers[back:]
                     break
-        elif words:
-            begins = not _BEGINS.isdisjoint(words)
+        elif words or line.strip() == "<<<":
+            begins = not words or not _BEGINS.isdisjoint(words) or _FRAMED.match(line) is not None
             markers.append((place, [word for word in words if word not in _BEGINS], begins))
     return _without_lines(lines, cuts)
 
@@ -304,10 +370,13 @@ def _without_frames(text: str) -> str:
     while lines and not lines[-1].strip():
         lines.pop()
     wants_answer = bool(lines) and _BARE_LABEL.match(lines[-1]) is not None
+    instructed = _instructed(lines)
+    if instructed is not None:
+        return instructed
     labels = [place for place, line in enumerate(lines[: len(lines) - wants_answer]) if _is_label(lines, place)]
     label = labels[-1] if labels else None
     cut = {place for place, line in enumerate(lines) if line == _CUT}
-    for start, end in _blocks(lines, label):
+    for start, end in (*_blocks(lines, label), *pasted(lines, labels)):
         cut.update(range(start, end))
     if label is not None and label > 0 and not cut:
         rules = Counter(line.strip() for line in lines[:label] if _RULE.match(line))
@@ -324,6 +393,16 @@ def _without_frames(text: str) -> str:
         return "\n".join([_CUT, *said[: next(ends, len(said)) if wants_answer else len(said)]])
     cut |= _template(lines, cut)
     return "\n".join(_CUT if place in cut else line for place, line in enumerate(lines))
+
+
+def _instructed(lines: Sequence[str]) -> str | None:
+    """Return the instruction of a prompt with headings for it, for its input and for the response to it."""
+    heads = [(place, found[1].lower()) for place, line in enumerate(lines) if (found := _INSTRUCTED.match(line))]
+    if len(heads) < 2 or heads[0][1] != "instruction":
+        return None
+    (start, _), (end, following) = heads[:2]
+    mark = [_CUT] if start or following in ("input", "context") else []
+    return "\n".join([*mark, *lines[start + 1 : end]])
 
 
 def _is_label(lines: Sequence[str], place: int) -> bool:
@@ -346,6 +425,8 @@ def _blocks(lines: Sequence[str], label: int | None) -> Iterator[tuple[int, int]
         if place < until or not _is_frame_heading(line):
             continue
         following = _next_said(lines, place + 1)
+        if label is None and _PERSONS_HEADING.fullmatch(line) and any(map(speaks_of_self, lines[following:])):
+            continue
         until = place + 1
         if following < len(lines) and following != label:
             until = _end_of_block(lines, following, label, is_list=bool(_ITEM.match(lines[following])))

@@ -7,8 +7,10 @@ recalled memories, and orders to the assistant that came in with such text.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from shared.text.lines import shorten
+from shared.text.pasted import speaks_of_self
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
@@ -136,8 +138,17 @@ def own_words(content: str) -> str:
     for opening in (_LETTER, _DOCUMENT):
         # One such line may be the writer's; from two on, they hand over a text.
         found = list(opening.finditer(own))
-        own = own[: found[0].start()] if len(found) > 1 else own
+        own = own[: found[0].start()] if len(found) > 1 and not _is_of_self(own, found) else own
     return _PLANTED.sub("", _NO_STATEMENT.sub("", _ADDRESS.sub("", own)))
+
+
+def _is_of_self(own: str, headings: Sequence[re.Match[str]]) -> bool:
+    """Whether people head so what they say of themselves: "About me", or at once "I am ..." below the first heading."""
+    lines = [own[one.start() :].split("\n", 1)[0] for one in headings]
+    if not lines[0].startswith("#"):
+        return False
+    below = own[headings[0].start() :].partition("\n")[2].lstrip().partition("\n")[0]
+    return any(map(speaks_of_self, lines)) or (not own[: headings[0].start()].strip() and speaks_of_self(below))
 
 
 def _request_of(own: str, handed: re.Match[str]) -> str:

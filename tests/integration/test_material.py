@@ -78,6 +78,29 @@ FRAMES = {
     "Spanish, memories": "Recuerdos relevantes:\n- {doc}\n\nUsuario: {own}",
     "German": "Kontext:\n{doc}\n\nFrage: {own}",
     "Chinese": "使用以下上下文回答问题。\n\n上下文：\n{doc}\n\n问题：{own}\n回答：",
+    "an instruction with its input": "Below is an instruction that describes a task, paired with an input. Write a "
+    "response that completes the request.\n\n### Instruction:\n{own}\n\n### Input:\n{doc}\n\n### Response:",
+    "scissors": "8< -----\n{doc}\n\n{doc}\n8< -----\n{own}",
+    "scissors that stay open": "{own}\n\n----->8----- cut here\n{doc}\n\n{doc}",
+    "Mustache": "{{{{#context}}}}\n{doc}\n{{{{/context}}}}\n{own}",
+    "Jinja": "{{% for one in passages %}}\n{doc}\n{{% endfor %}}\n{own}",
+    "three quotation marks": 'Text: """\n{doc}\n\n{doc}\n"""\n\n{own}',
+    "angles": "<<<EMAIL\n{doc}\n\n{doc}\nEMAIL>>>\n{own}",
+    "a transcript between brackets": '(Transcribed from voice memo "aunt.m4a")\n{doc}\n\n{doc}\n(end of '
+    "transcription)\n\n{own}",
+    "somebody's CV": "Candidate CV:\nRiikka Salo\n{doc}\n\n{doc}\n\n{own}",
+    "somebody's ticket": "Ticket #218 from Riikka Salo:\n{doc}\n\n{own}",
+    "an e-mail": "From: Riikka Salo <riikka@example.org>\nDate: Monday\nSubject: Dinner\n\nHi there,\n\n{doc}\n\n"
+    "Bye\nRiikka\n\n{own}",
+    "an e-mail without a signature": "Von: Riikka\nBetreff: Essen\n\n{doc}\n\n{own}",
+    "a chat with times": "riikka  10:42 AM\n{doc}\nold.tom  10:44 AM\nnice\n\n{own}",
+    "an exported chat": "[02.03.26, 21:14:05] Aunt Riikka: {doc}\n[02.03.26, 21:15:40] Tom: nice\n\n{own}",
+    "a chat with names": "Riikka: {doc}\nTom: Are you sure?\nRiikka: Quite.\n\n{own}",
+    "a table": "name;trade;town\nOdd;potter;Bodø\nRiikka;asthmatic nurse;Bodø\n\n{own}",
+    "a selection": "<selection>Odd adores liquorice</selection>\n{own}",
+    "a template's last message": "You are given a tenancy agreement below. Answer the tenant's question using it.\n"
+    "Tone: friendly\n\n<agreement>{doc}</agreement>\n\nCurrent message: {own}",
+    "square tags, of the user too": "[CONTEXT]\n{doc}\n[/CONTEXT]\n[QUESTION]{own}[/QUESTION]",
     "Russian": "Контекст:\n=====\n{doc}\n=====\n{own}",
 }  # fmt: skip
 
@@ -98,6 +121,30 @@ OWN_WORDS = {
     "a page": ("Page 3: I live in Turku.\nI am allergic to peanuts.", ("Turku", "peanuts")),
     "numbers": ("1. I live in Turku\n2. I am allergic to peanuts", ("Turku", "peanuts")),
     "less than": ("My budget is < 500 euros and my rent > 300. I live in Turku.", ("Turku",)),
+    "Markdown about oneself": (
+        "# Who I am\nI'm Inka, a midwife in Turku.\n\n# Rules\n- Never use emojis.\n- I'm allergic to soy.",
+        ("midwife", "Turku", "emojis", "soy"),
+    ),
+    "Markdown, and no heading says so": (
+        "## Profile\nI'm a midwife in Turku.\n\n## Replies\nAlways answer in Finnish.", ("midwife", "Finnish"),
+    ),
+    "some context": ("Some context:\nI live in Turku and I'm vegan.\n\nWhat can I cook?", ("Turku", "vegan")),
+    "a bit of background": ("A bit of background:\nI live in Turku.\n\nWhere can I swim?", ("Turku",)),
+    "formatting around it all": (
+        "<div><p>I live in <b>Turku</b> with two cats.</p>\n<p>I am allergic to peanuts.</p></div>",
+        ("Turku", "peanuts"),
+    ),
+    "a tag around it all": ("<rant>I hate my new job at Fluxon and I live in Turku.</rant>", ("Fluxon", "Turku")),
+    "behind a letter": (
+        f"From: Riikka\nSubject: Dinner\n\n{DOC}\nRiikka\n\nI can't host anyone on Saturday because I am on call.",
+        ("host", "call"),
+    ),
+    "behind code": ("```\nprint(1)\n```\n\nI only read Finnish books on weekdays.", ("Finnish", "weekdays")),
+    "a form": ("Job: midwife\nCity: Turku\nDiet: I am vegan", ("vegan",)),
+    "for and against": ("Pros: I love my team in Turku\nCons: I hate the commute", ("Turku", "commute")),
+    "commas": ("I live in Turku, Finland\nI like cats, dogs\nI hate rain, snow", ("Turku", "cats", "rain")),
+    "times": ("I get up at 10:40\nI eat at 10:50\nI live in Turku.", ("Turku",)),
+    "which is": ("I found nothing about my disease, which is lupus.", ("lupus",)),
     "what is said before what is handed over": (
         f"I am vegan and I live in Turku.\n\n<menu>\n{DOC}\n</menu>\n", ("vegan", "Turku"),
     ),
@@ -152,6 +199,15 @@ def test_a_question_alone_is_no_statement_of_the_template_around_it(sqlite_api: 
     drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"))
     assert (drawn["memories"], drawn["facts"]) == ("[]", "[]")
     assert not [word for word in WORDS_OF_DOC if word in drawn["summaries"]]
+
+
+@pytest.mark.parametrize("message", [
+    f"Review: {DOC}\nSentiment:",
+    f"Review: Fine.\nLabel: good\n\nReview: {DOC}\nLabel:",
+    f"Classify it.\n\nText: {DOC}\nTopic:",
+])  # fmt: skip
+def test_an_example_that_waits_for_its_label_is_nobodys(sqlite_api: Api, house: House, message: str) -> None:
+    assert not [word for word in WORDS_OF_DOC if word in str(drawn_from(sqlite_api, house, message))]
 
 
 @pytest.mark.parametrize(("message", "words"), OWN_WORDS.values(), ids=OWN_WORDS.keys())

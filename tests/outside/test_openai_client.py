@@ -305,6 +305,16 @@ HOUSEKEEPING: dict[str, list[dict[str, Any]]] = {
     "the task as instructions": [
         {"role": "system", "content": "You name things. Give a short title for the conversation."}, user(_QUOTED)
     ],
+    "short instructions that are the task": [
+        {"role": "system", "content": "You write short titles for chats. Reply with the title only."}, user(_QUOTED)
+    ],
+    "the task as instructions, for a first message": [
+        {"role": "system", "content": "Generate a title for the following conversation. Max 6 words."},
+        user("My daughter Mia is allergic to peanuts."),
+    ],
+    "a summary for itself": [
+        user(f"Summarize the conversation so far in under 50 words, for use as context:\n\n{_QUOTED}")
+    ],
     "German, behind it": [user(f"{_QUOTED}\n\nGib diesem Gespräch einen kurzen Titel.")],
 }  # fmt: skip
 
@@ -319,6 +329,31 @@ def test_housekeeping_is_handed_on_alone(
     assert raw.parse().choices[0].message.content == "Peanut plans" and "X-Conversation-Id" not in raw.headers
     assert model.chats[-1]["messages"] == asked
     assert program.get("conversations")["conversations"] == []
+
+
+@pytest.mark.parametrize("asked", [
+    "Generate a short title (max 5 words) for the conversation above. Reply only with the title.",
+    "Suggest three follow-up questions for this chat. Return only a JSON array.",
+    "Erstelle drei Schlagwörter für dieses Gespräch. Antworte nur mit JSON.",
+])
+def test_housekeeping_at_the_end_of_a_chat_leaves_no_trace_in_it(
+    program: Program, model: OpenAiServer, asked: str
+) -> None:
+    model.will(Act(answer="Noted."), Act(answer="Peanut plans"), Act(answer="A recipe."), Act(answer="Mia's recipe."))
+    chat = [user("Mia is allergic to peanuts.")]
+    _, where = program.say(*chat)
+    chat += [assistant("Noted."), user(asked)]
+    raw = program.client.chat.completions.with_raw_response.create(model="tiny", messages=chat, user="ada")  # type: ignore[arg-type]
+    assert "X-Conversation-Id" not in raw.headers and model.chats[-1]["messages"] == chat
+    chat += [assistant("Peanut plans"), user("What can I cook?")]
+    assert program.say(*chat)[1] == where
+    # People say it too, and want nothing of a program.
+    chat += [assistant("A recipe."), user("Give our talk a title.")]
+    assert program.say(*chat)[1] == where
+    assert [text for _, text in program.stored(where)] == [
+        "Mia is allergic to peanuts.", "Noted.", "What can I cook?", "A recipe.", "Give our talk a title.",
+        "Mia's recipe.",
+    ]  # fmt: skip
 
 
 def test_a_header_says_what_a_request_has_to_do_with_memory(program: Program, model: OpenAiServer) -> None:

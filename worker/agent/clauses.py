@@ -19,7 +19,7 @@ _CLAUSE = re.compile(
     r"\s+[-–—]+\s+|\s*[;—]\s*"
     r"|,?\s+(?=but\s+(?:now\s+|then\s+)?(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|the|my|this|that)\s)"
     r"|,?\s+(?=(?:because|since|although|though)\s+(?:i|i['’]\w+|we|we['’]\w+|he|she|they|it|it['’]s|my|the|you"
-    r"|that)\b)|,\s+(?=which\s)"
+    r"|that)\b)|,\s+(?=which\s)(?!which\s+(?:is|was|are)\s+(?:\S+\s*){1,3}$)"
     # "So" joins clauses only where it begins one: not in "were so kind".
     r"|,\s+(?=so\s)|\s+(?=so\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|you|that)\s)"
     r"|,?\s+(?=and\s+(?!i\s+(?:are|were|both)\b)(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|my|that|that['’]s|now|then|you)\s)"
