@@ -261,16 +261,16 @@ def _moment_or_none(given: Any) -> datetime | None:
 def _messages(value: Any) -> tuple[ChatShape, Sequence[Any]]:
     if not isinstance(value, Mapping):
         raise UnusableFile(f"neither a conversation nor a message, but {kind_of(value)}")
-    for field in _LISTS:
-        listed = value.get(field)
+    for key in _LISTS:
+        listed = value.get(key)
         if isinstance(listed, list):
             if not listed:
-                raise UnusableFile(f"`{field}` is empty")
+                raise UnusableFile(f"`{key}` is empty")
             is_sharegpt = any(isinstance(one, Mapping) and "from" in one for one in listed)
             return (ChatShape.SHAREGPT if is_sharegpt else ChatShape.MESSAGES), listed
     if _is_message(value):
         return ChatShape.SINGLE, [value]
-    other = next((field for field in _LISTS if field in value), None)
+    other = next((key for key in _LISTS if key in value), None)
     if other is not None:
         raise UnusableFile(f"`{other}` is {kind_of(value[other])}, not a list of messages")
     raise UnusableFile("has neither `messages`, nor `conversations`, nor `role` and `content`")

@@ -248,7 +248,7 @@ _BEFORE_A_YEAR = word_set(
     "of in on since from until till by for before after during to than around about between through throughout into as"
     " like over under early late mid all whole this the that is was are were be been since\u2027 half"
 ) | {*_SEASONS, *(month.lower() for month in MONTHS)}
-_YEAR_DOES = re.compile(r"\W*\Z|\s+(?:is|was|has|had|will|were|brought|began|started|ended|felt|seems?|looks?)\b|['’]ll\b")
+_YEAR_DOES = re.compile(r"\W*\Z|\s+(?:is|was|has|had|will|were|brought|began|started|ended|felt|seems?|looks?)\b")
 
 
 def resolve(text: str, said_on: date) -> str:
@@ -275,9 +275,9 @@ def _is_no_time(match: re.Match[str], before: str, behind: str) -> bool:
         return True
     if _NOUN.search(before_all) or before_all.lower().endswith("half "):
         return True
-    if match["now"] or first.lower() in ("today", "tonight"):
-        if _AND_ALWAYS.match(behind) or _ALWAYS_AND.search(before_all):
-            return True
+    is_now = match["now"] or first.lower() in ("today", "tonight")
+    if is_now and (_AND_ALWAYS.match(behind) or _ALWAYS_AND.search(before_all)):
+        return True
     if match["count"] and not (match["ago"] or match["from"]) and not _lies_ahead(before, behind):
         return True
     return _is_title(first, others, before_all, behind)
@@ -287,9 +287,9 @@ def _is_title(first: str, others: list[str], before: str, behind: str) -> bool:
     if (before + behind).upper() == before + behind and first.isupper():
         return re.search(r"\w", before + behind) is None and first != first.upper()
     capital = first[0].isupper()
-    if any(word[0].isupper() and word.capitalize() not in WEEKDAYS for word in others):
-        if capital or first == "the":
-            return not first.isupper() or len(first) == 1
+    is_capital = any(word[0].isupper() and word.capitalize() not in WEEKDAYS for word in others)
+    if is_capital and (capital or first == "the"):
+        return not first.isupper() or len(first) == 1
     if not capital:
         return False
     if len(first) > 1 and first.isupper():
