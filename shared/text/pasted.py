@@ -115,9 +115,9 @@ def _chats(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, i
     is_talk = len(names) > 1 and all(not name[0].islower() for name in names) and (
         answers or (max(names.values()) > 1 and (of_self or to_others))
     )  # fmt: skip
-    for found in (stamped, signed, [place for place, *_ in said] if is_talk else []):
-        if len(found) > 1:
-            yield found[0], _end(lines, found[-1])
+    for places in (stamped, signed, [place for place, *_ in said] if is_talk else []):
+        if len(places) > 1:
+            yield places[0], _end(lines, places[-1])
 
 
 def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -137,7 +137,7 @@ OWN_WORDS = {
     "a tag around it all": ("<rant>I hate my new job at Fluxon and I live in Turku.</rant>", ("Fluxon", "Turku")),
     "behind a letter": (
         f"From: Riikka\nSubject: Dinner\n\n{DOC}\nRiikka\n\nI can't host anyone on Saturday because I am on call.",
-        ("host", "call"),
+        ("host", "Saturday"),
     ),
     "behind code": ("```\nprint(1)\n```\n\nI only read Finnish books on weekdays.", ("Finnish", "weekdays")),
     "a form": ("Job: midwife\nCity: Turku\nDiet: I am vegan", ("vegan",)),
@@ -207,7 +207,8 @@ def test_a_question_alone_is_no_statement_of_the_template_around_it(sqlite_api: 
     f"Classify it.\n\nText: {DOC}\nTopic:",
 ])  # fmt: skip
 def test_an_example_that_waits_for_its_label_is_nobodys(sqlite_api: Api, house: House, message: str) -> None:
-    assert not [word for word in WORDS_OF_DOC if word in str(drawn_from(sqlite_api, house, message))]
+    drawn = str(drawn_from(sqlite_api, house, message))
+    assert not [word for word in WORDS_OF_DOC if word in drawn]
 
 
 @pytest.mark.parametrize(("message", "words"), OWN_WORDS.values(), ids=OWN_WORDS.keys())
