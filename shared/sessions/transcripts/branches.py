@@ -2,8 +2,8 @@
 
 Who rewinds a session leaves a branch behind: its records stay in the file, and another prompt goes on at the same
 parent. All else at which a file forks is none, as nobody rewound: progress, hooks and retries stand beside what was
-said, one answer is several records, and calls made at once have a result each, or hang on the prompt each. Of ids eight bytes are kept, so that a
-long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
+said, one answer is several records, and calls made at once have a result each, or hang on the prompt each.
+Of ids eight bytes are kept, so that a long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ class BranchMap:
         """Return the first prompts that another first prompt of their session replaces.
 
         Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
-        the words they share, or if there are but these two and all else hangs on something in the file. Behind a record without a parent that is no message, as of a session that was resumed, a
-        first prompt goes on.
+        the words they share, or if there are but these two and all else hangs on something in the file. Behind a
+        record without a parent that is no message, as of a session that was resumed, a first prompt goes on.
         """
         order = self._nodes[key].order
         if key not in self._roots or self._chained != {True} or not order:
