@@ -2,8 +2,8 @@
 
 Who rewinds a session leaves a branch behind: its records stay in the file, and another prompt goes on at the same
 parent. All else at which a file forks is none, as nobody rewound: progress, hooks and retries stand beside what was
-said, one answer is several records, and calls made at once have a result each, or hang on the prompt each.
-Of ids eight bytes are kept, so that a long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
+said, one answer is several records, and calls made at once have a result each, or hang on the prompt each. Of ids eight
+bytes are kept, so that a long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
 """
 
 from __future__ import annotations
