@@ -98,7 +98,7 @@ _PASSED_OVER = {
     "notJson": "times what is not JSON",
     "cutOff": "records cut off",
     "notAnObject": "times what is no JSON object",
-    "notUtf8": "records not in UTF-8",
+    "notUtf8": "records with bytes that are not UTF-8, each read as \N{REPLACEMENT CHARACTER}",
     "tooLong": "lines too long",
     "tooDeep": "records nested too deep",
     "zeroByteRuns": "runs of zero bytes",

@@ -110,7 +110,8 @@ def _heading_note(heading: Heading) -> _Message:
 def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
     """Yield messages: what one side says in a row is one, notes come behind it.
 
-    What the recorder itself writes as a user, as that the assistant was interrupted, stays between a user's words.
+    What the recorder itself writes as a user, as that the assistant was interrupted, stays between a user's words, and
+    that somebody went back before what was said instead.
     """
     message: _Message | None = None
     notes: list[Block] = []
@@ -125,13 +126,17 @@ def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
                     yield from map(_note, notes)
                     notes = []
                 message = _Message(role)
-            elif role == "user":
-                message.parts += [_text_part(note) for note in notes if note.label in _AS_USER]
-                notes = [note for note in notes if note.label not in _AS_USER]
+            if role == "user":
+                message.parts += [_text_part(note) for note in notes if _is_within(note)]
+                notes = [note for note in notes if not _is_within(note)]
             message.parts.append(part)
     if message is not None:
         yield message
     yield from map(_note, notes)
+
+
+def _is_within(note: Block) -> bool:
+    return note.label in _AS_USER or note.kind is BlockKind.LEFT
 
 
 def _note(block: Block) -> _Message:

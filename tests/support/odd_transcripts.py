@@ -189,7 +189,7 @@ def _ferry(session: Recorder) -> None:
 
 
 def _hive(session: Recorder) -> None:
-    """Branches left by going back, an answer made anew, calls at once, plans refused and approved."""
+    """Branches left by going back, calls at once, plans refused and approved."""
     first = session.prompt("Store the weights of the hives in MongoDB and drop all the old backups afterwards.")
     session.say("I set up a MongoDB collection named hive_weights_mongo.")
     session.tool("Bash", {"command": "mongosh --eval 'db.createCollection(\"hive_weights_mongo\")'"}, "{ ok: 1 }")
@@ -217,10 +217,6 @@ def _hive(session: Recorder) -> None:
     session.plan("# Plan for late readings, second try\n\n1. Find the year of a reading.\n2. Insert it there at once.")
     work(session, HIVE, 6)
     session.prompt("Show me the swarm warnings as a small chart on the index page.")
-    asked = session.point()
-    session.say("I draw the chart with a canvas library named hivecharts-pro.")
-    session.tool("Bash", {"command": "pip install hivecharts-pro"}, "Successfully installed hivecharts-pro-9.1")
-    session.rewind(asked)
     session.say("I draw the chart as an SVG by hand; there are never more than thirty points in it.")
     work(session, HIVE, 5)
     second = session.prompt("Let the probes call home over plain HTTP, that is simpler to debug for everyone.")
@@ -596,14 +592,6 @@ def _back_to_an_earlier_prompt(session: Recorder, points: list[Point]) -> None:
     )
 
 
-def _answered_anew(session: Recorder, points: list[Point]) -> None:
-    points.append(session.prompt("Which of the three buoys reports most often?"))
-    asked = session.point()
-    session.say("I would guess buoyNumberSeven, without having counted.")
-    session.rewind(asked)
-    session.say("Buoy 4 reports most often: every 40 seconds.")
-
-
 def _compacted(session: Recorder, points: list[Point]) -> None:
     session.compact("1. The tide table was begun.\n2. Pending: the moon is missing in tide_moon.c.")
     points.clear()
@@ -616,8 +604,8 @@ def _prompted(text: str, *before: str, **how: bool) -> _Event:
 _EVENTS: tuple[_Event, ...] = (
     _left_behind,
     _back_to_an_earlier_prompt,
-    _answered_anew,
     _compacted,
+    _prompted("Which of the three buoys reports most often?"),
     _prompted("Count the tides from midnight, not from noon. The harbour master reads it that way since 1950."),
     _prompted("Can we:\n- show two tides a day\n- mark spring tides\n- leave out the seconds\n\nThe rest can wait."),
     _prompted("y"),

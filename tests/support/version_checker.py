@@ -335,7 +335,8 @@ def _said(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
             is_own = kind == "user" and not record.get("isMeta") and not record.get("isCompactSummary")
             text = block["text"]
             plain = "Assistant, labelled" if _SELF_LABELLED.match(text) else "Assistant"
-            yield ("User" if is_own else "Meta" if kind == "user" else plain), text
+            is_line = kind == "user" and _REWOUND.match(text)
+            yield ("System" if is_line else "User" if is_own else "Meta" if kind == "user" else plain), text
         elif block["type"] == "thinking":
             yield "Thinking", block["thinking"]
         elif block["type"] == "tool_use":

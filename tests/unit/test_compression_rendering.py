@@ -139,3 +139,12 @@ def test_half_a_character_is_written_as_a_question_mark(tmp_path: Path) -> None:
     segments = [Block(BlockKind.WORDS, "user", "a\ud83db")]
     (tmp_path / "v").write_text("".join(map(line_of, records_of(segments, V001))), encoding="utf-8")
     assert [segment.text for segment in blocks_in(tmp_path / "v")] == ["a?b"]
+
+
+def test_that_somebody_went_back_stands_before_the_prompt_said_instead() -> None:
+    left = Block(BlockKind.LEFT, "note", "one prompt", AT)
+    asked = [Block(BlockKind.REQUEST, "user", text, AT) for text in ("Before", "Instead")]
+    for blocks in ([asked[0], left, asked[1]], [left, asked[1]]):
+        (record,) = records_of(blocks, V001)
+        texts = [part["text"] for part in record["message"]["content"]]
+        assert texts[-2:] == ["Rewound: one prompt", "Instead"]

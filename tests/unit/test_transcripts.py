@@ -132,12 +132,11 @@ def test_two_records_glued_on_one_line_are_both_read(tmp_path: Path) -> None:
         (b'"text"', "not a JSON object"),
         (b"[1]", "not a JSON object"),
         (b'{"a": NaN}', "not JSON"),
-        (b'{"a": "\xff"}', "not UTF-8"),
         (b'{"a":' * 100_000, "not JSON"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not JSON"),
         (b'{"a":' + b"[" * 300 + b'"\\u0000"' + b"]" * 300 + b"}", "nested deeper than 200"),
     ],
-    ids=["cut", "string", "array", "NaN", "bytes", "deep", "huge number", "deeper than is gone into"],
+    ids=["cut", "string", "array", "NaN", "deep", "huge number", "deeper than is gone into"],
 )
 def test_a_bad_line_is_counted_and_the_others_are_read(tmp_path: Path, line: bytes, reason: str) -> None:
     path = tmp_path / "s.jsonl"
@@ -145,6 +144,25 @@ def test_a_bad_line_is_counted_and_the_others_are_read(tmp_path: Path, line: byt
     assert bad(path) == [reason]
     assert [turn.text for turn in read_blocks(path)] == ["a", "b"]
     assert overview_of(path, "s1").counts["badLines"] == 1
+
+
+@pytest.mark.parametrize("odd", [b"caf\xe9", b"\xffa\xfe", b"a\xe2\x82b", b"a\xc3", b"##keepit1.00## caf\xe9 noir"])
+def test_a_byte_that_is_not_utf8_is_replaced_and_its_record_read(odd: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes((lines(user("First", "1")) + lines(user("@", "2"))).replace(b"@", odd).rstrip(b"\n"))
+    assert complete_bytes(path) == path.stat().st_size, "a last line that is whole waits for nothing"
+    read = "".join(one if one.isascii() else "\ufffd" for one in odd.decode("latin-1"))
+    assert [one.text for one in read_blocks(path)] == ["First", read]
+    overview = overview_of(path, "s1")
+    assert (overview.counts["notUtf8"], overview.counts["badLines"]) == (1, 0)
+    assert [one.found.content for one in overview.markers] == (["caf\ufffd noir"] if b"keepit" in odd else [])
+
+
+def test_a_record_that_is_cut_within_a_character_waits(tmp_path: Path) -> None:
+    path, whole = tmp_path / "s.jsonl", json.dumps(user("naïve €", "2"), ensure_ascii=False).encode()
+    for cut in range(1, len(whole)):
+        path.write_bytes(lines(user("a", "1")) + whole[:cut])
+        assert complete_bytes(path) == path.stat().st_size - cut
 
 
 def test_a_number_larger_than_any_stays_text_that_can_be_written_again(tmp_path: Path) -> None:
@@ -327,7 +345,9 @@ def test_a_first_prompt_that_is_said_anew_replaces_the_one_before_it(tmp_path: P
     anew = [user("Let it be", "3", parentUuid=None), assistant("As you like", "4", parentUuid="3")]
     going_on = [user("And the door?", "5", parentUuid="4")]
     assert told(*first, *anew, *going_on)[1:] == ["Let it be", "As you like", "And the door?"]
-    assert told(*first, *anew) == ["Paint it red", "Red it is", "Let it be", "As you like"], "nothing says that it was"
+    assert told(*first, *anew)[1:] == ["Let it be", "As you like"], "all but the two hangs on something"
+    gone = assistant("Well", "5", parentUuid="gone")
+    assert told(*first, *anew, gone)[:3] == ["Paint it red", "Red it is", "Let it be"], "nothing says that it was"
     resumed = {"type": "system", "uuid": "r", "parentUuid": None, "content": "resumed"}
     assert told(*first, resumed, *anew, *going_on)[:2] == ["Paint it red", "Red it is"]
 
@@ -443,6 +463,14 @@ _OTHER_RECORDERS = {
         {name: value for name, value in one.items() if name != "parentUuid"}
         for one in (asked("A", "1", None), assistant("B", "2"), asked("C", "3", None), assistant("D", "4"))
     ],
+    "calls at once on the prompt": [
+        *_HOOKED, call(2, "6", "5", "m2"), call(3, "7", "5", "m3"), result(2, "8", "6"), result(3, "9", "7"),
+        assistant("D", "10", "9"), asked("E", "11", "10"),
+    ],
+    "calls on the prompt, each result behind its own": [
+        *_HOOKED, assistant("W", "12", "5"), call(2, "6", "5", "m2"), result(2, "8", "6"), call(3, "7", "5", "m3"),
+        result(3, "9", "7"), assistant("D", "10", "9"), asked("E", "11", "10"),
+    ],
     "an error beside the answer": [
         *_HOOKED, assistant("D", "6", "5"), assistant("E", "7", "5", isApiErrorMessage=True), asked("F", "8", "6"),
     ],
@@ -464,6 +492,7 @@ def test_nothing_is_rewound_where_a_recorder_hangs_records_its_own_way(recorder:
 
 
 _COMMAND = "<command-name>/model</command-name>\n<command-args></command-args>"
+_SET = "<command-name>/model</command-name>\n<command-args>opus</command-args>"
 _WENT_BACK = {
     "twice to one place": [asked("D", "6", "4"), assistant("E", "7", "6"), asked("F", "8", "4")],
     "behind a hook": [aside("system", "6", "5"), assistant("D", "7", "6"), asked("F", "8", "4"),
@@ -473,6 +502,10 @@ _WENT_BACK = {
         asked(_COMMAND, "7", "6"),
         asked("<local-command-stdout>set</local-command-stdout>", "8", "7"), asked("F", "9", "8"),
         assistant("G", "10", "9"),
+    ],
+    "with a command that was given something": [
+        asked(_SET, "7", "4"), asked("<local-command-stdout>set</local-command-stdout>", "8", "7"),
+        asked("F", "9", "8"), assistant("G", "10", "9"),
     ],
     "with a command that is the system's": [
         aside("system", "6", "4", subtype="local_command", content=_COMMAND), asked("F", "7", "6"),
@@ -487,6 +520,14 @@ def test_who_goes_back_leaves_a_branch(how: str, tmp_path: Path) -> None:
     said = [text for kind, text in found if kind in ("human", "assistant")]
     assert said[:2] == ["A", "B"] and "C" not in said and "D" not in said and "F" in said
     assert sum(kind == "left" for kind, _ in found) == (2 if how == "twice to one place" else 1)
+
+
+@pytest.mark.parametrize(("printed_at", "next_at"), [("7", "4"), ("4", "4"), ("7", "8")])
+def test_nobody_went_back_who_only_set_something(printed_at: str, next_at: str, tmp_path: Path) -> None:
+    printed = asked("<local-command-stdout>set</local-command-stdout>", "8", printed_at)
+    beside = [asked(_SET, "7", "4"), printed, asked("F", "9", next_at), assistant("G", "10", "9")]
+    path = write(tmp_path / "s.jsonl", *_HOOKED[:-1], *beside)
+    assert [one.text for one in read_blocks(path)][-4:] == ["/model\nopus", "set", "F", "G"]
 
 
 _WHOLE = json.dumps(asked("Whole", "9", "1", sessionId="s"), ensure_ascii=False).encode()

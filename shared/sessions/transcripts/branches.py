@@ -2,14 +2,14 @@
 
 Who rewinds a session leaves a branch behind: its records stay in the file, and another prompt goes on at the same
 parent. All else at which a file forks is none, as nobody rewound: progress, hooks and retries stand beside what was
-said, one answer is several records, and calls made at once have a result each. Of ids eight bytes are kept, so that a
-long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
+said, one answer is several records, and calls made at once have a result each, or hang on the prompt each. Of ids eight
+bytes are kept, so that a long file takes little memory. Source: the recorder's files; decisions, "Recorded sessions".
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shared.sessions.transcripts.records import BadLine, Record, short_hash
@@ -17,6 +17,7 @@ from shared.sessions.transcripts.typed import COMMAND, OUTPUT, queued_text, user
 
 _LIKE, _FEW_WORDS, _ROOT_CHARACTERS = 0.5, 4, 2_000
 """Share of its words, and how many, that a first prompt has in common with one of which it is a new wording."""
+_FIRST_AND_ITS_REPLACEMENT = 2
 _CAVEAT = "Caveat: "
 """So begins what the recorder writes before a command that only steers itself."""
 
@@ -54,10 +55,10 @@ class BranchMap:
     _in_order: list[int] = field(default_factory=list)
     _prompts_at: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     """By what they hang on."""
-    _replies_to: defaultdict[int, dict[int, list[int]]] = field(default_factory=lambda: defaultdict(dict))
-    """What hangs on a prompt, by the message it belongs to; by 0 where it is no answer."""
     _steering: dict[int, int | None] = field(default_factory=dict)
     """Commands that only steer the tool, with what they hang on, on which the prompt behind them hangs as well."""
+    _command: int | None = None
+    """The command with arguments that was just typed: it only steers where the tool itself prints something next."""
     _jumps: dict[int, int] = field(default_factory=dict)
     """Parents that only the tool knows: of what follows a compaction."""
     _roots: dict[int, tuple[str, frozenset[str]]] = field(default_factory=dict)
@@ -108,10 +109,13 @@ class BranchMap:
         named = record.word("parentUuid")
         node = _Node(None if named is None else short_hash(named), len(self._in_order), is_typed)
         labels = {COMMAND if text.startswith(_CAVEAT) else part.label for part in parts}
+        if OUTPUT in labels and self._command is not None:
+            self._take_for_steering(self._command)
         if (labels and labels <= {COMMAND, OUTPUT}) or (record.word("content") or "").startswith("<command-"):
             self._steering[key] = self._steering.get(node.parent or 0, node.parent)
         self._link(record, key, node, text)
         if record.kind in ("user", "assistant"):
+            self._command = key if is_typed and text.lstrip().startswith("<command-name>") else None
             self._last, self._is_behind_result = key, is_result
 
     def _link(self, record: Record, key: int, node: _Node, text: str) -> None:
@@ -122,10 +126,6 @@ class BranchMap:
         is_answer = record.kind == "assistant"
         if is_answer and self._is_behind_result and parent is not None:
             self._results_answered += -1 if parent.is_prompt else 1
-        if node.parent is not None and parent is not None and parent.is_prompt:
-            is_said = is_answer and not record.flag("isApiErrorMessage")
-            message = short_hash(record.message_key) if is_said else 0
-            self._replies_to[node.parent].setdefault(message, []).append(key)
         at = self._steering.get(node.parent or 0, node.parent)
         if node.is_prompt and at in self._nodes:
             self._prompts_at[at].append(key)
@@ -138,6 +138,15 @@ class BranchMap:
             self._chained.add(node.parent is not None)
         elif node.is_prompt and node.parent is not None:
             self._has_linked_prompts = True
+
+    def _take_for_steering(self, key: int) -> None:
+        """Count a command with arguments for no prompt."""
+        node = self._nodes[key]
+        node.is_prompt = False
+        at = self._steering[key] = self._steering.get(node.parent or 0, node.parent)
+        if at in self._nodes:
+            self._prompts_at[at].remove(key)
+        self._roots.pop(key, None)
 
     def _follow_queue(self, record: Record) -> None:
         operation, content = record.word("operation"), said_hash(record.word("content") or "")
@@ -154,10 +163,12 @@ class BranchMap:
         """Find what was left."""
         self.waiting = set(self._queue)
         chain, firsts = self._chain()
-        for sides in self._forks():
-            # What leads to the last record stays; where nothing does, what was said last.
-            live = max(sides, key=lambda side: (not chain.isdisjoint(side), self._nodes[side[0]].order))
-            firsts |= {key: side[0] for side in sides if side is not live for key in side}
+        for at, prompts in self._prompts_at.items():
+            # Where a recorder hangs answers on the prompt that others hang on results, it may hang prompts there too.
+            if prompts and (self._results_answered >= 0 or not self._nodes[at].is_prompt):
+                # What leads to the last record stays; where nothing does, what was said last.
+                live = max(prompts, key=lambda key: (key in chain, self._nodes[key].order))
+                firsts |= {key: key for key in prompts if key != live}
         for key, node in self._nodes.items():
             # A branch that was left within another goes with it.
             first = self.left.get(node.parent or 0) or firsts.get(key)
@@ -165,21 +176,8 @@ class BranchMap:
                 self.left[key] = first
                 self.prompts[first] += node.is_prompt
         self.left |= {key: self.left[before] for key, before in self._beside.items() if before in self.left}
-        for done in (self._nodes, self._in_order, self._beside, self._prompts_at, self._replies_to, self._steering):
+        for done in (self._nodes, self._in_order, self._beside, self._prompts_at, self._steering):
             done.clear()
-
-    def _forks(self) -> Iterator[list[list[int]]]:
-        """Yield the sides of each fork of which one was left, each by the records it begins with, in order.
-
-        Beside prompts in the place of a prompt, answers in the place of an answer, where nothing but answers hangs on
-        the prompt and the recorder hangs those behind a result on that: others hang all of them on the prompt.
-        """
-        for at, prompts in self._prompts_at.items():
-            if self._results_answered >= 0 or not self._nodes[at].is_prompt:
-                yield [[key] for key in prompts]
-        for replies in self._replies_to.values():
-            if self._results_answered > 0 and 0 not in replies:
-                yield list(replies.values())
 
     def _chain(self) -> tuple[set[int], dict[int, int]]:
         """Return the records from the last one back to the beginning, over gaps and compactions, and first prompts
@@ -207,8 +205,8 @@ class BranchMap:
         """Return the first prompts that another first prompt of their session replaces.
 
         Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
-        the words they share. Behind a record without a parent that is no message, as of a session that was resumed, a
-        first prompt goes on.
+        the words they share, or if there are but these two and all else hangs on something in the file. Behind a
+        record without a parent that is no message, as of a session that was resumed, a first prompt goes on.
         """
         order = self._nodes[key].order
         if key not in self._roots or self._chained != {True} or not order:
@@ -223,4 +221,9 @@ class BranchMap:
         (session, words), (other, had) = self._roots[key], self._roots[root]
         common = len(words & had)
         is_alike = common >= _FEW_WORDS and common >= _LIKE * min(len(words), len(had))
-        return session == other and (self._has_linked_prompts or is_alike)
+        return session == other and (self._has_linked_prompts or is_alike or self._is_all_else_linked())
+
+    def _is_all_else_linked(self) -> bool:
+        """Whether all but two first prompts names a record of the file as its parent."""
+        linked = (node.parent in self._nodes for key, node in self._nodes.items() if key not in self._roots)
+        return len(self._roots) == _FIRST_AND_ITS_REPLACEMENT and all(linked)

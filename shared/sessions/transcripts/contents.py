@@ -180,7 +180,7 @@ class TranscriptReader:
         key = short_hash(record.uuid)
         if self._branches.left[key] == key:
             prompts = self._branches.prompts[key]
-            what = "one prompt" if prompts == 1 else f"{prompts} prompts" if prompts else "an answer"
+            what = "one prompt" if prompts == 1 else f"{prompts} prompts"
             yield _block(record, BlockKind.LEFT, f"{what} and what followed: taken back; what comes next replaces it")
 
 

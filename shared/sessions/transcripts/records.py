@@ -127,13 +127,13 @@ REASONS = {
     CUT_OFF: "cutOff", ZERO_BYTES: "zeroByteRuns", REPEATED: "repeatedRecords",
 }  # fmt: skip
 """Why something is passed over, with the name under which it is counted."""
-HARMLESS = (ZERO_BYTES, REPEATED)
-"""Of these nothing that was said is lost."""
+HARMLESS = (NOT_UTF8, ZERO_BYTES, REPEATED)
+"""Of these nothing that was said is lost but the bytes themselves; a record in which they stood is read."""
 
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line, or a part of one, that is passed over."""
+    """A line, or a part of one, that is passed over; of ``NOT_UTF8`` bytes of the record that follows."""
 
     line: int
     offset: int
@@ -209,7 +209,7 @@ def records_of(line: TranscriptLine) -> Iterator[Record | BadLine]:
         return
     encoding = "utf-8-sig" if line.number == 1 else "utf-8"
     text = with_whole_characters(line.text) if _HALF_AS_BYTES.search(line.text) else line.text
-    # One bad byte, as where a character was cut in two, is the fault of the record it stands in alone.
+    # What is no character is put right in each record by itself, so that it is counted there.
     yield from _records_in(line, text.decode(encoding, "surrogateescape").strip())
 
 
@@ -250,6 +250,9 @@ def _records_in(line: TranscriptLine, text: str) -> Iterator[Record | BadLine]:
         if not reason and (not bad or _is_record(value, text[end : end + 1])):
             if bad:
                 yield BadLine(line.number, line.offset, CUT_OFF if bad == NOT_JSON else bad)
+            if not text.isascii() and _NOT_UTF8.search(text, position, end):
+                yield BadLine(line.number, line.offset, NOT_UTF8)
+                value = _cleaned(value)
             kind, bad, position = value.get("type"), "", end
             yield Record(line.number, line.offset, kind if isinstance(kind, str) else "", value)
             continue
@@ -275,8 +278,6 @@ def _decoded(text: str, position: int) -> tuple[Any, str, int]:
     whole = text[position:end]
     if whole.count("[") + whole.count("{") > _MOST_DEPTH and _is_deep(value):
         return None, TOO_DEEP, end
-    if not whole.isascii() and _NOT_UTF8.search(whole):
-        return None, NOT_UTF8, end
     return _cleaned(value) if any(mark in whole for mark in _ESCAPED) else value, "", end
 
 
@@ -319,7 +320,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_number
 
 
 def _cleaned(value: Any) -> Any:
-    """Put the replacement character where half of a surrogate pair or a NUL stands."""
+    """Put the replacement character where half of a surrogate pair, a byte that is not UTF-8 or a NUL stands."""
     if isinstance(value, str):
         return value.translate(_REPLACED)
     if isinstance(value, list):
