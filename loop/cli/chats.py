@@ -239,11 +239,15 @@ def _chat(where: str, value: Any, read_bytes: int) -> FileChat:
 
 
 def _timed(said: Sequence[ChatLine], whole: Mapping[str, Any]) -> tuple[ChatLine, ...]:
-    """Return messages, those without a time with that of the one before, of the first behind, or of the whole."""
-    time = next((one.created_at for one in said if one.created_at), None)
+    """Return messages, those without a time with that of the one before; the first ones with that of the whole.
+
+    A whole that is dated later than its first dated message is dated by its end, and then that message's time serves.
+    """
+    own = next(filter(None, (_moment_or_none(whole.get(name)) for name in TIMES_OF_ALL)), None)
+    first = next((one.created_at for one in said if one.created_at), None)
+    time = min(filter(None, (own, first)), default=None)
     if time is None:
-        own = next(filter(None, (_moment_or_none(whole.get(name)) for name in TIMES_OF_ALL)), None)
-        return tuple(replace(one, created_at=own) for one in said)
+        return tuple(said)
     timed = []
     for one in said:
         timed.append(one.at(time))

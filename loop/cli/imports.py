@@ -231,8 +231,8 @@ def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
         try:
             with ZipFile(file) as packed:
                 listed = sorted((one for one in packed.infolist() if not one.is_dir()), key=lambda one: one.filename)
-                wanted = set(_some(_exported([one.filename for one in listed]), file, format))
-                entries = [one for one in listed if one.filename in wanted]
+                chosen = set(_some(_exported([one.filename for one in listed]), file, format))
+                entries = [one for one in listed if one.filename in chosen]
                 _refuse_bomb(file, entries)
                 files = [_unpack(packed, one, Path(folder, str(number))) for number, one in enumerate(entries)]
         except (BadZipFile, OSError, EOFError, zlib.error, RuntimeError, NotImplementedError) as error:

@@ -105,11 +105,10 @@ def test_content_is_read_in_its_usual_forms(tmp_path: Path, message: dict[str, A
         (b'{"messages": [{"role": null, "content": "x"}]}', "is no role"),
         (b'{"messages": [{"role": "user", "content": 3}]}', "a list of parts"),
         (b'{"messages": [{"role": "user", "content": [3]}]}', "an object with a type"),
-        (b'{"messages": [{"role": "user", "content": "x", "timestamp": "8 May"}]}', "is no time"),
         (b'{"messages": [{"role": "user", "content": "\xff"}]}', "not valid JSON"),
     ],
     ids=["cut-off", "text", "other-object", "no-messages", "number-as-message", "unknown-role", "null-role",
-         "number-as-content", "number-as-part", "no-time", "not-utf-8"],
+         "number-as-content", "number-as-part", "not-utf-8"],
 )  # fmt: skip
 def test_a_bad_line_is_named_with_why_and_the_rest_is_read(tmp_path: Path, line: bytes, reason: str) -> None:
     good = lines(TALK).encode()
