@@ -4409,7 +4409,7 @@ export interface components {
             cursor?: string | null;
         };
         /**
-         * @description What a conversation has to do with memory.
+         * @description What a conversation has to do with memory; each is stricter than the one before.
          * @enum {string}
          */
         MemoryMode: "on" | "read" | "off";
