@@ -19,7 +19,7 @@ CANARY = "zyzzogeton-2718"
 CREATE_MEMORY, END_CONVERSATION = task_name(JobKind.CREATE_MEMORY), task_name(JobKind.END_CONVERSATION)
 GARBAGE: list[tuple[str, list[Any], dict[str, Any], str]] = [
     (END_CONVERSATION, [CANARY, {"x": CANARY}], {}, "json"),
-    (END_CONVERSATION, [], {"appId": "app0", "conversationId": f"{CANARY} said so"}, "json"),
+    (END_CONVERSATION, [], {"appId": "app0", "conversationId": f"../{CANARY}"}, "json"),
     (END_CONVERSATION, [], {"appId": "app0", "conversationId": "c1", CANARY: 1}, "json"),
     (END_CONVERSATION, [], {"appId": "app0", "conversationId": "c1", "reason": f"{CANARY}\0"}, "json"),
     (END_CONVERSATION, [], {"appId": [1], "conversationId": {"a": CANARY}}, "json"),
