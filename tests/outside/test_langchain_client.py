@@ -427,7 +427,9 @@ def test_a_retriever_finds_facts_memories_and_messages_of_its_user_alone(client:
     assert {one.metadata["kind"] for one in found} == {"fact", "memory", "message"}
     assert all("heron" in one.page_content for one in found) and "osprey" not in str(found)
     assert len({one.id for one in found}) == len(found) == 3
-    assert asyncio.run(retriever.ainvoke("What is the name of my boat, and its colour?")) == found
+    again = asyncio.run(retriever.ainvoke("What is the name of my boat, and its colour?"))
+    # The message may have been embedded between the two, which changes what it scores.
+    assert {one.id: one.page_content for one in again} == {one.id: one.page_content for one in found}
 
 
 def test_tools_do_what_their_namesakes_of_mcp_do_and_for_one_user(client: Afterthought) -> None:
