@@ -13,7 +13,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.text.languages import empty_words, words_of_self
+from shared.text.frame_words import (
+    BESIDE_STEMS,
+    FORMATTING,
+    FRAME_NOUNS,
+    FRAME_STEMS,
+    FRAME_TAG,
+    FRAME_VOCABULARY,
+    GRAMMAR,
+    LAYOUT,
+    PERSONS_HEADING,
+    SELF,
+    SELF_SIGNS,
+    SHORT_HEADING,
+    USER_TAG,
+    USERS_WORD,
+)
 from shared.text.pasted import pasted, speaks_of_self
 from shared.text.words import word_set
 
@@ -41,76 +56,6 @@ _PROLOG = re.compile(r"<\?xml\b[^>]{0,200}\?>|<!DOCTYPE\b[^>]{0,200}>", re.IGNOR
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_]+")
 """A word; of scripts without spaces, two characters."""
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
-
-# Names of tags, by their parts: user_query, userRequest, file_contents.
-_USER_TAG = word_set(
-    "user users human s original current latest last new follow up my the query question message request prompt"
-    " instruction instructions input ask task feedback"
-)
-_USERS_WORD = word_set("user human query question message request prompt instruction instructions input ask task"
-                       " feedback")  # fmt: skip
-_FRAME_TAG = word_set(
-    "context contexts document documents doc docs file files attachment attachments attached memory memories recall"
-    " recalled retrieved retrieval knowledge search result results tool output outputs source sources chunk chunks"
-    " passage passages snippet snippets excerpt excerpts reference references history transcript conversation chat"
-    " background reminder environment cdata observation page pages webpage article selection selected clipboard email"
-    " mail letter ticket log logs data record records"
-)
-_FORMATTING = word_set("p b i u s em strong small big sub sup br hr span font mark del ins strike a ul ol li h1 h2 h3"
-                       " h4 h5 h6 kbd code spoiler q")  # fmt: skip
-_LAYOUT = word_set("div section main center header body")
-"""Formatting too where nothing stands beside it."""
-
-# A client's heading has one of these nouns, and nothing beside it but the other words.
-_FRAME_NOUNS = word_set(
-    "context contexts document documents doc docs memory memories passage passages snippet snippets excerpt excerpts"
-    " chunk chunks knowledge source sources reference references file files attachment attachments result results"
-    " output outputs transcript history background article articles information facts observation observations page"
-    " pages webpage webpages content contents data records material materials entries notes"
-)
-_FRAME_VOCABULARY = _FRAME_NOUNS | word_set(
-    "a an the this these those following below above here is are was were be been relevant retrieved related provided"
-    " given additional extra supporting possibly potentially some previous prior past earlier recent recalled long term"
-    " short search web internet query queries tool function call calls attached uploaded external internal user users"
-    " s human for from of in on to with and or by as about that which may might can could should will help useful"
-    " answer answering question questions use using pieces piece list base learned your you at end have has found"
-    " database vector store semantic conversation conversations chat session sessions top matching similar text texts"
-    " input response please based only inside within xml tags tag per each its their knowledgebase rag kb we"
-)
-# Stems, because these languages bend their nouns.
-_FRAME_STEMS = re.compile(
-    r"\b(?:kontext|dokument|suchergebnis|quelle|erinnerung|datei|anhang|anhäng|auszug|auszüg|wissensbasis"
-    r"|contexto|documento|resultado|memoria|recuerdo|fuente|archivo|adjunt|fragmento|memória|fonte|arquivo|trecho"
-    r"|contexte|résultat|souvenir|mémoire|fichier|pièces? jointe|extrait"
-    r"|contesto|risultat|ricord|documenti|fonti|allegat"
-    r"|bestand|zoekresulta|bronn|herinnering|bijlage|bağlam|belge|sonuç|kaynak|hafıza|anı"
-    r"|контекст|документ|результат|воспоминани|памят|источник|файл|фрагмент|سياق|السياق|مستند|المستندات|نتائج"
-    r"|संदर्भ|दस्तावेज़|दस्तावेज|परिणाम)\w*"
-    r"|上下文|背景信息|参考资料|参考内容|资料|資料|文档|文件|搜索结果|检索|記憶|记忆|附件|知识库|コンテキスト|文脈|参考情報|検索結果"
-    r"|文書|맥락|컨텍스트|문서|검색 ?결과|참고|บริบท|เอกสาร|ผลการค้นหา",
-    re.IGNORECASE,
-)
-_SELF = frozenset().union(*(words_of_self(one) for one in ("en", "de", "fr", "es", "it", "pt", "nl"))) - {"we"} | (
-    word_set("мой моя моё мои меня мне я benim bana ben אני שלי لي عندي मेरा मेरी मेरे मुझे")
-)
-_SELF_SIGNS = re.compile(r"我|私|僕|俺|저|제|나의|내 |ฉัน|ผม")
-_BESIDE_STEMS = re.compile(
-    r"relevan|abgeruf|gefund|folgend|bereitgest|früher|vorherig|such|nutzer|benutzer|recuper|siguient|encontrad|búsqued"
-    r"|proporcion|anterior|previ|usuari|pertinent|récup|suivant|recherch|fourni|utilisat|seguent|ricerc|fornit|utent"
-    r"|seguint|pesquis|busca|fornecid|zoek|gevond|найден|релевант|поиск|следующ|предыдущ|пользоват|ilgili|arama|bulun"
-    r"|informa|conocim|wissen|connaiss",
-    re.IGNORECASE,
-)
-"""How the words begin that such a heading has beside them."""
-_GRAMMAR = frozenset().union(*(empty_words(one) for one in ("de", "es", "fr", "it", "pt", "nl", "ru", "tr")))
-_SHORT_HEADING = 10
-_PERSONS_HEADING = re.compile(
-    r"\W*(?:(?:here(?: is|['’]s)|just|for|first),? )?"
-    r"(?:(?:some|more|further|quick|brief|a (?:bit|little|few)(?: of)?) )+"
-    r"(?:\w+ )?(?:context|background|info|information|facts|notes|details)\W*",
-    re.IGNORECASE,
-)
-"""How people announce what they say of themselves."""
 
 _USER_LABEL = (
     r"(?:(?:the |my )?(?:current|new|latest|last|follow[- ]?up|original|final)\s+)?(?:the )?"
@@ -200,16 +145,16 @@ class _Element:
     @property
     def is_users(self) -> bool:
         """Whether its name says that the user's own words stand in it."""
-        return self.parts <= _USER_TAG and not self.parts.isdisjoint(_USERS_WORD)
+        return self.parts <= USER_TAG and not self.parts.isdisjoint(USERS_WORD)
 
     @property
     def is_frame(self) -> bool:
         """Whether its name says that what stands in it was handed over."""
-        return not self.is_users and not self.parts.isdisjoint(_FRAME_TAG)
+        return not self.is_users and not self.parts.isdisjoint(FRAME_TAG)
 
     @property
     def is_formatting(self) -> bool:
-        return self.name.lower() in _FORMATTING
+        return self.name.lower() in FORMATTING
 
     def holds(self, other: _Element) -> bool:
         return self.inner <= other.start and other.end <= self.inner_end
@@ -260,7 +205,7 @@ def _with_angles(text: str) -> str:
 
     def written(match: re.Match[str]) -> str:
         name, is_end = _name_of(match)
-        is_tag = name.lower() in closed and name.lower() not in _FORMATTING
+        is_tag = name.lower() in closed and name.lower() not in FORMATTING
         return f"<{'/' if is_end else ''}{name}>" if is_tag else match[0]
 
     return _OTHER_TAG.sub(written, text) if closed else text
@@ -276,7 +221,7 @@ def _within_formatting(text: str, elements: Sequence[tuple[_Element, list[_Eleme
     if not elements or _WORD.search(_cut(text, [(one.start, one.end) for one, _ in elements]).replace(_CUT, "")):
         return None
     every = [one for outer, within in elements for one in (outer, *within)]
-    formatting = [one for one in every if one.is_formatting or one.name.lower() in _LAYOUT]
+    formatting = [one for one in every if one.is_formatting or one.name.lower() in LAYOUT]
     others = [one for one in every if one not in formatting]
     only = len(elements) == 1 and others == [elements[0][0]] and not (others[0].is_frame or others[0].is_users)
     return _TAG.sub(" ", text).strip() if only or not others else None
@@ -425,7 +370,7 @@ def _blocks(lines: Sequence[str], label: int | None) -> Iterator[tuple[int, int]
         if place < until or not _is_frame_heading(line):
             continue
         following = _next_said(lines, place + 1)
-        if label is None and _PERSONS_HEADING.fullmatch(line) and any(map(speaks_of_self, lines[following:])):
+        if label is None and PERSONS_HEADING.fullmatch(line) and any(map(speaks_of_self, lines[following:])):
             continue
         until = place + 1
         if following < len(lines) and following != label:
@@ -475,14 +420,14 @@ def _is_frame_heading(line: str) -> bool:
     if len(line) > 240 or not (bare.endswith((":", "：", ".")) or _HEADING.match(line) or bare.startswith("**")):
         return False
     words = re.findall(r"[^\W_]+", bare.casefold())
-    if not words or not _SELF.isdisjoint(words) or _SELF_SIGNS.search(bare):
+    if not words or not SELF.isdisjoint(words) or SELF_SIGNS.search(bare):
         return False
-    if all(word in _FRAME_VOCABULARY or word.isdigit() for word in words):
-        return not _FRAME_NOUNS.isdisjoint(words) and (words[-1:] != ["notes"] or len(words) > 1)
-    if bare.endswith(".") or len(words) > _SHORT_HEADING or not _FRAME_STEMS.search(bare):
+    if all(word in FRAME_VOCABULARY or word.isdigit() for word in words):
+        return not FRAME_NOUNS.isdisjoint(words) and (words[-1:] != ["notes"] or len(words) > 1)
+    if bare.endswith(".") or len(words) > SHORT_HEADING or not FRAME_STEMS.search(bare):
         return False
-    beside = _WORD.findall(_FRAME_STEMS.sub(" ", bare.casefold()))
-    return all(word in _GRAMMAR or word.isdigit() or _BESIDE_STEMS.match(word) for word in beside)
+    beside = _WORD.findall(FRAME_STEMS.sub(" ", bare.casefold()))
+    return all(word in GRAMMAR or word.isdigit() or BESIDE_STEMS.match(word) for word in beside)
 
 
 def _template(lines: Sequence[str], cut: set[int]) -> set[int]:
@@ -503,7 +448,7 @@ def _template(lines: Sequence[str], cut: set[int]) -> set[int]:
         if not line or place in cut:
             following = place if line else following
             continue
-        is_own = not _SELF.isdisjoint(re.findall(r"\w+", line.casefold())) or line.endswith(("?", "？"))
+        is_own = not SELF.isdisjoint(re.findall(r"\w+", line.casefold())) or line.endswith(("?", "？"))
         leads = line.endswith((":", "：")) and (following in cut or following in gone)
         names = line.startswith("[") and following == place + 1 and following in cut
         if names or (not is_own and (leads or _SPEAKS_OF_FRAME.search(line))):
