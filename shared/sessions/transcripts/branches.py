@@ -17,7 +17,6 @@ from shared.sessions.transcripts.typed import COMMAND, OUTPUT, queued_text, user
 
 _LIKE, _FEW_WORDS, _ROOT_CHARACTERS = 0.5, 4, 2_000
 """Share of its words, and how many, that a first prompt has in common with one of which it is a new wording."""
-_FIRST_AND_ITS_REPLACEMENT = 2
 _CAVEAT = "Caveat: "
 """So begins what the recorder writes before a command that only steers itself."""
 
@@ -205,8 +204,8 @@ class BranchMap:
         """Return the first prompts that another first prompt of their session replaces.
 
         Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
-        the words they share, or if there are but these two and all else hangs on something in the file. Behind a
-        record without a parent that is no message, as of a session that was resumed, a first prompt goes on.
+        the words they share. Behind a record without a parent that is no message, as of a session that was resumed, a
+        first prompt goes on.
         """
         order = self._nodes[key].order
         if key not in self._roots or self._chained != {True} or not order:
@@ -221,9 +220,4 @@ class BranchMap:
         (session, words), (other, had) = self._roots[key], self._roots[root]
         common = len(words & had)
         is_alike = common >= _FEW_WORDS and common >= _LIKE * min(len(words), len(had))
-        return session == other and (self._has_linked_prompts or is_alike or self._is_all_else_linked())
-
-    def _is_all_else_linked(self) -> bool:
-        """Whether all but two first prompts names a record of the file as its parent."""
-        linked = (node.parent in self._nodes for key, node in self._nodes.items() if key not in self._roots)
-        return len(self._roots) == _FIRST_AND_ITS_REPLACEMENT and all(linked)
+        return session == other and (self._has_linked_prompts or is_alike)
