@@ -287,6 +287,7 @@ def test_memories_that_changed_twice_while_the_agent_thought_are_left_to_the_rul
         by_hand(house, f"Saw heron {next(asked)}", 1)
 
     house.scripted.while_thinking = write_by_hand
+    house.scripted.decides = [lambda present, _: Decision(Action.DELETE, present[-1].id, "little")] * 2
     house.converse("notes", "c11", "fact 11")
     assert house.work_off() == [JobState.DONE]
     assert next(asked) == 3, "for the draft, and for each of two decisions"
@@ -294,10 +295,13 @@ def test_memories_that_changed_twice_while_the_agent_thought_are_left_to_the_rul
     assert any("Faints at the sight of needles" in text for text in house.contents())
     [job] = [job for job in house.jobs() if job.conversation_id == "c11"]
     assert job.reason == "room made by the rules, as ollama:scripted thought twice while the memories changed"
-    assert sum(
-        house.counted("compactions_total", outcome=outcome, reason="snapshot_changed") or 0
-        for outcome in ("deleted", "merged", "oldest_went")
-    ) == 1
+    assert (
+        sum(
+            house.counted("compactions_total", outcome=outcome, reason="snapshot_changed") or 0
+            for outcome in ("deleted", "merged", "oldest_went")
+        )
+        == 1
+    )
 
 
 def test_without_a_model_too_what_is_vital_outlives_what_is_slight(extractive: House) -> None:
