@@ -181,7 +181,7 @@ class CreateMemory:
                 message_ids=draft.message_ids,
                 created_at=seen.transcript.held_at.astimezone(UTC),
             )
-            rule = _by_rules(_candidate(draft, seen), self.limit, proposal.rules_because)
+            rule = by_rules(_candidate(draft, seen), self.limit, proposal.rules_because)
             placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction, rule)
             why = proposal.rules_because if placed.evictions else None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
@@ -219,14 +219,14 @@ def _left_to_rules(
     return MemoryProposal(draft, None, why, because)
 
 
-def _by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
+def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
     """Return how the built-in rules choose what goes; they ask nobody, and a transaction may wait for them: some 50 ms.
 
     They choose among all; where what they choose is refused, among all but what is vital; then age decides.
     """
 
     def choose(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
-        why, refused = because or why, None
+        why = because or why
         for open_to_choice in (existing, compaction.shielded(existing)):
             decision = decide_compaction(open_to_choice, new, limit)
             refused = compaction.refusal(decision, existing, new, limit)
@@ -234,7 +234,7 @@ def _by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule
                 eviction = compaction.carry_out(decision)
                 reason = shorten(f"{why}; {eviction.reason}", LONGEST_REASON)
                 return replace(eviction, reason=reason, rule=EXTRACTIVE)
-        reason = shorten(f"{why}; what the rules chose was refused: {refused}", LONGEST_REASON)
-        return compaction.oldest_goes(existing, reason, new)
+        eviction = compaction.oldest_goes(existing, f"{why}; what the rules chose was refused: {refused}", new)
+        return replace(eviction, reason=shorten(eviction.reason, LONGEST_REASON))
 
     return choose
