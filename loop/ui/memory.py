@@ -21,7 +21,8 @@ _MOST_CHANGES = 200
 _MEMORY_EVENTS = frozenset({"memory.created", "memory.changed", "memory.removed", "memories.purged"})
 _REMOVALS = ("removed", "absorbed", "gave_way")
 _OUTCOMES = {
-    "deleted": "was removed", "merged": "was taken into another", "oldest_went": "was the oldest, and went",
+    "deleted": "was removed", "merged": "was taken into another",
+    "oldest_went": "was the oldest of those that mattered least, and went",
     "least_went": "mattered least, and went", "new_gave_way": "is new and gave way",
 }  # fmt: skip
 

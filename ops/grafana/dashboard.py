@@ -115,7 +115,7 @@ MEMORIES = (
           "percentunit"),
     _stat("Injection rate", "Contexts of the last hour with memories in them.",
           "afterthought:contexts_injected:ratio1h", "percentunit"),
-    _stat("Fallbacks", "Compactions of 6 hours where the agent could not decide and the oldest went.",
+    _stat("Fallbacks", "Compactions of 6 hours where the agent could not decide and the rules did.",
           "afterthought:compaction_fallbacks:ratio6h", "percentunit", ((0.2, _RED),)),
     _stat("Open conversations", "Conversations that have not ended.", 'max(afterthought_conversations{state="open"})',
           "short", width=3),

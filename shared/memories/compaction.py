@@ -1,14 +1,16 @@
 """The rules by which a subject's memories come back to the cap; pure functions of values.
 
 A decision names one memory to delete, or one to rewrite so that it takes in another. What the agent proposes is
-checked here; what is refused is replaced by oldest-goes. Where a person writes or restores a memory, the least valuable
-goes. Source: seed 003, decisions "Memories".
+checked here; what is refused is left to the built-in agent's rules, and to age where these may not decide either. Where
+a person writes or restores a memory, the least valuable goes. No way takes what is vital while something slight could
+go. No refusal quotes a memory: it is part of a reason, and those outlive a purge. Source: seed 003, decisions
+"Memories".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -21,6 +23,8 @@ LONGEST_REASON = 500
 OLDEST_GOES, LEAST_GOES = "rule:oldest_goes", "rule:least_goes"
 RULES = (OLDEST_GOES, LEAST_GOES)
 """Who made room, where no agent chose: as it stands in the history."""
+VITAL, SLIGHT = 8, 5
+"""Nothing of importance ``VITAL`` or more goes while something of less than ``SLIGHT`` stands that could go."""
 NEW = 0
 """The id of the memory that has no place yet; real ids start at 1."""
 
@@ -84,11 +88,40 @@ def refusal(
     if any(i != NEW and places[i].pinned for i in touched):
         return "it touches a pinned memory"
     if decision.action is Action.DELETE:
-        least = decision.target_id != NEW or is_clearly_least(new, existing)
-        return None if least else "it gives up the new memory, which is not clearly worth least"
-    return _refuse_edit(decision, limit) or _refuse_text(
-        decision.new_content or "", places[decision.target_id], places[decision.absorbed_id]
-    )
+        if decision.target_id == NEW and not is_clearly_least(new, existing):
+            return "it gives up the new memory, which is not clearly worth least"
+    else:
+        target, absorbed = places[decision.target_id], places[decision.absorbed_id]
+        refused = _refuse_edit(decision, limit) or _refuse_text(decision.new_content or "", target, absorbed)
+        if refused is not None:
+            return refused
+    return _refuse_loss(decision, [places[i] for i in touched], [m for i, m in places.items() if i not in touched])
+
+
+def _refuse_loss(
+    decision: Decision, touched: Sequence[CompactionCandidate], others: Sequence[CompactionCandidate]
+) -> str | None:
+    """Say why what is vital may not go: something slight stays, and what it says would stand nowhere."""
+    slight = next((one for one in others if _is_slight(one)), None)
+    if slight is None:
+        return None
+    for memory in touched:
+        if memory.importance >= VITAL and not _is_kept(memory, decision.new_content, others):
+            kept, gone = ("the new memory" if one.id == NEW else f"memory {one.id}" for one in (slight, memory))
+            return f"{gone} of importance {memory.importance} would be lost while {kept} of {slight.importance} stays"
+    return None
+
+
+def _is_slight(memory: CompactionCandidate) -> bool:
+    return memory.importance < SLIGHT and not memory.pinned
+
+
+def _is_kept(memory: CompactionCandidate, merged: str | None, others: Sequence[CompactionCandidate]) -> bool:
+    """Whether most of what a memory says is in the merged text, or all of it in another that is as safe."""
+    said = content_stems(memory.content)
+    if merged is not None:
+        return 2 * len(said & content_stems(merged)) > len(said)
+    return any(other.importance >= VITAL and said <= content_stems(other.content) for other in others)
 
 
 _CLEARLY = 2
@@ -124,7 +157,7 @@ def _refuse_text(text: str, target: CompactionCandidate, absorbed: CompactionCan
         if own and not own & held:
             return f"its text holds nothing of memory {one.id}, which it names as a source"
     made_up = unfounded(text, f"{target.content}\n{absorbed.content}")
-    return f"its text holds {', '.join(made_up[:3])}, which neither memory says" if made_up else None
+    return "its text holds a name or a number that neither memory says" if made_up else None
 
 
 def carry_out(decision: Decision) -> Eviction:
@@ -138,15 +171,26 @@ def carry_out(decision: Decision) -> Eviction:
     return Eviction(outcome, decision.target_id, reason)
 
 
-def oldest_goes(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
-    """Make room without a model: the oldest unpinned memory goes, or the new one when every place is pinned.
+def shielded(existing: Sequence[CompactionCandidate]) -> tuple[CompactionCandidate, ...]:
+    """Return the memories with the vital ones as if they were pinned, where something slight could go instead."""
+    has_slight = any(map(_is_slight, existing))
+    return tuple(replace(one, pinned=one.pinned or (has_slight and one.importance >= VITAL)) for one in existing)
 
-    Oldest is what took in nothing new for longest. Source: decisions, "What is handed back".
+
+def oldest_goes(existing: Sequence[CompactionCandidate], why: str, new: CompactionCandidate | None = None) -> Eviction:
+    """Make room by age: of the unpinned memories that matter least the oldest goes.
+
+    They are compared as slight, middling and vital. Oldest is what took in nothing new for longest. The new memory goes
+    where every place is pinned, or where it is known, slight, and all that could go is vital.
+    Source: decisions, "What is handed back", "What may be stored".
     """
     free = [memory for memory in existing if not memory.pinned]
     if not free:
         return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
-    oldest = min(free, key=lambda memory: (memory.updated_at, memory.id))
+    oldest = min(free, key=lambda one: (one.importance >= SLIGHT, one.importance >= VITAL, one.updated_at, one.id))
+    if new is not None and _is_slight(new) and oldest.importance >= VITAL:
+        why = f"it mattered least ({new.importance} of 10); {why}"
+        return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, why, rule=OLDEST_GOES)
     return Eviction(CompactionOutcome.OLDEST_WENT, oldest.id, why, rule=OLDEST_GOES)
 
 
@@ -154,9 +198,9 @@ def least_goes(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
     """Make room for what a person wrote: of the unpinned memories the least important goes, of equals the oldest.
 
     What a machine wrote goes before what a person did, and never the one that changed last, where there is another: it
-    may be what was written a moment ago.
+    may be what was written a moment ago. Nothing of that lets what is vital go before what is slight.
     """
-    free = sorted((memory for memory in existing if not memory.pinned), key=lambda one: (one.updated_at, one.id))
+    free = sorted((one for one in shielded(existing) if not one.pinned), key=lambda one: (one.updated_at, one.id))
     if not free:
         return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
     least = min(free[:-1] or free, key=lambda memory: (memory.by_hand, memory.importance))

@@ -1,7 +1,7 @@
 """Writing memories: a new one is inserted, one evicted for it at the cap, changes taken back, in a locked app.
 
-Nothing here decides what should go; it carries out an ``Eviction`` that was thought out before, and falls back to a
-rule where none is given, or where a lowered cap takes more evictions than one.
+Nothing here decides what should go; it carries out an ``Eviction`` that was thought out before, and asks a rule where
+none is given, or where a lowered cap takes more evictions than one.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def give_place(
         chosen = (
             eviction
             if eviction is not None and not evictions
-            else rule(queries.candidates(present), f"all {cap} places were taken")
+            else rule(queries.candidates(present, queries.zones_of(session, present)), f"all {cap} places were taken")
         )
         evictions.append(chosen)
         _evict(session, {m.memory_id: m for m in present}, memory, origins, chosen, cause)

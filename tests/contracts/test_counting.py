@@ -113,11 +113,12 @@ def test_messages_that_come_twice_or_too_late_are_counted(house: House, attempts
     [
         (Decision(Action.DELETE, 1, "worn out"), "deleted", "agent"),
         (Decision(Action.EDIT, 1, "alike", "fact c0 and eleventh"), "merged", "agent"),
-        (Decision(Action.DELETE, 999_999, "mischief"), "oldest_went", "invalid_decision"),
-        (Decision(Action.DELETE, NEW, "it says nothing"), "oldest_went", "invalid_decision"),
-        (ModelOutput("no usable answer"), "oldest_went", "model_failed"),
+        (Decision(Action.DELETE, 999_999, "mischief"), "merged", "invalid_decision"),
+        (Decision(Action.DELETE, NEW, "it says nothing"), "merged", "invalid_decision"),
+        (ModelOutput("no usable answer"), "merged", "model_failed"),
+        (Transient("too slow"), "merged", "model_failed"),
     ],
-    ids=["delete", "merge", "refused", "gives up the new one", "failed"],
+    ids=["delete", "merge", "refused", "gives up the new one", "failed", "too slow"],
 )
 def test_how_and_why_room_was_made_is_counted(
     house: House, attempts: Attempts, decision: Decision | Exception, outcome: str, reason: str

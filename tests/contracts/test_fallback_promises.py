@@ -87,8 +87,9 @@ def test_where_only_the_compaction_fails_the_draft_stays_the_models_and_the_rule
     assert {change.actor for change in changes if change.kind == "created"} == {MODEL}
     chosen = [change for change in changes if change.kind != "created"]
     assert chosen and {change.actor for change in chosen} == {"extractive"}
-    assert all("done by extractive, as ollama:scripted could not" in change.reason for change in chosen)
-    assert house.counted("compactions_total", outcome="oldest_went", reason="model_failed") == 0
+    assert all("room made by the rules, as ollama:scripted could not decide" in change.reason for change in chosen)
+    assert house.counted("compactions_total", outcome="merged", reason="model_failed") == 1
+    assert house.counted("agent_fallbacks_total", kind="create_memory") == 0, "the memory is the model's"
 
 
 def test_a_model_that_is_away_is_no_reason_for_the_rules(house: House) -> None:

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.llm.calls import WorkKind
-from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, carry_out, refusal
+from shared.memories.compaction import NEW, SLIGHT, VITAL, Action, CompactionCandidate, Decision, carry_out, refusal
+from shared.text.words import content_stems
 from tests.support.meters import Calls
 from worker.agent.memory_rules import ExtractiveAgent
+from worker.pipelines.create_memory import by_rules
 
 _START = datetime(2023, 5, 1, tzinfo=UTC)
 _TOPICS = (
@@ -121,16 +123,35 @@ def test_a_memory_longer_than_a_lowered_limit_can_still_be_merged() -> None:
     assert len(_decide(existing, "User: I love jazz", limit=40).new_content or "") <= 40
 
 
+_TEXTS = st.text(max_size=120) | st.sampled_from(["No nuts", "No nuts at all", *_TOPICS])
+_MEMORIES = st.lists(st.tuples(_TEXTS, st.booleans(), st.integers(0, 10)), min_size=1, max_size=10)
+_LIMITS = st.sampled_from([40, 200, 2000])
+
+
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.text(max_size=120), st.booleans(), st.integers(0, 10)), min_size=1, max_size=10),
-    st.text(max_size=120),
-    st.sampled_from([40, 200, 2000]),
-)
+@given(_MEMORIES, _TEXTS, _LIMITS)
 def test_whatever_the_texts_the_decision_is_accepted(
     memories: list[tuple[str, bool, int]], new: str, limit: int
 ) -> None:
-    _decide([_memory(i, text, pinned=pin, importance=n) for i, (text, pin, n) in enumerate(memories, 1)], new, limit)
+    numbered = enumerate(memories, 1)
+    _decide([_memory(i, text, pinned=pin, importance=min(n, VITAL - 1)) for i, (text, pin, n) in numbered], new, limit)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_MEMORIES, _TEXTS, st.integers(0, 10), _LIMITS)
+def test_whatever_stands_nothing_vital_is_lost_by_the_rules_while_something_slight_stays(
+    memories: list[tuple[str, bool, int]], text: str, importance: int, limit: int
+) -> None:
+    existing = [_memory(i, said, pinned=pin, importance=n) for i, (said, pin, n) in enumerate(memories, 1)]
+    new = replace(_memory(99, text, importance=importance), id=NEW)
+    eviction = by_rules(new, limit, None)(existing, "all places were taken")
+    [gone] = [one for one in (*existing, new) if one.id == eviction.removed_id]
+    stay = [one for one in (*existing, new) if one.id not in (eviction.removed_id, eviction.rewritten_id)]
+    assert not gone.pinned
+    if gone.importance >= VITAL and any(one.importance < SLIGHT and not one.pinned for one in stay):
+        texts = [eviction.content or "", *(one.content for one in stay if one.importance >= VITAL)]
+        said = content_stems(gone.content)
+        assert any(2 * len(said & content_stems(text)) >= len(said) for text in texts)
 
 
 def test_compaction_is_metered_once() -> None:

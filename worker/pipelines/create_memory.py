@@ -1,12 +1,14 @@
 """Makes the one memory of an ended conversation, and room for it when its subject is at the cap.
 
 Read, then think with no transaction open, then write everything in one: the memory, what it displaced, the history and
-the end of the job. When the subject's memories changed while the agent thought, it thinks again once; then the oldest
-goes.
+the end of the job. When the subject's memories changed while the agent thought, it thinks again once. Where the agent
+cannot decide, or may not do what it decided, the built-in rules choose among what stands when it is written, whatever
+else stands behind the model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
@@ -22,13 +24,15 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, ModelOutput, OverBudget, ProviderAway, Transient
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
-from shared.llm.calls import Meter
+from shared.llm.calls import EXTRACTIVE, Meter
 from shared.memories import compaction, queries
-from shared.memories.compaction import NEW, CompactionCandidate, Eviction
-from shared.memories.writing import InsertedMemory, NewMemory, place
+from shared.memories.compaction import LONGEST_REASON, NEW, CompactionCandidate, Eviction
+from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
+from shared.text.lines import shorten
+from worker.agent.memory_rules import decide_compaction
 from worker.agent.protocol import MemoryAgent, MemoryDraft, Transcript
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
@@ -58,6 +62,9 @@ class MemoryProposal:
     draft: MemoryDraft
     eviction: Eviction | None = None
     why: CompactionReason | None = None
+    """Why room is made as it is; without an eviction the rules choose, among what stands then. None: below the cap."""
+    rules_because: str | None = None
+    """Why the rules choose in a model's stead; quotes no memory, as reasons outlive a purge."""
 
 
 @dataclass
@@ -95,8 +102,9 @@ class CreateMemory:
             try:
                 placed = self._write(agent, proposal, seen, drafted)
             except SnapshotChanged:
-                proposal = MemoryProposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
-                placed = self._write(agent, proposal, seen, drafted, has_to=True)
+                what = "thought twice while the memories changed"
+                proposal = _left_to_rules(draft, agent, CompactionReason.SNAPSHOT_CHANGED, what)
+                placed = self._write(agent, proposal, seen, drafted)
         self._report(claim, placed, proposal, drafted.actor)
         return JobState.DONE
 
@@ -119,31 +127,27 @@ class CreateMemory:
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
     def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent], meter: Meter) -> MemoryProposal:
-        """Ask the agent what goes at the cap; where it cannot say, the oldest memory goes."""
+        """Ask the agent what goes at the cap; where it cannot say, or not this, leave it to the rules."""
         if not seen.at_cap:
             return MemoryProposal(draft)
-        new = CompactionCandidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
+        new = _candidate(draft, seen)
         try:
-            decision = agent.do(lambda one: one.compact(seen.existing, new, self.limit, meter))
+            decision = agent.agent.compact(seen.existing, new, self.limit, meter)
         except ProviderAway:
             # No memory goes unread because a server was restarted: the job waits and does all of it again.
             raise
-        except (Transient, ModelOutput, Configuration) as error:
-            why = f"the agent could not decide ({error.code})"
-            return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
         except OverBudget as error:
-            # To put the job off would pay for its draft again and again; a smaller decision costs nothing.
-            return MemoryProposal(
-                draft, compaction.oldest_goes(seen.existing, error.message), CompactionReason.OVER_BUDGET
-            )
+            # To put the job off would pay for its draft again and again.
+            return _left_to_rules(draft, agent, CompactionReason.OVER_BUDGET, f"could not decide: {error.message}")
+        except (Transient, ModelOutput, Configuration) as error:
+            return _left_to_rules(draft, agent, CompactionReason.MODEL_FAILED, f"could not decide: {error.message}")
         refused = compaction.refusal(decision, seen.existing, new, self.limit)
         if refused is not None:
-            why = f"the agent's decision was refused: {refused}"
-            return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
+            what = f"decided what may not be done: {refused}"
+            return _left_to_rules(draft, agent, CompactionReason.INVALID_DECISION, what)
         eviction = compaction.carry_out(decision)
-        if agent.why is not None:
-            eviction = replace(eviction, reason=agent.reason(eviction.reason), rule=agent.name)
-        return MemoryProposal(draft, eviction, CompactionReason.AGENT)
+        reason = shorten(agent.reason(eviction.reason), LONGEST_REASON)
+        return MemoryProposal(draft, replace(eviction, reason=reason), CompactionReason.AGENT)
 
     def _write(
         self,
@@ -151,9 +155,8 @@ class CreateMemory:
         proposal: MemoryProposal,
         seen: Snapshot,
         drafted: Cause,
-        has_to: bool = False,
     ) -> InsertedMemory:
-        """Write memory, history and the end of the job; ``has_to`` writes whatever changed. Raises: SnapshotChanged."""
+        """Write memory, history and the end of the job. Raises: SnapshotChanged, where that matters."""
         claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
@@ -162,8 +165,9 @@ class CreateMemory:
             confirm(session, claim)
             remembered(lock_by_key(session, claim.conversation_key), claim)
             present = queries.candidates(queries.standing(session, seen.subject))
-            # Below the cap nothing has to go, so that a change does not matter.
-            if not has_to and len(present) >= self.cap and present != seen.existing:
+            # Below the cap nothing has to go, and the rules choose below, so that a change does not matter.
+            rules_choose = proposal.eviction is None and proposal.why is not None
+            if not rules_choose and len(present) >= self.cap and present != seen.existing:
                 raise SnapshotChanged
             draft = proposal.draft
             new = NewMemory(
@@ -177,8 +181,9 @@ class CreateMemory:
                 message_ids=draft.message_ids,
                 created_at=seen.transcript.held_at.astimezone(UTC),
             )
-            placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction)
-            why = None
+            rule = by_rules(_candidate(draft, seen), self.limit, proposal.rules_because)
+            placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction, rule)
+            why = proposal.rules_because if placed.evictions else None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
                 why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
             end(session, claim, JobState.DONE, now, agent.reason(why) or None)
@@ -187,9 +192,49 @@ class CreateMemory:
     def _report(self, claim: Claim, placed: InsertedMemory, proposal: MemoryProposal, author: str) -> None:
         self.metrics.memories_created.labels(agent_kind(author)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
-        for eviction in placed.evictions:
-            why = proposal.why if eviction is proposal.eviction and proposal.why else CompactionReason.SNAPSHOT_CHANGED
+        for number, eviction in enumerate(placed.evictions):
+            # More than one only where the cap was lowered since.
+            why = proposal.why if number == 0 and proposal.why else CompactionReason.SNAPSHOT_CHANGED
             self.metrics.compactions.labels(eviction.outcome, why).inc()
-            get_logger().info("memory_evicted", outcome=eviction.outcome, removed=eviction.removed_id, **named)
+            removed, rule = eviction.removed_id, eviction.rule
+            get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
+
+def _candidate(draft: MemoryDraft, seen: Snapshot) -> CompactionCandidate:
+    return CompactionCandidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
+
+
+_LONGEST_WHY = 300
+
+
+def _left_to_rules(
+    draft: MemoryDraft, agent: JobAgent[MemoryAgent], why: CompactionReason, what: str
+) -> MemoryProposal:
+    """Return a proposal without an eviction; ``what`` is what the agent did instead of a decision that can be used."""
+    if agent.name == EXTRACTIVE:
+        # The rules themselves, whose first choice may not be had: they choose again, and nothing has failed.
+        return MemoryProposal(draft, None, CompactionReason.AGENT if why is CompactionReason.INVALID_DECISION else why)
+    because = f"room made by the rules, as {agent.name} {shorten(what.rstrip('.'), _LONGEST_WHY)}"
+    return MemoryProposal(draft, None, why, because)
+
+
+def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
+    """Return how the built-in rules choose what goes; they ask nobody, and a transaction may wait for them: some 50 ms.
+
+    They choose among all; where what they choose is refused, among all but what is vital; then age decides.
+    """
+
+    def choose(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
+        why = because or why
+        for open_to_choice in (existing, compaction.shielded(existing)):
+            decision = decide_compaction(open_to_choice, new, limit)
+            refused = compaction.refusal(decision, existing, new, limit)
+            if refused is None:
+                eviction = compaction.carry_out(decision)
+                reason = shorten(f"{why}; {eviction.reason}", LONGEST_REASON)
+                return replace(eviction, reason=reason, rule=EXTRACTIVE)
+        eviction = compaction.oldest_goes(existing, f"{why}; what the rules chose was refused: {refused}", new)
+        return replace(eviction, reason=shorten(eviction.reason, LONGEST_REASON))
+
+    return choose
