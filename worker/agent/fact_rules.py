@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.facts.categories import Category, category_of, contradict
@@ -21,13 +21,25 @@ from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, MONTHS, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
+from worker.agent.classifier import Sort
 from worker.agent.fact_corrections import corrected, ending_of, pieces
-from worker.agent.fact_grammar import Assertion, assertions, name_of, people_of, stated, third_person, turned
+from worker.agent.fact_grammar import (
+    Assertion,
+    assertions,
+    has_secret,
+    name_of,
+    people_of,
+    stated,
+    third_person,
+    turned,
+)
 from worker.agent.fact_languages import statements_of
 from worker.agent.fact_predicates import ADVERBS, Predicate
 from worker.agent.fact_preferences import PREDICATES
 from worker.agent.fact_wishes import wish_of
+from worker.agent.persons import in_third_person
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
+from worker.agent.statements import read_statements
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -76,8 +88,40 @@ def _extracted(segment: ExtractionRequest) -> Extraction:
                     own.append(Statement(text, phrase.category, (turn.message_id,), phrase.updates))
         last[turn.name] = turn.message_id
     place = {turn.message_id: i for i, turn in enumerate(segment.turns)}
-    statements = sorted((one for own in made.values() for one in own), key=lambda one: place[one.message_ids[0]])
+    stated_in_form = [one for own in made.values() for one in own]
+    every = [*stated_in_form, *_told_apart(segment, stated_in_form)]
+    statements = sorted(every, key=lambda one: place[one.message_ids[0]])
     return Extraction(once_each(statements), len(segment.turns), +refused)
+
+
+_SURE = 0.55
+"""From this probability a statement is a fact. Source: ``ops.train --validate``, statements of writers left out."""
+_SAID_SHARE = 0.5
+"""Of a statement's words, so many stand in a fact where both say the same."""
+_CATEGORIES = {
+    Category.IDENTITY: (Sort.HARM, Sort.IDENTITY, Sort.RELATIVE),
+    Category.PREFERENCE: (Sort.WISH, Sort.LIKE),
+    Category.PROJECT: (Sort.PLAN, Sort.DECISION, Sort.NEED),
+}
+
+
+def _told_apart(segment: ExtractionRequest, found: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield what the classifier takes for facts, where no form was found, in any language and in the user's words."""
+    turns = [replace(turn, content=without_known(turn.content, segment.known)[0]) for turn in segment.turns]
+    for one in read_statements(turns, segment.app_name, segment.before):
+        beside = [each for each in found if one.turn.message_id in each.message_ids]
+        if one.turn.role != "user" or one.judged.fact < _SURE or any(_say_the_same(one.text, each) for each in beside):
+            continue
+        text = clean(in_third_person(one.text, name_of(one.turn.name) or ""))
+        if len(text) <= LONGEST and not has_secret(text):
+            sorts = one.judged.sorts
+            category = max(_CATEGORIES, key=lambda each: sum(sorts[sort] for sort in _CATEGORIES[each]))
+            yield Statement(text, category, (one.turn.message_id,))
+
+
+def _say_the_same(said: str, fact: Statement) -> bool:
+    words, others = content_stems(said), content_stems(fact.text)
+    return not words or len(words & others) >= _SAID_SHARE * min(len(words), len(others) or 1)
 
 
 LONGEST = 200

@@ -1,0 +1,182 @@
+"""Make the weights of ``worker.agent.classifier`` out of ops/training.
+
+Run: python -m ops.train                 writes worker/agent/classifier.npz, about two minutes
+     python -m ops.train --validate      leaves out a writer, then a language, at a time, and prints as JSON how well
+                                         what is left tells the statements that were left out
+
+Needs scikit-learn (the extra ``train``), which the service does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worker.agent.classifier import OUTPUTS, PLACES, WEIGHTS, Sort, places_of, shares_of, traits_of
+
+DATA = Path(__file__).with_name("training")
+_STATEMENT = re.compile(r"([k-])([f-])([A-Z]) (.*)")
+_STRENGTH = 8.0
+"""Inverse of the regularisation; 4 is within two thousandths."""
+_STEPS = 127
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A statement with what its writer says it is."""
+
+    writer: int
+    language: str
+    text: str
+    asked: bool
+    in_fiction: bool
+    keep: bool
+    fact: bool
+    sort: Sort
+
+
+def labelled(folder: Path = DATA) -> list[Labelled]:
+    """Read every statement of a folder. Raises: ValueError naming the line that is none."""
+    found: list[Labelled] = []
+    for path in sorted(folder.glob("writer-*.txt")):
+        writer = int(path.stem.partition("-")[2])
+        for talk in re.split(r"^# ", path.read_text("utf-8"), flags=re.MULTILINE)[1:]:
+            head, *lines = [line for line in talk.splitlines() if line.strip()]
+            found += _of_talk(writer, head.split()[0], lines)
+    return found
+
+
+def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]:
+    said, asked = [], False
+    in_fiction = any(re.match(r"[k-][f-][A-Z] \s*\*", line) for line in lines)
+    for line in lines:
+        if line.startswith("A "):
+            asked = line.rstrip().endswith(("?", "？", "؟"))
+            continue
+        match = _STATEMENT.fullmatch(line)
+        if match is None:
+            raise ValueError(f"writer {writer}: no statement: {line}")
+        keep, fact, sort, text = match.groups()
+        said.append(Labelled(writer, language, text, asked, in_fiction, keep == "k", fact == "f", Sort(sort)))
+        asked = False
+    return said
+
+
+def rarity_of(statements: Sequence[Labelled]) -> NDArray[np.float16]:
+    """Return what an n-gram counts, the less the more statements it stands in: shape (PLACES,)."""
+    found = np.bincount(np.concatenate([places_of(one.text) for one in statements]), minlength=PLACES)
+    return np.log((len(statements) + 1) / (found + 1)).astype(np.float16)
+
+
+def features(statements: Sequence[Labelled], rarity: NDArray[np.float16]) -> Any:
+    """Return the features as a sparse matrix of shape (statements, PLACES + traits)."""
+    from scipy.sparse import csr_matrix, hstack
+
+    rows = [places_of(one.text) for one in statements]
+    starts = np.cumsum([0, *map(len, rows)])
+    shares = np.concatenate([shares_of(rarity[row].astype(np.float32)) for row in rows])
+    grams = csr_matrix((shares, np.concatenate(rows), starts), shape=(len(rows), PLACES))
+    return hstack([grams, csr_matrix([traits_of(one.text, one.asked, one.in_fiction) for one in statements])]).tocsr()
+
+
+_ABOUT_ALL = 2
+"""The first outputs tell of all sorts, the others each of one."""
+
+
+def others_words(statements: Sequence[Labelled]) -> NDArray[np.bool_]:
+    """Return which statements are not the speaker's own: shape (statements,)."""
+    return np.array([one.sort in (Sort.MATERIAL, Sort.FICTION) for one in statements])
+
+
+def targets(statements: Sequence[Labelled]) -> NDArray[np.bool_]:
+    """Return what is to be told, in the order of ``OUTPUTS``: shape (statements, outputs)."""
+    return np.array([[one.keep, one.fact, *(one.sort is sort for sort in Sort)] for one in statements])
+
+
+_OTHERS_WORDS = 0.3
+"""What another wrote or what is made up weighs less: most of it is left out before statements are judged, and the
+words in it ("I am allergic to kings") are those of real statements."""
+
+
+def fitted(
+    known: Any, wanted: NDArray[np.bool_], is_others: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return weights of shape (features, outputs) and the bias of each output; ``is_others``: shape (statements,)."""
+    from sklearn.linear_model import LogisticRegression
+
+    columns, bias = [], []
+    for nth, output in enumerate(wanted.T):
+        weights = np.where(is_others & (nth < _ABOUT_ALL), _OTHERS_WORDS, 1.0)
+        model = LogisticRegression(C=_STRENGTH, solver="liblinear", random_state=0).fit(known, output, weights)
+        columns.append(model.coef_[0])
+        bias.append(model.intercept_[0])
+    return np.array(columns).T, np.array(bias)
+
+
+def packed(
+    rarity: NDArray[np.float16], weights: NDArray[np.float64], bias: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """Return the weights as they are stored: those of n-grams in one byte each."""
+    grams = weights[:PLACES]
+    scales = np.abs(grams).max(axis=0) / _STEPS
+    return {
+        "rarity": rarity,
+        "grams": np.round(grams / scales).astype(np.int8),
+        "scales": scales.astype(np.float32),
+        "traits": weights[PLACES:].astype(np.float32),
+        "bias": bias.astype(np.float32),
+    }
+
+
+def validated(statements: Sequence[Labelled]) -> dict[str, Any]:
+    """Return for each writer and each language left out the area under the curve of "keep" and of "fact"."""
+    # How rare an n-gram is says nothing of a label, so it may be counted over all.
+    known, wanted = features(statements, rarity_of(statements)), targets(statements)[:, :_ABOUT_ALL]
+    is_others = others_words(statements)
+    report: dict[str, Any] = {"statements": len(statements)}
+    for what in ("writer", "language"):
+        of = np.array([getattr(one, what) for one in statements])
+        report[what] = {str(each): _told(known, wanted, is_others, of == each) for each in sorted(set(of.tolist()))}
+        for output in OUTPUTS[:_ABOUT_ALL]:
+            shares = [one[output] for one in report[what].values()]
+            report[f"mean {output}, a {what} left out"] = round(float(np.mean(shares)), 3)
+    return report
+
+
+def _told(
+    known: Any, wanted: NDArray[np.bool_], is_others: NDArray[np.bool_], left_out: NDArray[np.bool_]
+) -> dict[str, float]:
+    from sklearn.metrics import roc_auc_score
+
+    weights, bias = fitted(known[~left_out], wanted[~left_out], is_others[~left_out])
+    scores = known[left_out] @ weights + bias
+    pairs = zip(OUTPUTS, wanted[left_out].T, scores.T, strict=False)
+    return {name: round(float(roc_auc_score(labels, score)), 3) for name, labels, score in pairs}
+
+
+def main() -> None:
+    """Train, or validate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--to", type=Path, default=WEIGHTS)
+    arguments = parser.parse_args()
+    statements = labelled()
+    if arguments.validate:
+        print(json.dumps(validated(statements), indent=1))
+        return
+    rarity = rarity_of(statements)
+    fit = fitted(features(statements, rarity), targets(statements), others_words(statements))
+    np.savez_compressed(arguments.to, **packed(rarity, *fit))
+    print(json.dumps({"statements": len(statements), "bytes": arguments.to.stat().st_size}))
+
+
+if __name__ == "__main__":
+    main()

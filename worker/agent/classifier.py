@@ -1,0 +1,176 @@
+"""What a statement is: worth keeping, a durable fact, and of which sort.
+
+A linear model over character n-grams, the same for every language: no list of words decides. ``python -m ops.train``
+makes its weights out of ops/training, whose README is its card: who wrote the data, how labels were decided, what it
+cannot do. About 0.2 ms a statement. Source: decisions, "What is worth keeping".
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+PLACES = 1 << 15
+"""Rows of weights that n-grams are hashed to; four times as many told no more."""
+LONGEST_GRAM = 4
+_READ = 400
+"""Characters of a statement that are looked at."""
+WEIGHTS = Path(__file__).with_name("classifier.npz")
+
+
+class Sort(StrEnum):
+    """What a statement is; the values are the letters of the training data."""
+
+    HARM = "H"
+    """What harms if it is forgotten: an allergy, an illness, a diet, a fear, a limit."""
+    WISH = "W"
+    """How somebody wants to be served from now on."""
+    CHANGE = "C"
+    """A correction, or what is no longer as it was."""
+    PLAN = "P"
+    DECISION = "D"
+    """A decision, a result, the state of a project."""
+    IDENTITY = "I"
+    """A name, job, place, belongings."""
+    RELATIVE = "R"
+    """About another person or animal of theirs."""
+    NEED = "N"
+    """A request whose content matters later."""
+    LIKE = "L"
+    QUESTION = "Q"
+    TALK = "T"
+    MATERIAL = "M"
+    """What another wrote."""
+    FICTION = "F"
+
+
+IMPORTANCE: Mapping[Sort, int] = {
+    Sort.HARM: 10,
+    Sort.WISH: 8,
+    Sort.CHANGE: 7,
+    Sort.PLAN: 6,
+    Sort.DECISION: 6,
+    Sort.IDENTITY: 6,
+    Sort.RELATIVE: 6,
+    Sort.NEED: 5,
+    Sort.LIKE: 5,
+    Sort.QUESTION: 1,
+    Sort.TALK: 1,
+    Sort.MATERIAL: 1,
+    Sort.FICTION: 1,
+}
+"""0..10."""
+_NEVER = frozenset((Sort.QUESTION, Sort.TALK, Sort.MATERIAL, Sort.FICTION))
+OUTPUTS = ("keep", "fact", *Sort)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a statement is taken for; probabilities 0..1, those of the sorts sum to 1."""
+
+    keep: float
+    """That it is worth a place in the memory of its talk."""
+    fact: float
+    """That it is a durable fact about the speaker or theirs."""
+    sorts: Mapping[Sort, float]
+
+    @property
+    def sort(self) -> Sort:
+        """The likeliest sort of those that are kept; of the rest, where it is not to be kept."""
+        fit = [one for one in Sort if (one not in _NEVER) == (self.keep >= 0.5)]
+        return max(fit, key=lambda one: self.sorts[one])
+
+    @property
+    def worth(self) -> float:
+        """What it is expected to matter, 0..10."""
+        wanted = {one: share for one, share in self.sorts.items() if one not in _NEVER}
+        return self.keep * sum(share * IMPORTANCE[one] for one, share in wanted.items()) / (sum(wanted.values()) or 1)
+
+
+def places_of(text: str) -> NDArray[np.int64]:
+    """Return the rows of a text's n-grams, each once: shape (n,), ascending."""
+    line = f" {' '.join(text[:_READ].lower().split())} "
+    grams = {line[at : at + length] for length in range(1, LONGEST_GRAM + 1) for at in range(len(line) - length + 1)}
+    return np.unique([zlib.crc32(gram.encode("utf-8", "replace")) & (PLACES - 1) for gram in grams]).astype(np.int64)
+
+
+def shares_of(rarity: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what each n-gram of one text counts, of length 1 together: shape (n,)."""
+    return rarity / (np.linalg.norm(rarity) or 1.0)
+
+
+_ASKS = ("?", "？", "؟")
+_QUOTES = '"“„«「『'
+_CODE = re.compile(r"[\t{}<>|=]")
+_NAME = re.compile(r"(?<=.)\b[^\W\d_a-z]\w+")
+_WORD = re.compile(r"\w+")
+
+
+def traits_of(text: str, asked: bool, in_fiction: bool) -> NDArray[np.float32]:
+    """Return the plain features of a statement, 0 or 1 each: shape (m,)."""
+    line, words = text.strip(), _WORD.findall(text)
+    return np.array(
+        [
+            line.rstrip("\"'”’) ").endswith(_ASKS),
+            any(mark in line[:-1] for mark in _ASKS),
+            any(map(str.isdigit, line)),
+            len(words) <= 3,
+            len(line) <= 15,
+            len(line) > 100,
+            asked,
+            in_fiction,
+            "!" in line or "！" in line,
+            any(character > "\U0001f300" for character in line),
+            line[:1] in ("*", "(", "["),
+            line[:1] in tuple(_QUOTES),
+            any(mark in line for mark in _QUOTES),
+            _CODE.search(line) is not None,
+            line[:1].isupper(),
+            _NAME.search(line) is not None,
+            line.isupper(),
+        ],
+        dtype=np.float32,
+    )
+
+
+@dataclass(frozen=True)
+class _Model:
+    grams: NDArray[np.int8]
+    """Shape (PLACES, outputs)."""
+    scales: NDArray[np.float32]
+    """Shape (outputs,): what one step of ``grams`` weighs."""
+    rarity: NDArray[np.float32]
+    """Shape (PLACES,): what an n-gram counts; those that stand everywhere count little."""
+    traits: NDArray[np.float32]
+    """Shape (traits, outputs)."""
+    bias: NDArray[np.float32]
+
+
+@cache
+def _model() -> _Model:
+    with np.load(WEIGHTS, allow_pickle=False) as stored:
+        rarity = stored["rarity"].astype(np.float32)
+        return _Model(stored["grams"], stored["scales"], rarity, stored["traits"], stored["bias"])
+
+
+@lru_cache(maxsize=4096)
+def judge(text: str, asked: bool = False, in_fiction: bool = False) -> Judgement:
+    """Return what a statement is taken for.
+
+    ``asked``: it answers a question of the assistant's; ``in_fiction``: a story is told or played around it.
+    """
+    model, places = _model(), places_of(text)
+    told = shares_of(model.rarity[places]) @ model.grams[places] * model.scales
+    scores = told + traits_of(text, asked, in_fiction) @ model.traits + model.bias
+    shares = np.exp(scores[2:] - scores[2:].max())
+    shares /= shares.sum()
+    keep, fact = (1 / (1 + np.exp(-scores[:2]))).tolist()
+    return Judgement(keep, fact, dict(zip(Sort, shares.tolist(), strict=True)))

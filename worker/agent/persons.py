@@ -1,0 +1,93 @@
+"""The third person, where that is a table of a few lines: English. All else stays as it was said."""
+
+from __future__ import annotations
+
+import re
+
+from shared.text.languages import ENGLISH, empty_words, language_of
+from shared.text.words import EMPTY, WORD, word_set
+
+_OPENING = re.compile(
+    r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
+    r"(?:[,!.:]+\s*|\s+(?=(?:i|my|we)\b)))+",
+    re.IGNORECASE,
+)
+_SHORT_FORMS = {"'m": " am", "'ve": " have", "'ll": " will", "'d": " would", "'re": " are"}
+_SHORT = re.compile(r"\b(i|we)(['’](?:m|ve|ll|d|re))\b", re.IGNORECASE)
+_BEGINS = re.compile(r"(?P<who>I|we|my|our)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
+_ADVERBS = word_set(
+    """
+    always never also just really usually often only still currently now both mostly already
+    """
+)
+_IRREGULAR = {
+    "am": "is", "are": "is", "have": "has", "do": "does", "was": "was", "were": "was", "don't": "does not",
+    "can't": "cannot", "haven't": "has not", "go": "goes",
+}  # fmt: skip
+_UNCHANGED = word_set(
+    """
+    will would can cannot could should must may might shall had did won't wouldn't couldn't
+    """
+)
+_PERSONS = {
+    "i": "they", "i'm": "they are", "me": "them", "my": "their", "mine": "theirs", "myself": "themselves",
+    "we": "they", "us": "them", "our": "their", "ours": "theirs", "am": "are",
+}  # fmt: skip
+_PERSON = re.compile(r"\b(?:i'm|i|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
+_LIKE_ENGLISH = ("it", "es", "fr", "pt", "nl", "pl", "de", "cs")
+
+
+def in_third_person(text: str, name: str = "") -> str:
+    """Return a statement as said of somebody: ``I live in Ghent`` becomes ``Lives in Ghent``, with a name before it.
+
+    Only where it begins with the speaker, in English; any other stays in its words.
+    """
+    said = _SHORT.sub(lambda match: match[1] + _SHORT_FORMS[match[2].lower().replace("’", "'")], _OPENING.sub("", text))
+    begins = _BEGINS.fullmatch(said)
+    if begins is None or not _is_english(said):
+        return text
+    rest = begins["rest"]
+    if begins["who"].lower() in ("my", "our"):
+        return f"{name}'s {_turned(rest)}" if name else _capitalised(_turned(rest))
+    words = rest.split(" ")
+    at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
+    words[at] = _verb(words[at])
+    told = _turned(" ".join(words))
+    return f"{name} {told}" if name else _capitalised(told)
+
+
+def _is_english(text: str) -> bool:
+    words = {word.lower() for word in WORD.findall(text)} - EMPTY
+    foreign = (words & empty_words(code) for code in _LIKE_ENGLISH)
+    return language_of(text) == ENGLISH and text.isascii() and not any(len(found) > 1 for found in foreign)
+
+
+def _verb(word: str) -> str:
+    lowered = word.lower().replace("’", "'")
+    if lowered in _IRREGULAR or lowered in _UNCHANGED:
+        return _IRREGULAR.get(lowered, word)
+    if not lowered.isalpha() or lowered.endswith("ed") or lowered in _PAST:
+        return word
+    if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
+        return word + "es"
+    return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
+
+
+_PAST = word_set(
+    """
+    went got made took came saw knew thought felt found left lost told gave kept ran ate drank drove wrote
+    read spoke bought brought met sat stood slept paid sent heard held began became broke chose fell forgot
+    grew led understood won sold spent said put set cut hit let quit wore swam sang taught
+    """
+)
+
+
+def _turned(text: str) -> str:
+    # "US" and "ME" are places.
+    return _PERSON.sub(
+        lambda match: match[0] if match[0].isupper() and len(match[0]) == 2 else _PERSONS[match[0].lower()], text
+    )
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
