@@ -112,9 +112,7 @@ def test_what_follows_an_announced_password_is_no_sentence_and_is_masked() -> No
 
 
 def test_a_private_key_is_masked_with_all_its_lines() -> None:
-    key = (
-        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----"
-    )
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----"
     assert without_secrets(f"Here is the key:\n{key}\nPlease rotate it.", "[…]").splitlines()[1:] == [
         "[…]",
         "Please rotate it.",

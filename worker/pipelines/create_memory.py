@@ -13,6 +13,7 @@ from datetime import UTC
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
+from shared.contracts.jobs import JobKind
 from shared.conversations.days import zones_now
 from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_by_key, messages_of
@@ -29,7 +30,10 @@ from shared.memories.writing import InsertedMemory, NewMemory, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
-from worker.agent.protocol import MemoryAgent, MemoryDraft, Transcript
+from worker.agent.gates import memory_gate
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.vital import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
+from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import spoken_turns
@@ -78,10 +82,12 @@ class CreateMemory:
         seen = self._read(claim)
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
-        draft = agent.do(lambda one: one.create(seen.transcript, self.limit, meter))
+        admission = Admission()
+        draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))
+        admission.count(self.metrics, JobKind.CREATE_MEMORY)
         if not isinstance(draft, MemoryDraft):
             with self.database.write() as session:
-                end(session, claim, JobState.NOTHING, self.clock.now(), agent.reason(NOTHING))
+                end(session, claim, JobState.NOTHING, self.clock.now(), agent.reason(NOTHING, admission.reason))
             self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
             return JobState.NOTHING
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
@@ -117,6 +123,30 @@ class CreateMemory:
                 app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
             )
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
+
+    def _create(
+        self, one: MemoryAgent, transcript: Transcript, meter: Meter, admission: Admission
+    ) -> MemoryDraft | NothingToRemember:
+        """Have a memory made and judged; a model is not believed where the rules behind it know better.
+
+        Raises: ModelOutput, for the rules to do it.
+        """
+        draft = one.create(transcript, self.limit, meter)
+        if isinstance(draft, MemoryDraft):
+            content = admission.admit(draft.content, memory_gate(transcript))
+            draft = NothingToRemember("refused") if content is None else replace(draft, content=content)
+        if self.rules is None or one is self.rules:
+            return draft
+        if not isinstance(draft, MemoryDraft):
+            if vital(transcript.turns, WORTH_KEEPING):
+                raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
+            return draft
+        lost = left_out(draft.content, vital(transcript.turns, NOT_TO_BE_LOST))
+        if lost:
+            other = self.rules.create(transcript, self.limit, meter)
+            if isinstance(other, MemoryDraft) and len(left_out(other.content, lost)) < len(lost):
+                raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
+        return draft
 
     def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent], meter: Meter) -> MemoryProposal:
         """Ask the agent what goes at the cap; where it cannot say, the oldest memory goes."""
@@ -192,4 +222,3 @@ class CreateMemory:
             self.metrics.compactions.labels(eviction.outcome, why).inc()
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=eviction.removed_id, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
-
