@@ -54,9 +54,9 @@ class Verdict:
 _ABOUT_TALK = word_set(
     """
     user users assistant conversation conversations chat chats dialogue message messages memory memories statement
-    statements text texts fact facts note notes summary summaries point points reason reasons line lines none nothing
-    null nil empty unknown undefined unspecified na nan true false yes ok okay said says mentioned
-    discussed talked spoke relevant worth keeping remember remembering remembered anything information info details
+    statements summary none nothing null nil empty unknown undefined unspecified na nan true false yes ok okay said
+    says mentioned discussed talked spoke relevant worth keeping remember remembering remembered anything information
+    info details
     """
 )
 """Words about a conversation, which say nothing of what was said in it, and count neither for a text nor against it."""
@@ -179,12 +179,12 @@ def weighty_words(text: str) -> list[str]:
     return list(dict.fromkeys([word for word in found if word not in VAGUE] or found))
 
 
-def refuse_secret(text: str, name: str) -> None:
-    """Let a person store no secret. Raises: Invalid; ``name`` is that of the field."""
+def refuse_secret(text: str, what: str) -> None:
+    """Let nobody store a secret by hand. Raises: Invalid, which begins with ``what`` holds it."""
     if has_secret(text):
         raise Invalid(
-            f"{name}: it holds a password, a key, or the number of an account or card. Memory is shown to models and "
-            "keeps none of these: leave it out and keep it in a password manager.",
+            f"{what} holds a password, a key, or the number of an account or card. Memory keeps none, as it is shown "
+            "to models: leave it out, and keep it in a password manager.",
             code="secret",
         )
 

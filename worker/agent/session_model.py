@@ -85,13 +85,15 @@ class _ShownChunk:
             return f"these do not stand in the record: {', '.join(invented[:_SHOWN_NAMES])}"
         if any(not self.sources(line) for line in answer.lines):
             return "a line names no number that stands in the record"
-        verdicts = [self.gate.judge(unlooped(line.text)) for line in answer.lines]
-        if verdicts and verdicts[0] and all(verdicts):
-            return f"a line {verdicts[0].words}"
         length = sum(len(clean(line.text)) + 1 for line in answer.lines)
         if length > self.limit:
             return f"the lines take {length} characters together and may take at most {self.limit}"
-        return None
+        return self.refused(answer)
+
+    def refused(self, answer: CompressionAnswer) -> str | None:
+        """Complain where the gate takes nothing of a list; else it is judged line by line where it is stored."""
+        verdicts = [self.gate.judge(unlooped(line.text)) for line in answer.lines]
+        return f"a line {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
 
     def invented(self, line: CondensedLine) -> list[str]:
         """Return what a line names that stands nowhere in the record."""
@@ -127,7 +129,7 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
         task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens), line_gate(chunk))
         question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
-        answer = self.ask(question, meter, task.complaint)
+        answer = self.ask(question, meter, task.complaint, task.refused)
         return CondensedChunk((), tuple(task.fitting(answer)))
 
     @property
