@@ -94,7 +94,7 @@ class Gate:
         """
         texts = [line for text in said for line in text.splitlines()]
         self._orders = [content_stems(order) for text in texts for order in planted(text)]
-        self._said = "\n".join(map(_without_orders, texts)).casefold()
+        self._said = "\n".join(map(_without_orders, texts)).lower()
         self._source = None if known is None else "\n".join([self._said, *known])
         self._prompt = prompt
         self._words = words = frozenset(WORD.findall(self._said))
@@ -156,7 +156,7 @@ def unlooped(text: str) -> str:
     seen: set[tuple[str, ...]] = set()
     start = 0
     for end in (*(cut.end() for cut in _STATEMENT.finditer(text)), len(text)):
-        words = tuple(WORD.findall(text[start:end].casefold()))
+        words = tuple(WORD.findall(text[start:end].lower()))
         if words and words in seen:
             return text[:start].rstrip(" ;,")
         seen.add(words)
@@ -169,7 +169,7 @@ def weighty_words(text: str) -> list[str]:
 
     Of scripts without spaces every two characters that follow each other.
     """
-    plain = undated(text).casefold()
+    plain = undated(text).lower()
     grammar = EMPTY | empty_words(language_of(text)) | _ABOUT_TALK | _DATE_WORDS
     spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
     pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
@@ -196,7 +196,7 @@ def _without_orders(text: str) -> str:
 
 
 def _rows(text: str) -> Iterator[tuple[str, ...]]:
-    words = WORD.findall(text.casefold())
+    words = WORD.findall(text.lower())
     return (tuple(words[at : at + _ECHO_WORDS]) for at in range(len(words) - _ECHO_WORDS + 1))
 
 

@@ -19,8 +19,6 @@ _SHAPES = re.compile(
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
     r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]*\d)[\w+/.=~-]{16,}"
-    # Long, without a space, of all kinds of characters: a line of a key.
-    r"|\b(?=[A-Za-z0-9]*[a-z])(?=[A-Za-z0-9]*[A-Z])(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{40,}\b"
     r"|\w+://[^\s/:@]*:[^\s/@]+@"
     # Numbers of accounts, of cards as they are written, of persons in the United States.
     r"|\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b|\b[A-Za-z]{2}\d{2}(?: ?\d{4}){3,}\b"

@@ -91,6 +91,7 @@ HARMLESS = (
     "The meeting is on 2026-01-05 at 10:30",
     "Eine Pinnwand ist 90 cm breit",
     "budget is 2000 2500 3000 euros",
+    "https://images.example.org/cHJpdmF0ZS9sci9pbWFnZXMvd2Vic2l0ZS8yMDIyLTExL2ZsNDg2NDgxOTYyMDMtaW1hZ2UuanBn.jpg",
 )
 
 
