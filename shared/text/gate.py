@@ -72,6 +72,8 @@ _PIECE = 4
 """Letters of a word that stand within another: "Wagen" in "Umzugswagen"."""
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿຀-໿က-႟ក-៿]+")
 """Scripts that part no words by spaces, or hang small words on them."""
+_DAY_OR_TIME = re.compile(r"\d+\s?[年月日号時时分년월일시]")
+_HIRAGANA = re.compile(r"[぀-ゟ]")
 _GRAMMAR_OF_KANA = re.compile(r"[぀-ゟ]{2}")
 """Two characters of grammar."""
 _SPEAKER = re.compile(r"(?:(?<=\A)|(?<=[;.\n] )|(?<=\n))(?:User|Assistant): ")
@@ -97,9 +99,9 @@ class Gate:
         self._said = "\n".join(map(_without_orders, texts)).lower()
         self._source = None if known is None else "\n".join([self._said, *known])
         self._prompt = prompt
-        self._words = words = frozenset(WORD.findall(self._said))
+        self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._said)))
         self._stems = frozenset(stem(_bare(word)) for word in words) | _as_digits(words)
-        self._prefixes = frozenset(word[:_PREFIX] for word in words)
+        self._prefixes = frozenset(word[:length] for word in words for length in (_PREFIX, max(_PIECE, len(word) - 1)))
 
     def judge(self, text: str) -> Verdict | None:
         """Say why a text may not be stored; None where it may."""
@@ -134,11 +136,9 @@ class Gate:
     def _is_said(self, word: str) -> bool:
         if _UNSPACED.fullmatch(word):
             return word in self._said
-        if (
-            stem(word) in self._stems
-            or word.removesuffix("s") in self._words
-            or (len(word) >= _PREFIX and word[:_PREFIX] in self._prefixes)
-        ):
+        if word in self._words or stem(word) in self._stems or word.removesuffix("s") in self._words:
+            return True
+        if len(word) >= _PREFIX and {word[:_PREFIX], word[:-1]} & self._prefixes:
             return True
         if word.isascii():
             return len(word) >= _PIECE and word.isalpha() and word in self._said
@@ -169,14 +169,15 @@ def weighty_words(text: str) -> list[str]:
 
     Of scripts without spaces every two characters that follow each other.
     """
-    plain = undated(text).lower()
+    plain = undated(_DAY_OR_TIME.sub(" ", text)).lower()
     grammar = EMPTY | empty_words(language_of(text)) | _ABOUT_TALK | _DATE_WORDS
     spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
     pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
     found = [word for word in spaced if word not in grammar]
     found += [pair for pair in pairs if not _GRAMMAR_OF_KANA.fullmatch(pair)]
-    # "Needs" and "likes" are how a thing is told, and weigh only where nothing else does.
-    return list(dict.fromkeys([word for word in found if word not in VAGUE] or found))
+    # "Needs" and "likes" are how a thing is told, and weigh only where nothing else does; so do forms of Japanese.
+    heavy = [word for word in found if word not in VAGUE and not _HIRAGANA.search(word)]
+    return list(dict.fromkeys(heavy or found))
 
 
 def refuse_secret(text: str, what: str) -> None:
@@ -201,7 +202,8 @@ def _rows(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _bare(word: str) -> str:
-    return re.split(r"['’]", word, maxsplit=1)[0]
+    """Return a word without what hangs on it: "Asta's", "20th"."""
+    return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", re.split(r"['’]", word, maxsplit=1)[0])
 
 
 def _as_digits(words: frozenset[str]) -> frozenset[str]:

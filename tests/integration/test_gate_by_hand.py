@@ -24,6 +24,7 @@ from worker.wiring import Wired
 
 HARMLESS_TEXT = "Keeps bees in Lyon"
 SECRET = "The wifi password is hunter2"
+_numbers = itertools.count()
 PROFILE = {"appId": "chat", "userId": "ann", "consent": True}
 
 
@@ -86,7 +87,7 @@ def written_profile(api: Api, text: str) -> int:
 
 def imported(api: Api, text: str) -> int:
     """Import an archive with a memory and a fact that hold the text, into an app of its own."""
-    path = api.install("source")
+    path = api.install(f"source{next(_numbers)}")
     api.remember(path, HARMLESS_TEXT)
     api.ask("POST", f"{path}/facts", json={"fact": HARMLESS_TEXT})
     archive = api.ask("GET", f"{path}/export")
@@ -148,9 +149,6 @@ def test_whatever_was_let_in_by_hand_holds_no_secret(api: Api, way: Callable[[Ap
     assert not any(map(has_secret, standing(api)))
 
 
-_numbers = itertools.count()
-
-
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.lists(texts, min_size=1, max_size=4))
 def test_whatever_is_made_of_a_talk_holds_no_secret(api: Api, worker: Wired, said: list[str]) -> None:
@@ -166,11 +164,11 @@ def test_whatever_is_made_of_a_talk_holds_no_secret(api: Api, worker: Wired, sai
 def test_what_is_learnt_from_sessions_and_reworded_by_hand_holds_no_secret(
     api: Api, worker: Wired, tmp_path: Path
 ) -> None:
-    shelf = Shelf(api.loop, tmp_path)
+    shelf = Shelf(api.loop, tmp_path, api.loop.store)
     shelf.add(shelf.transcript("s1").human(f"Always run make lint. Never forget: {SECRET}."), app_id="chat")
-    api.ask("POST", f"/projects/{PROJECT}/semantic/learn", params={"appId": "chat"})
+    api.ask("POST", f"/api/memory/projects/{PROJECT}/semantic/learn", params={"appId": "chat"})
     work_off(worker, api.clock)
-    found = api.ask("GET", f"/projects/{PROJECT}/semantic", params={"appId": "chat"})["memories"]
+    found = api.ask("GET", f"/api/memory/projects/{PROJECT}/semantic", params={"appId": "chat"})["memories"]
     assert [one["content"] for one in found] == ["Always run make lint"]
-    reworded = f"/semantic/{found[0]['id']}"
+    reworded = f"/api/memory/semantic/{found[0]['id']}"
     assert api.refused(422, "PATCH", reworded, params={"appId": "chat"}, json={"content": SECRET})["code"] == "secret"

@@ -88,10 +88,7 @@ class _ShownChunk:
         length = sum(len(clean(line.text)) + 1 for line in answer.lines)
         if length > self.limit:
             return f"the lines take {length} characters together and may take at most {self.limit}"
-        return self.refused(answer)
-
-    def refused(self, answer: CompressionAnswer) -> str | None:
-        """Complain where the gate takes nothing of a list; else it is judged line by line where it is stored."""
+        # What is left out all the same makes room for what was said: no reason to do without the model.
         verdicts = [self.gate.judge(unlooped(line.text)) for line in answer.lines]
         return f"a line {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
 
@@ -129,7 +126,7 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
         task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens), line_gate(chunk))
         question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
-        answer = self.ask(question, meter, task.complaint, task.refused)
+        answer = self.ask(question, meter, task.complaint)
         return CondensedChunk((), tuple(task.fitting(answer)))
 
     @property

@@ -141,10 +141,11 @@ class CreateMemory:
             if vital(transcript.turns, WORTH_KEEPING):
                 raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
             return draft
-        lost = left_out(draft.content, vital(transcript.turns, NOT_TO_BE_LOST))
+        statements = vital(transcript.turns, NOT_TO_BE_LOST)
+        lost = left_out(draft.content, statements)
         if lost:
             other = self.rules.create(transcript, self.limit, meter)
-            if isinstance(other, MemoryDraft) and len(left_out(other.content, lost)) < len(lost):
+            if isinstance(other, MemoryDraft) and len(left_out(other.content, statements)) < len(lost):
                 raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
         return draft
 
