@@ -83,7 +83,7 @@ def place(
     ``eviction`` is used when the subject is at its cap; without one the ``rule`` chooses.
     Raises: Invalid, for a secret.
     """
-    refuse_secret(f"{new.content}\n{' '.join(new.tags)}", "content: it")
+    _refuse_secrets(new.content, new.tags)
     born = new.created_at or cause.at
     origin = Origin(
         app_id=subject.app_id,
@@ -145,7 +145,7 @@ def give_place(
 
 def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory:
     """Change a memory by hand, keeping what it was. Raises: Invalid, for a secret."""
-    refuse_secret(f"{wanted.content or ''}\n{' '.join(wanted.tags or ())}", "content: it")
+    _refuse_secrets(wanted.content or "", wanted.tags or ())
     origins = sources(session, memory.memory_id)
     after = memory.content if wanted.content is None else wanted.content
     record(session, memory, ChangeKind.EDITED, Texts(memory.content, after), cause, origins)
@@ -208,6 +208,12 @@ def restore(
     origins = sources_in(change.standing)
     record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
     return give_place(session, memory, origins, cause, cap, rule=least_goes)
+
+
+def _refuse_secrets(content: str, tags: Sequence[str]) -> None:
+    refuse_secret(content, "content: it")
+    for tag in tags:
+        refuse_secret(tag, "tags: one")
 
 
 def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:

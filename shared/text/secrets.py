@@ -19,7 +19,7 @@ _SHAPES = re.compile(
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
     r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]*\d)[\w+/.=~-]{16,}"
-    r"|\w+://[^\s/:@]*:[^\s/@]+@"
+    r"|\b\w{1,20}://[^\s/:@]{0,200}:[^\s/@]{1,200}@"
     # Numbers of accounts, of cards as they are written, of persons in the United States.
     r"|\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b|\b[A-Za-z]{2}\d{2}(?: ?\d{4}){3,}\b"
     r"|\b\d{4}([ -])\d{4}\1\d{4}\1\d{4}\b|\b3[47]\d\d([ -])\d{6}\2\d{5}\b|\b\d{3}-\d{2}-\d{4}\b(?!-)"
@@ -60,7 +60,7 @@ _WORDS = re.compile(
     r"|\b(?:pin|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))? \d{4,8}\b"
     r"|\b(?:api|access|auth\w*|bearer|secret|private|client|session|refresh|licen[cs]e|recovery|backup)"
     rf"[ _-]*(?:keys?|tokens?|secrets?|codes?)\b{_OF}{_IS}{_VALUE}{_CODE}{_WITH_DIGIT}{{4,}}"
-    rf"|\b(?:\w+[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{12,}}"
+    rf"|\b(?:\w{1, 40}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{12,}}"
     r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
     # Name and password in one breath.
@@ -69,7 +69,7 @@ _WORDS = re.compile(
     r"|\b(?:log-?in|credentials|zugangsdaten)\b[^\n.]{0,30}?(?:\bare\b|\bis\b|\bsind\b|[:=])[^\n.]{0,24}?[ :=]"
     r"(?=\S*[A-Za-z])(?=\S*\d)\S{5,}"
     r"|\b(?:ssn|social security|sozialversicherungs\w*|steuer-?id\w*|passport (?:number|nr|no\.)|reisepass\w*"
-    r"|ausweisn\w*)[^\n.]{0,20}?(?:\d[\d /-]{4,}|\b(?=\w*\d\w*\d)\w{6,})"
+    r"|ausweisn\w*)[^\n.]{0,20}?(?:\d[\d /-]{4,}|\b(?=\w{0,20}\d\w{0,20}\d)\w{6,})"
     r"|\b(?:card|account|konto|kreditkarten?|karten|tarjeta|cuenta|carte|compte|conto|carta)"
     r"[ -]?(?:number|no\.?|nr\.?|nummer|n[úu]m[ée]ro)?(?: \w+){0,2}?[\s:]{0,3}(?:is|ist|est|es|è)?[\s:]{0,2}"
     r"\d[\d -]{7,}\d",

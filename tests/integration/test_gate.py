@@ -113,7 +113,7 @@ def test_a_key_is_neither_shown_to_the_model_nor_stored_whatever_it_answers(held
     service = held(
         f"My API key is {KEY} and the staging host is stage.example.org. I work in Graz.",
         "Noted.",
-        memory=remembers(f"The {leak}; staging host stage.example.org"),
+        memory=remembers("Works in Graz; staging host stage.example.org", tags=[KEY, "graz"]),
         facts=[fact(leak), fact("Works in Graz")],
         points=[f"User: {leak}", "Works in Graz"],
     )
@@ -122,7 +122,7 @@ def test_a_key_is_neither_shown_to_the_model_nor_stored_whatever_it_answers(held
     assert KEY not in str(stored)
     assert ("Works in Graz", "ollama:tiny") in stored["facts"], "an entry is judged by itself"
     assert stored["summaries"] == [("- Works in Graz", "ollama:tiny")]
-    assert [agent for _, agent in stored["memories"]] == ["extractive"]
+    assert stored["memories"] == [("Works in Graz; staging host stage.example.org", "ollama:tiny")]
     assert service.refused("extract_facts", "secret") == 1
     assert "not stored: 1 secret" in service.job("extract_facts")["reason"]
 

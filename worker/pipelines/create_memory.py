@@ -30,6 +30,7 @@ from shared.memories.writing import InsertedMemory, NewMemory, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
+from shared.text.secrets import has_secret
 from worker.agent.gates import memory_gate
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
 from worker.agent.vital import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
@@ -134,7 +135,11 @@ class CreateMemory:
         draft = one.create(transcript, self.limit, meter)
         if isinstance(draft, MemoryDraft):
             content = admission.admit(draft.content, memory_gate(transcript))
-            draft = NothingToRemember("refused") if content is None else replace(draft, content=content)
+            draft = (
+                NothingToRemember("refused")
+                if content is None
+                else replace(draft, content=content, tags=tuple(one for one in draft.tags if not has_secret(one)))
+            )
         if self.rules is None or one is self.rules:
             return draft
         if not isinstance(draft, MemoryDraft):

@@ -31,6 +31,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
+from shared.text.gate import Gate
 from worker.agent.gates import finding_gate
 from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
@@ -106,11 +107,11 @@ class LearnFromSessions:
             # It teaches nothing, and keeps no other session from it.
             get_logger().error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
             prompts = list[SessionPrompt]()
-        read = min(found.recorded.learnt_prompts, len(prompts))
+        read, gate = min(found.recorded.learnt_prompts, len(prompts)), finding_gate(prompts)
         while read < len(prompts):
             learnt: SessionFindings = agent.do(methodcaller("learn", prompts[read:], meter))
             read += learnt.prompts_read
-            proposals = _admitted(learnt.proposals, prompts, admission)
+            proposals = _admitted(learnt.proposals, gate, admission)
             self._save(agent.claim, found, proposals, agent.name, read)
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
             if agent.why is None and self.elapsed() > until and read < len(prompts):
@@ -142,9 +143,6 @@ class LearnFromSessions:
         get_logger().info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
 
 
-def _admitted(
-    proposals: Sequence[SemanticProposal], prompts: Sequence[SessionPrompt], admission: Admission
-) -> tuple[SemanticProposal, ...]:
-    gate = finding_gate(prompts)
+def _admitted(proposals: Sequence[SemanticProposal], gate: Gate, admission: Admission) -> tuple[SemanticProposal, ...]:
     judged = ((one, admission.admit(one.content, gate)) for one in proposals)
     return tuple(replace(one, content=text, excerpt=masked(one.excerpt)) for one, text in judged if text is not None)
