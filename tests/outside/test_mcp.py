@@ -162,6 +162,7 @@ def test_a_secret_is_not_remembered_and_the_agent_is_told_why(agent: Agent) -> N
     assert "password manager" in said and "hunter2" not in said
 
 
+@_EVERY_WAY
 def test_what_an_agent_remembers_is_a_fact_that_comes_back(agent: Agent) -> None:
     kept = agent.call("ada", "remember", statement="Ada's train to Ghent leaves at seven.")
     assert [fact["id"] for fact in agent.call("ada", "list_facts")] == [kept["id"]]
@@ -459,11 +460,8 @@ def test_a_connection_says_what_it_has_to_do_with_memory(agent: Agent, admin: ht
 @pytest.mark.parametrize(
     ("connection", "conversation", "becomes"),
     [
-        ("off", "on", "off"),
-        ("off", "read", "off"),
-        ("read", "on", "read"),
-        ("read", "off", "off"),
-        ("on", "read", "read"),
+        ("off", "on", "off"), ("off", "read", "off"), ("read", "on", "read"),
+        ("read", "off", "off"), ("on", "read", "read")
     ],
 )
 def test_a_tool_tightens_a_conversation_begun_elsewhere_and_never_loosens_it(
