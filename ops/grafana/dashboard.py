@@ -175,6 +175,8 @@ MODELS = (
           low=0, high=1),
     Panel("Jobs done by the built-in agent", "An hour, by kind: the model's answers could not be used.",
           {"sum by (kind) (increase(afterthought_agent_fallbacks_total[1h]))": "{{kind}}"}, stacked=True, width=12),
+    Panel("Texts not stored", "An hour, by why: what an agent wrote and the gate refused.",
+          {"sum by (reason) (increase(afterthought_texts_refused_total[1h]))": "{{reason}}"}, stacked=True, width=12),
     Panel("Share of them", "Of the jobs that an agent did in an hour.",
           {"afterthought:agent_fallbacks:ratio1h": "built-in"}, "percentunit", width=12, steps=((0.2, _RED),),
           low=0, high=1),

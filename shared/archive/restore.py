@@ -43,6 +43,7 @@ from shared.search.index import index_messages
 from shared.settings import Settings
 from shared.subjects import NOBODY
 from shared.summaries.queries import NewSummary, insert_summary
+from shared.text.gate import refuse_secret
 
 IMPORT = "import"
 
@@ -68,7 +69,9 @@ class Imported:
 
 
 def import_archive(session: Session, app: App, archive: Archive, settings: Settings, now: datetime) -> Imported:
-    """Put an archive into an app that the caller has locked. Raises: Limit, Conflict; then nothing may be committed."""
+    """Put an archive into an app that the caller has locked. Raises: Limit, Conflict, Invalid for a
+    secret; then nothing may be committed.
+    """
     _refuse_oversized(archive, settings)
     cause = Cause(IMPORT, f"imported from an archive of app {archive.app.app_id}", now)
     return _Arrival(session, app, archive, now, cause).carry_out(settings.memory_cap)
@@ -109,6 +112,8 @@ class _Arrival:
             self._take_conversation(conversation)
         self.session.flush()
         arriving = self._arriving_memories(cap)
+        for memory in arriving:
+            refuse_secret("\n".join([memory.content, *memory.tags]), f"Memory {memory.memory_id} of the archive")
         self._make_origins(arriving)
         self._take_history()
         for memory in arriving:
@@ -155,6 +160,7 @@ class _Arrival:
         insert_messages(self.session, messages)
         index_messages(self.session, self.app.app_id, messages)
         for one in archived.summaries:
+            refuse_secret(one.content, f"A summary of conversation {archived.conversation_id} of the archive")
             new = NewSummary(one.content, one.agent, one.from_position, one.to_position)
             insert_summary(self.session, conversation, new, one.created_at)
         self.done.summaries += len(archived.summaries)

@@ -22,6 +22,7 @@ from shared.facts.changes import FactTexts, free_pins, free_slots, record
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 from shared.subjects import NOBODY, Subject
+from shared.text.gate import refuse_secret
 
 
 @dataclass
@@ -40,7 +41,9 @@ class ArrivingFacts:
     """What became of which archived fact."""
 
     def carry_out(self, facts: Sequence[ArchivedFact], history: Sequence[ArchivedFactChange]) -> None:
-        """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place."""
+        """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place;
+        Invalid, for a secret.
+        """
         if not facts:
             return
         for user_id in {one.user_id or NOBODY for one in facts}:
@@ -83,6 +86,8 @@ class ArrivingFacts:
 
     def _take(self, archived: ArchivedFact, updates: int | None, stands: bool) -> int:
         user_id = archived.user_id or NOBODY
+        said = [archived.statement, *(one.statement for one in archived.sources)]
+        refuse_secret("\n".join(said), f"Fact {archived.fact_id} of the archive")
         fact = row_of(
             Fact,
             archived,

@@ -29,6 +29,7 @@ from shared.facts.merging import first_said, mend, part_by_replaced, reckon
 from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, said_key
 from shared.ids import new_id
 from shared.subjects import NOBODY, Subject
+from shared.text.secrets import has_secret
 
 
 def refuse_while_clearing(session: Session, subject: Subject) -> None:
@@ -70,7 +71,7 @@ def clear_all(session: Session, app_id: str, cause: Cause, seconds: float, user_
 def undo_clear(session: Session, app_id: str, cause: Cause, user_id: str | None = None) -> int:
     """Take back the clear of a locked app, or of one of its users: all is as it was; return how many facts stand again.
 
-    Raises: Conflict.
+    But for what holds a secret, which stays deleted. Raises: Conflict.
     """
     clear = queries.open_clear(session, app_id, user_id)
     if clear is None or clear.undo_until <= cause.at:
@@ -80,7 +81,8 @@ def undo_clear(session: Session, app_id: str, cause: Cause, user_id: str | None 
             code="undo_over",
         )
     _refuse_beneath_the_apps(session, app_id, user_id)
-    back = [fact for fact in queries.cleared_by(session, clear.clear_id) if not _stays_beneath(session, fact)]
+    cleared = queries.cleared_by(session, clear.clear_id)
+    back = [fact for fact in cleared if not _stays_beneath(session, fact) and not _stays_deleted(fact)]
     slots: Counter[str] = Counter()
     pins: Counter[str] = Counter()
     standing: dict[str, Fact] = {}
@@ -152,6 +154,13 @@ def _stays_beneath(session: Session, fact: Fact) -> bool:
     fact.state, fact.clear_id, fact.undo_until = FactState.REPLACED, None, None
     session.flush()
     return True
+
+
+def _stays_deleted(fact: Fact) -> bool:
+    """Whether a fact holds a secret; it is then one that was deleted by itself, and goes for good when that would."""
+    if has_secret(fact.statement):
+        fact.clear_id = None
+    return fact.clear_id is None
 
 
 def _see_all(session: Session, clear: FactClear) -> None:

@@ -34,6 +34,7 @@ from shared.facts.models import SLOTS, Fact, FactChangeKind, said_key
 from shared.facts.retention import prune
 from shared.facts.writing import FactLearning, take_in
 from shared.subjects import NOBODY, Subject
+from shared.text.gate import refuse_secret
 
 MAX_CHARS = 500
 """The longest fact that can be written by hand."""
@@ -73,7 +74,8 @@ class FactEdit:
 
 
 def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> FactWriteResult:
-    """Write a fact into a locked app; one that stands already is said again. Raises: Conflict."""
+    """Write a fact into a locked app; one that stands already is said again. Raises: Conflict, Invalid for a secret."""
+    refuse_secret(written.statement, "fact: it")
     subject = Subject(app_id, written.user_id)
     refuse_while_clearing(session, subject)
     result = FactLearning()
@@ -90,7 +92,7 @@ def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> Fa
 
 
 def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
-    """Change a fact that stands in a locked app. Raises: Conflict."""
+    """Change a fact that stands in a locked app. Raises: Conflict, Invalid for a secret."""
     if wanted.statement is not None and wanted.statement != fact.statement:
         _reword(session, fact, wanted.statement, cause)
     if wanted.category is not None:
@@ -125,6 +127,7 @@ def unpin(session: Session, fact: Fact, cause: Cause) -> None:
 
 
 def _reword(session: Session, fact: Fact, statement: str, cause: Cause) -> None:
+    refuse_secret(statement, "fact: it")
     key = said_key(fact.user_id, statement)
     other = queries.fact_saying(session, fact.app_id, key)
     if other is not None and other is not fact:
@@ -159,8 +162,12 @@ def delete(session: Session, fact: Fact, cause: Cause, seconds: float) -> dateti
 
 
 def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
-    """Take back the deletion of a fact in a locked app; its pin too, if a place is free. Raises: NotFound, Conflict."""
+    """Take back the deletion of a fact in a locked app; its pin too, if a place is free.
+
+    Raises: NotFound, Conflict, Invalid for a secret.
+    """
     fact = _deleted(session, app_id, fact_id, cause.at)
+    refuse_secret(fact.statement, f"Fact {fact_id}")
     refuse_while_clearing(session, fact.subject)
     slot = _free_place(session, fact)
     pin = next(iter(free_pins(session, fact.subject)), None) if fact.was_pinned else None

@@ -19,6 +19,7 @@ from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least
 from shared.memories.history import Sources, Texts, attributes_in, record, sources, sources_in
 from shared.memories.models import SLOTS, Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
+from shared.text.gate import refuse_secret
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def place(
     """Make a memory of a subject and give it a place; the caller has locked the app.
 
     ``eviction`` is used when the subject is at its cap; without one the ``rule`` chooses.
+    Raises: Invalid, for a secret.
     """
+    _refuse_secrets(new.content, new.tags)
     born = new.created_at or cause.at
     origin = Origin(
         app_id=subject.app_id,
@@ -141,7 +144,8 @@ def give_place(
 
 
 def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory:
-    """Change a memory by hand, keeping what it was."""
+    """Change a memory by hand, keeping what it was. Raises: Invalid, for a secret."""
+    _refuse_secrets(wanted.content or "", wanted.tags or ())
     origins = sources(session, memory.memory_id)
     after = memory.content if wanted.content is None else wanted.content
     record(session, memory, ChangeKind.EDITED, Texts(memory.content, after), cause, origins)
@@ -180,7 +184,7 @@ def restore(
     """Undo the latest change of a memory, or the one named, in an app that the caller has locked.
 
     A memory that no longer stands gets a place; at the cap the least valuable goes for it.
-    Raises: NotFound, Conflict when there is nothing to take back or its text was erased.
+    Raises: NotFound, Conflict when there is nothing to take back or its text was erased, Invalid for a secret.
     """
     origin = queries.get_origin(session, app_id, memory_id)
     present = session.get(Memory, memory_id)
@@ -190,6 +194,7 @@ def restore(
         raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
+    refuse_secret(change.before, f"What memory {memory_id} said before that change")
     if present is not None:
         rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
         for name, value in attributes_in(change.standing).items():
@@ -203,6 +208,12 @@ def restore(
     origins = sources_in(change.standing)
     record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
     return give_place(session, memory, origins, cause, cap, rule=least_goes)
+
+
+def _refuse_secrets(content: str, tags: Sequence[str]) -> None:
+    refuse_secret(content, "content: it")
+    for tag in tags:
+        refuse_secret(tag, "tags: one")
 
 
 def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:

@@ -16,7 +16,8 @@ from shared.db.counting import rows_changed
 from shared.errors import Conflict
 from shared.profiles import queries
 from shared.profiles.gate import agrees, write_audit
-from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of
+from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of, lines_of
+from shared.text.gate import refuse_secret
 
 
 def grant(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Consent:
@@ -33,7 +34,9 @@ def withdraw(session: Session, app_id: str, user_id: str, actor: str, now: datet
 
 
 def write(session: Session, app_id: str, user_id: str, content: Content, actor: str, now: datetime) -> Profile:
-    """Put content in the place of a user's profile. Raises: Conflict, without their consent."""
+    """Put content in the place of a user's profile. Raises: Conflict, without their consent; Invalid, for a secret."""
+    for line in lines_of(content):
+        refuse_secret(line, f"{line.partition(':')[0]}: it")
     if not agrees(session, app_id, user_id):
         raise Conflict(
             "This user has not agreed to having a profile. Ask them, then PUT /api/memory/consent with "

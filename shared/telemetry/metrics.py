@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
+from shared.text.gate import Refusal as RefusedText
 
 _SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _RATIO = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -247,6 +248,11 @@ class Metrics:
         self.facts_removed = self._counter("facts_removed", "Facts that went, by reason.", {"reason": FactRemoval})
         self.facts_refused = self._counter(
             "facts_refused", "Statements of an agent's that did not become facts.", {"reason": RefusedFact}
+        )
+        self.texts_refused = self._counter(
+            "texts_refused",
+            "Texts of an agent's that were not stored, by what it was asked for and why.",
+            {"kind": THINKING_JOBS, "reason": RefusedText},
         )
         self.embedding_failures = self._counter(
             "embedding_failures", "Times texts were kept without vectors because the embedder was away.", {}

@@ -7,10 +7,11 @@ recalled memories, and orders to the assistant that came in with such text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from shared.text.lines import shorten
 from shared.text.pasted import speaks_of_self
+from shared.text.secrets import announces_secret, has_secret, without_key_blocks
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
@@ -83,17 +84,6 @@ _PLANTED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """An order to whoever reads along, as planted text gives it, to the end of its line."""
-_SECRET = re.compile(
-    r"\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b|\b\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b"
-    r"|\b(?:pass(?:word|phrase|code)|pwd?|passwort|kennwort|contraseña|mot de passe|pin|cvv|cvc|api[ _-]?key"
-    r"|access[ _-]?token|secret(?:[ _-]key)?)\b['\w ]{0,32}(?:\bis\b|\bist\b|\best\b|\bes\b|[:=])"
-    r"|\b(?:log-?in|credentials|zugangsdaten|pass|user)\b.{0,40}?[ :=]\S*[A-Za-z]\S*\d\S*"
-    r"|\b(?:ssn|social security|sozialversicherungsnummer|steuer-?id|passport n\w*)\b.{0,20}\d"
-    r"|\b(?:sk|pk|ghp|gho|xox[bp]|AKIA|glpat)[-_]?[A-Za-z0-9_-]{12,}|\w+://\w+:[^@\s]+@",
-    re.IGNORECASE,
-)
-"""Numbers of accounts and cards, passwords and keys: nobody's memory holds them."""
-_ANNOUNCES = re.compile(r"[:=]\W*\Z")
 _BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _MARKUP = re.compile(r"(?<!\w)[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}(?!\w)", re.MULTILINE)
 _SENTENCE = re.compile(
@@ -109,22 +99,30 @@ _LONGEST = 2000
 def sentences(content: str) -> list[str]:
     """Cut a message into sentences, without what is not this person's own statement."""
     plain = _MARKUP.sub("", _BULLET.sub("", own_words(content)))
-    found = (shorten(part[:_LONGEST], _LONGEST) for part in _SENTENCE.split(plain) if not _SECRET.search(part))
+    found = (shorten(part[:_LONGEST], _LONGEST) for part, _, is_secret in _parts(plain) if not is_secret)
     return [sentence for sentence in found if sentence]
 
 
 def without_secrets(content: str, mark: str) -> str:
     """Return a text with a mark for each sentence that holds a secret; empty where nothing else says anything."""
-    kept, start, announced, says = [], 0, False, False
+    parts = list(_parts(content))
+    if not any(is_secret for _, _, is_secret in parts):
+        return content if re.search(r"\w", content) else ""
+    says = any(re.search(r"\w", part) for part, _, is_secret in parts if not is_secret)
+    return "".join((mark if is_secret else part) + gap for part, gap, is_secret in parts) if says else ""
+
+
+def _parts(content: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield the sentences of a text as they stand, what parts each from the next, and whether it holds a secret."""
+    content = without_key_blocks(content)
+    start, announced = 0, False
     cuts = [(cut.start(), cut.end()) for cut in _SENTENCE.finditer(content)]
     for end, following in [*cuts, (len(content), len(content))]:
         part = content[start:end]
-        is_secret = _SECRET.search(part) is not None
+        announces = announces_secret(part)
+        yield part, content[end:following], announced or announces or has_secret(part)
         # "Password:" and the word itself on the next line.
-        kept += [mark if is_secret or announced else part, content[end:following]]
-        says = says or not (is_secret or announced or not re.search(r"\w", part))
-        announced, start = is_secret and _ANNOUNCES.search(part) is not None, following
-    return "".join(kept) if says else ""
+        announced, start = announces, following
 
 
 def own_words(content: str) -> str:

@@ -116,11 +116,16 @@ _DATE = re.compile(
 """Days and times, which are often said in words: "half past eight"."""
 
 
+def undated(text: str) -> str:
+    """Return a text without its days and times."""
+    return _DATE.sub(" ", text)
+
+
 def unfounded(text: str, source: str) -> list[str]:
     """Return the numbers and names of a text that stand nowhere in its source; days and times may be worked out."""
     lowered = source.lower()
     known = {part for word in TERM.findall(lowered) for part in _spellings(word)}
-    plain = _DATE.sub(" ", text)
+    plain = undated(text)
     found = [match[0] for match in TERM.finditer(plain) if match[0][0].isdigit() or _is_name(plain, match)]
     # A short form or a part of a compound stands in its word: "Thu", and "Wagen" in "Umzugswagen".
     return [

@@ -123,7 +123,7 @@ def test_each_part_is_kept_as_soon_as_it_is_made_and_none_is_made_twice(press: P
     assert counts[-1] == (total, 0, ["v001"])
     assert press.version("s1", "v001").parts_total == total, "so that it can be said how far it is"
     text = press.text(press.version("s1", "v001"), "s1")
-    assert all(f"Part {number} went well." in text for number in range(total))
+    assert all(f"Module tests, part {number}, went well." in text for number in range(total))
 
 
 def test_parts_of_another_division_are_not_taken_for_these(press: Press) -> None:

@@ -390,7 +390,10 @@ def test_what_became_of_statements_is_counted(house: House) -> None:
     texts = [f"Owns item number {number}" for number in range(125)]
     found = (Statement(text, Category.PROJECT, ("c1-m0",)) for text in texts)
     house.fact_agent.says = [Extraction(tuple(found), 2)]
-    for conversation_id, said in (("c1", "I own many things"), ("c2", texts[-1])):
+    for conversation_id, said in (
+        ("c1", "I own many items, each with a number: " + "; ".join(texts)),
+        ("c2", texts[-1]),
+    ):
         house.converse(APP, conversation_id, said, "Nice.")
         house.work_off()
     assert house.counted("facts_learned_total", agent="model") == 125

@@ -119,7 +119,7 @@ def test_a_memory_is_dated_by_its_conversation_and_kept_in_that_order(house: Hou
     march = datetime(2025, 3, 1, 9, tzinfo=UTC)
     days = [march + timedelta(days=30 * i) for i in (2, 0, 1)]
     for i, day in enumerate(days):
-        house.converse("notes", f"c{i}", f"said on {day:%d %B}", user_id="ann", said_at=day)
+        house.converse("notes", f"c{i}", f"rowed on {day:%d %B}", user_id="ann", said_at=day)
     house.work_off()
     with house.database.read() as session:
         found = [(memory.created_at, memory.updated_at) for memory in standing(session, ANN)]

@@ -191,5 +191,6 @@ def test_a_compaction_that_may_not_be_is_repaired_or_an_error(
 
 
 def test_nothing_to_remember_comes_over_the_wire_as_an_answer(agent: ModelAgent, server: ModelServer) -> None:
-    server.will(Act(answer={**GOOD, "remember": False, "memory": "", "reason": "Only a greeting."}))
+    # The user stated something, so it is asked once more.
+    server.will(*[Act(answer={**GOOD, "remember": False, "memory": "", "reason": "Only a greeting."})] * 2)
     assert agent.create(TRANSCRIPT, LIMIT, Calls()) == NothingToRemember("Only a greeting.")

@@ -157,6 +157,12 @@ def test_what_was_said_in_one_conversation_is_recalled_in_the_next(agent: Agent)
 
 
 @_EVERY_WAY
+def test_a_secret_is_not_remembered_and_the_agent_is_told_why(agent: Agent) -> None:
+    said = agent.refusal("ada", "remember", statement="Ada's wifi password is hunter2.")
+    assert "password manager" in said and "hunter2" not in said
+
+
+@_EVERY_WAY
 def test_what_an_agent_remembers_is_a_fact_that_comes_back(agent: Agent) -> None:
     kept = agent.call("ada", "remember", statement="Ada's train to Ghent leaves at seven.")
     assert [fact["id"] for fact in agent.call("ada", "list_facts")] == [kept["id"]]

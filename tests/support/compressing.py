@@ -72,7 +72,7 @@ class ScriptedCompressionAgent(CompressionAgent):
         if isinstance(said, BaseException):
             raise said
         return said or CondensedChunk(
-            (), (summary_line(f"Part {chunk.position} went well.", (chunk.pieces[0].source,)),)
+            (), (summary_line(f"Module tests, part {chunk.position}, went well.", (chunk.pieces[0].source,)),)
         )
 
 

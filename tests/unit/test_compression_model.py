@@ -112,14 +112,14 @@ def test_what_stands_nowhere_in_the_record_is_asked_for_again_and_dropped_if_it_
 
 
 def test_too_long_an_answer_is_asked_for_again_and_cut_at_its_lines() -> None:
-    long = lines(*(line(f"Line {letter} " + "word " * 20) for letter in "abcdefgh"))
+    long = lines(*(line(f"Part {letter} " + "sort_gusts " * 9) for letter in "abcdefgh"))
     found, chat, _ = condense(long, long)
     assert "may take at most 400" in (chat.questions[1].complaint or "")
     assert [one.text.split()[1] for one in found.lines] == ["a", "b", "c"]
     assert sum(len(one.text) + 1 for one in found.lines) <= 400
-    endless = lines(line("word " * 300))
+    endless = lines(line("sort_gusts " * 130))
     [only] = condense(endless, endless)[0].lines
-    assert 300 < len(only.text) < 400 and only.text.endswith("word")
+    assert 300 < len(only.text) < 400 and only.text.endswith("sort_gusts")
 
 
 def test_a_line_that_names_no_piece_is_asked_for_again_and_then_stands_for_the_first() -> None:

@@ -111,9 +111,11 @@ def test_an_unusable_answer_is_asked_for_again_and_after_three_refused(line: Scr
 
 
 def test_too_much_is_asked_for_once_more_and_then_handed_on_to_be_cut() -> None:
-    long = points(*(f"Point {n} " + "word " * 20 for n in range(20)))
-    found, chat, _ = summarise(long, points("Short"))
-    assert found.points == ("Short",) and "at most 200" in (chat.questions[1].complaint or "")
+    long = points(
+        *(f"SQLite runs first, then the connection is executed, journal {one}" for one in "abcdefghjklmnopqrstu")
+    )
+    found, chat, _ = summarise(long, points("SQLite first"))
+    assert found.points == ("SQLite first",) and "at most 200" in (chat.questions[1].complaint or "")
     assert len(summarise(long, long)[0].points) == 20
 
 
@@ -136,12 +138,12 @@ def test_one_turn_that_does_not_fit_is_read_whole_in_parts_and_the_notes_once_mo
     words = [f"w{i}" for i in range(1200)]
 
     def note(question: Question[Any]) -> ScriptLine:
-        return points(f"Notes {len(question.user)}")
+        return points(next(word for word in question.user.split() if word in words))
 
     found, chat, calls = summarise(*[note] * 20, given=span(("user", " ".join(words)), ("user", "Bye.")), window=2560)
     *parts, last = [question.user for question in chat.questions]
     assert [word for part in parts for word in part.split() if word in set(words)] == words
-    assert found.turns_read == 1 and len(calls) > 2 and last.count("- Notes") == len(parts)
+    assert found.turns_read == 1 and len(calls) > 2 and last.count("- w") == len(parts)
 
 
 def test_a_window_without_room_is_a_matter_of_configuration() -> None:
@@ -170,6 +172,7 @@ def test_no_question_passes_the_window_and_no_turn_is_passed_over(
         asked.append(question)
         return points("They use SQLite", *(f"x{one}" for one in answered))
 
+    said = [(role, f"They use SQLite. {text}") for role, text in said]
     found, _, _ = summarise(*[answer] * 80, given=span(*said, previous=previous), window=window)
     assert 1 <= found.turns_read <= len(said)
     assert all(question.most_tokens + question.max_completion_tokens <= window for question in asked)

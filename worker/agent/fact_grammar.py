@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from shared.text.lines import clean
+from shared.text.secrets import has_secret as has_secret
 from shared.text.sentences import sentences
 from shared.text.words import MONTHS, WEEKDAYS
 from worker.agent import fact_words as words
@@ -129,13 +130,6 @@ _TO_THE_MACHINE = re.compile(
     re.IGNORECASE,
 )
 """What is worded for a machine's memory and not as somebody's own statement."""
-_SECRET = re.compile(
-    r"\b[A-Z]{2}\d{2}(?: ?\d{4}){2,}|\d(?:[ -]?\d){11,}|\b\w*(?:password|passwd|api[_ ]?key|token|secret)\b\s*"
-    r"(?:[=:]|is\b)"
-    r"|\b\w+://\S+:\S+@|\b(?:sk|pk|ghp|npm)_?-?\w{16,}",
-    re.IGNORECASE,
-)
-"""Numbers of accounts and cards, and what opens something."""
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _RECORD = re.compile(
     r"^[ \t]*(?:[\[{}\]].*|\"[^\"]*\"\s*:.*|\d{4}-\d\d-\d\d[ T].*|\S{1,60}@\S{1,60}[:~].*|[$#%] .*|(?:user|assistant"
@@ -268,11 +262,6 @@ class Assertion:
     """The clause before it in the sentence."""
     whole: bool = False
     """Whether it is the sentence as it was said, for what only a whole sentence can state."""
-
-
-def has_secret(text: str) -> bool:
-    """Whether a number of an account or card, or what opens something, stands in a text."""
-    return _SECRET.search(text) is not None
 
 
 def own_words(content: str) -> str:

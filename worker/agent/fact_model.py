@@ -27,6 +27,7 @@ from shared.text.words import EMPTY, MONTHS, NUMERALS, WEEKDAYS, WORD, stem, wor
 from worker.agent.clauses import resolve
 from worker.agent.fact_rules import LONGEST, once_each, without_known
 from worker.agent.fact_words import EXPLAINING
+from worker.agent.gates import fact_gate
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
@@ -82,7 +83,14 @@ class ModelFactAgent(ModelPart, FactAgent):
         meter: Meter,
     ) -> list[Verdict]:
         question = self._question(segment, part, known, before)
-        answer = self.ask(question, meter, _complaint, _hopeless)
+        gate = fact_gate(segment)
+
+        def refused(answer: ExtractionAnswer) -> str | None:
+            """Complain where the gate takes nothing of a list; else it is judged entry by entry where it is stored."""
+            verdicts = [gate.judge(one.statement) for one in answer.facts]
+            return f"fact 1 {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
+
+        answer = self.ask(question, meter, lambda a: _complaint(a) or refused(a), lambda a: _hopeless(a) or refused(a))
         shown = {i for line in part for i in line.message_ids}
         return [_verdict(one, segment, shown, known) for one in answer.facts]
 

@@ -15,9 +15,9 @@ from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
+from shared.text.gate import unlooped
 from shared.text.lines import clean, shorten
-from shared.text.sentences import planted
-from shared.text.words import content_stems, unfounded
+from worker.agent.gates import judge_merged, memory_gate
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
@@ -25,11 +25,13 @@ from worker.agent.prompt import (
     first_fitting,
     fitting_parts,
     is_apology,
+    masked,
     message_ids,
     spoken_lines,
     written,
 )
-from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.vital import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -63,11 +65,17 @@ class ModelAgent(ModelPart, MemoryAgent):
             if not lines:
                 return NothingToRemember(f"None of its {len(parts)} parts holds anything worth keeping.")
 
+        gate = memory_gate(transcript)
+
+        def refused(answer: CreationAnswer) -> str | None:
+            verdict = gate.judge(answer.content) if answer.remember else None
+            return None if verdict is None else f"the memory {verdict.words}"
+
         def complaint(answer: CreationAnswer) -> str | None:
-            return _too_long(answer, limit) or _unsaid(answer, transcript)
+            return _too_long(answer, limit) or refused(answer) or _forgetful(answer, transcript, limit)
 
         question = self._creation(transcript, lines, what, limit)
-        answer = self.ask(question, meter, complaint, lambda a: _unsaid(a, transcript))
+        answer = self.ask(question, meter, complaint, refused)
         return _proposal(answer, transcript, limit, message_ids(lines))
 
     def compact(
@@ -76,11 +84,17 @@ class ModelAgent(ModelPart, MemoryAgent):
         prompt = fill(
             "compact", mark=self._mark(), present="\n".join(map(listed, existing)), new=listed(new), limit=limit
         )
+
+        def unfit(decision: Decision) -> str | None:
+            verdict = judge_merged(decision, existing, new)
+            wrong = None if verdict is None else f"the rewritten memory {verdict.words}"
+            return refusal(decision, existing, new, limit) or wrong
+
         answer = self.ask(
             prompt.question(WorkKind.COMPACT, CompactionAnswer, limit + _ANSWER_TOKENS),
             meter,
-            lambda a: refusal(a.decision(), existing, new, limit),
-            lambda a: refusal(_cut(a, limit), existing, new, limit),
+            lambda a: unfit(a.decision()),
+            lambda a: unfit(_cut(a, limit)),
         )
         return _cut(answer, limit)
 
@@ -149,41 +163,21 @@ def _shown(known: Sequence[str], budget: int) -> list[str]:
 
 
 def _too_long(answer: CreationAnswer, limit: int) -> str | None:
-    length = len(clean(answer.memory))
+    length = len(answer.content)
     if not answer.remember or length <= limit:
         return None
     return f"the memory has {length} characters and may have at most {limit}"
 
 
-_PIECE = 3
-"""Characters of a word that are enough to know it by."""
-_PLANTED_SHARE = 0.6
-"""Of a memory's words, so many in an order that was planted make it that order's."""
-
-
-def _unsaid(answer: CreationAnswer, transcript: Transcript) -> str | None:
-    """Say what a memory holds that nobody said, or that was planted for whoever reads along."""
+def _forgetful(answer: CreationAnswer, transcript: Transcript, limit: int) -> str | None:
+    """Say what an answer forgets that the user said; as far as a memory has room for it."""
     if not answer.remember:
+        is_nothing = not vital(transcript.turns, WORTH_KEEPING)
+        return None if is_nothing else "it says there is nothing worth keeping, and the user stated something that is"
+    missing = left_out(answer.content, vital(transcript.turns, NOT_TO_BE_LOST))
+    if not missing or len(answer.content) + len(missing[0]) > limit:
         return None
-    spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES]
-    told = (f"{turn.name or 'the user'}: {turn.content}" for turn in spoken)
-    said = "\n".join([transcript.app_name, *transcript.known, *told])
-    words = content_stems(answer.memory)
-    for order in (order for turn in spoken for order in planted(turn.content)):
-        if words and len(words & content_stems(order)) >= _PLANTED_SHARE * len(words):
-            return "the memory repeats an order that was planted in the conversation; that is nothing to remember"
-    made_up = unfounded(answer.memory, said)
-    if made_up:
-        return f"the memory says {', '.join(made_up[:3])}, which nobody said"
-    return None if _has_a_word_of(words, said) else "the memory holds no word of the conversation"
-
-
-def _has_a_word_of(words: frozenset[str], said: str) -> bool:
-    """Whether any of the words was said, be it as a part or in another form: not every script parts its words."""
-    lowered = said.lower()
-    long = (word for word in words if len(word) >= _PIECE or not word.isascii())
-    pieces = (word[at : at + _PIECE] for word in long for at in range(max(len(word) - _PIECE, 0) + 1))
-    return any(piece in lowered for piece in pieces) or bool(words & content_stems(said))
+    return "the memory leaves out what must not be forgotten: a harm, a limit, or a wish that stands"
 
 
 def _proposal(
@@ -191,7 +185,7 @@ def _proposal(
 ) -> MemoryDraft | NothingToRemember:
     if not answer.remember:
         return NothingToRemember(shorten(answer.reason, limit))
-    content = shorten(answer.memory, limit)
+    content = shorten(answer.content, limit)
     if content.casefold() in {clean(known).casefold() for known in transcript.known}:
         return NothingToRemember("It only repeats what is already remembered.")
     tags = (clean(tag).strip("#").lower() for tag in answer.tags)
@@ -254,6 +248,11 @@ class CreationAnswer(_Answer):
             _worded(self.reason, "reason")
         return self
 
+    @property
+    def content(self) -> str:
+        """The memory as one line, up to where it repeats itself."""
+        return unlooped(clean(self.memory))
+
 
 class NotesAnswer(_Answer):
     """What one part of a long conversation holds; an empty list is an answer."""
@@ -297,11 +296,11 @@ class CompactionAnswer(_Answer):
 
 def bullets(texts: Sequence[str]) -> str:
     """Return one line for each text, or a line that says there is none."""
-    return "\n".join(f"- {clean(text)}" for text in texts) or "(nothing yet)"
+    return "\n".join(f"- {masked(text)}" for text in texts) or "(nothing yet)"
 
 
 def listed(memory: CompactionCandidate) -> str:
     """Return a memory as compaction's prompt shows it."""
     day = memory.updated_at.date().isoformat()
     pinned = ", pinned" if memory.pinned else ""
-    return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {clean(memory.content)}"
+    return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {masked(memory.content)}"

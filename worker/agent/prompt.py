@@ -19,7 +19,9 @@ from shared.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Question, ask_repairing
 from shared.llm.tokens import most_tokens
+from shared.text.gate import Echoes, echoes
 from shared.text.lines import clean
+from shared.text.sentences import without_secrets
 from worker.agent.protocol import SPOKEN_ROLES, PresentFact, TranscriptTurn
 
 
@@ -94,6 +96,21 @@ def _text(file_name: str) -> str:
     return (files(__package__) / "prompts" / file_name).read_text(encoding="utf-8").strip()
 
 
+@cache
+def prompt_rows() -> Echoes:
+    """Return the words of all prompts as the gate knows them again."""
+    folder = files(__package__) / "prompts"
+    return echoes(file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".md"))
+
+
+_SECRET = "[…]"
+
+
+def masked(text: str) -> str:
+    """Return a text as a model is shown it: one clean line, with a mark for each sentence that holds a secret."""
+    return clean(without_secrets(text, _SECRET))
+
+
 @dataclass(frozen=True)
 class PromptLine:
     """One line of a prompt and the messages it stands for."""
@@ -114,8 +131,8 @@ _DAY_TOKENS = most_tokens("(2000-01-01)") + 1
 
 def spoken_lines(turns: Iterable[TranscriptTurn]) -> tuple[PromptLine, ...]:
     """Return a line for each message with words that a user or an assistant said."""
-    shown = (turn for turn in turns if turn.role in SPOKEN_ROLES)
-    said = ((turn, clean(turn.content)) for turn in shown)
+    spoken = (turn for turn in turns if turn.role in SPOKEN_ROLES)
+    said = ((turn, masked(turn.content)) for turn in spoken)
     return tuple(
         PromptLine(f"{_speaker(turn)}: {content}", (turn.message_id,), turn.created_at.date())
         for turn, content in said
@@ -255,7 +272,7 @@ def earlier_lines(turns: Sequence[TranscriptTurn], budget: int) -> list[PromptLi
 def known_lines(known: Sequence[PresentFact], budget: int) -> dict[int, str]:
     """Return the newest known facts that fit, each as a line under its id."""
     newest = sorted(known, key=lambda fact: -fact.fact_id)
-    lines = (PromptLine(f"{fact.fact_id}: {clean(fact.statement)}", ()) for fact in newest)
+    lines = (PromptLine(f"{fact.fact_id}: {masked(fact.statement)}", ()) for fact in newest)
     return {fact.fact_id: line.text for fact, line in zip(newest, first_fitting(lines, budget), strict=False)}
 
 

@@ -20,11 +20,14 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
+from shared.text.gate import Gate, unlooped
 from shared.text.languages import language_of
 from shared.text.lines import clean, shorten
+from shared.text.secrets import has_secret
 from shared.text.words import content_stems
 from worker.agent.fact_model import Ground
-from worker.agent.prompt import ModelPart, fill, is_apology
+from worker.agent.gates import finding_gate, line_gate
+from worker.agent.prompt import ModelPart, fill, is_apology, masked
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 from worker.agent.salience import PHRASES
 from worker.agent.session_rules import own_sentences, standing_kind
@@ -73,6 +76,7 @@ class _ShownChunk:
     shown: tuple[BlockPiece, ...]
     record: str
     limit: int
+    gate: Gate
 
     def complaint(self, answer: CompressionAnswer) -> str | None:
         """Say what a second answer could do better."""
@@ -84,7 +88,9 @@ class _ShownChunk:
         length = sum(len(clean(line.text)) + 1 for line in answer.lines)
         if length > self.limit:
             return f"the lines take {length} characters together and may take at most {self.limit}"
-        return None
+        # What is left out all the same makes room for what was said: no reason to do without the model.
+        verdicts = [self.gate.judge(unlooped(line.text)) for line in answer.lines]
+        return f"a line {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
 
     def invented(self, line: CondensedLine) -> list[str]:
         """Return what a line names that stands nowhere in the record."""
@@ -118,7 +124,7 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         shown = _fitting(chunk.pieces, self._budget())
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
-        task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens))
+        task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens), line_gate(chunk))
         question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
         answer = self.ask(question, meter, task.complaint)
         return CondensedChunk((), tuple(task.fitting(answer)))
@@ -137,7 +143,7 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
 
 
 def _line(number: int, piece: BlockPiece) -> str:
-    return f"[{number}] {piece.speaker}: {clean(piece.text)}"
+    return f"[{number}] {piece.speaker}: {masked(piece.text)}"
 
 
 def _fitting(pieces: Sequence[BlockPiece], budget: int) -> tuple[BlockPiece, ...]:
@@ -151,7 +157,7 @@ def _fitting(pieces: Sequence[BlockPiece], budget: int) -> tuple[BlockPiece, ...
 
 def _shown_names(names: Sequence[str]) -> Iterator[str]:
     budget = _NAMES_CHARS
-    for name in names:
+    for name in (one for one in names if not has_secret(one)):
         budget -= len(name) + 2
         if budget < 0:
             return
@@ -197,7 +203,7 @@ class _ShownPrompts:
 
     @property
     def text(self) -> str:
-        return "\n".join(f"[{number}] {clean(prompt.text)}" for number, prompt in enumerate(self.prompts, 1))
+        return "\n".join(f"[{number}] {masked(prompt.text)}" for number, prompt in enumerate(self.prompts, 1))
 
     def sources(self, one: FindingAnswer) -> tuple[SessionPrompt, ...]:
         """Return the prompts that bear a finding, of those it names; what they ask bears nothing."""
@@ -206,6 +212,7 @@ class _ShownPrompts:
 
     def complaint(self, answer: LearningAnswer) -> str | None:
         """Say what a second answer could do better."""
+        gate = finding_gate(self.prompts)
         for number, one in enumerate(answer.findings, 1):
             text = clean(one.content)
             if not text or is_apology(text):
@@ -214,6 +221,9 @@ class _ShownPrompts:
                 return f"finding {number} takes {len(text)} characters and may take at most {_MAX_FINDING_CHARS}"
             if not self.sources(one):
                 return f"finding {number} is not said in the messages it names"
+            verdict = gate.judge(text)
+            if verdict is not None:
+                return f"finding {number} {verdict.words}"
         return None
 
     def proposals(self, answer: LearningAnswer) -> Iterator[SemanticProposal]:

@@ -14,7 +14,9 @@ from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
+from shared.text.gate import Gate, unlooped
 from shared.text.lines import clean, shorten
+from worker.agent.gates import summary_gate
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
@@ -22,6 +24,7 @@ from worker.agent.prompt import (
     first_fitting,
     fitting_parts,
     is_apology,
+    masked,
     readable,
     written,
 )
@@ -66,6 +69,12 @@ class _SummaryTask:
     code: frozenset[str]
     budget: int
     meter: Meter
+    gate: Gate
+
+    def refused(self, answer: SummaryAnswer) -> str | None:
+        """Complain where the gate takes nothing of a list; else it is judged point by point where it is stored."""
+        verdicts = [self.gate.judge(unlooped(point)) for point in answer.points]
+        return f"a point {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
 
     def complaint(self, answer: SummaryAnswer) -> str | None:
         if any(repeats_code(point, self.code) for point in answer.points):
@@ -73,16 +82,17 @@ class _SummaryTask:
         length = tokens_of(answer.points)
         if length > MOST_TOKENS:
             return f"the points take {length} tokens together and may take at most {MOST_TOKENS}"
-        return None
+        return self.refused(answer)
 
 
 class ModelSummaryAgent(ModelPart, SummaryAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
     def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
-        previous = _fitting(span.previous or "", self._budget(span, "") // _PREVIOUS_SHARE)
+        previous = _fitting(masked(span.previous or ""), self._budget(span, "") // _PREVIOUS_SHARE)
         budget = self._budget(span, previous)
-        task = _SummaryTask(span, previous, code_lines(turn.content for turn in span.turns), budget, meter)
+        code = code_lines(turn.content for turn in span.turns)
+        task = _SummaryTask(span, previous, code, budget, meter, summary_gate(span))
         reading = readable(span.turns, budget)
         parts, what = list(reading.parts), _SAID
         while len(parts) > 1:
@@ -97,7 +107,7 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
 
     def _ask(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> tuple[str, ...]:
         question = self._question(task.span, part, what, task.previous)
-        answer = self.ask(question, task.meter, task.complaint)
+        answer = self.ask(question, task.meter, task.complaint, task.refused)
         return tuple(point for point in distinct(answer.points) if not repeats_code(point, task.code))
 
     def _budget(self, span: SummaryRequest, previous: str) -> int:

@@ -8,13 +8,14 @@ and the transaction that ends the job lists the version. Nothing half is ever li
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
+from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -24,7 +25,7 @@ from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.blocks import markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
-from shared.sessions.compress.assembly import CondensedChunk, condensed_of
+from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of
 from shared.sessions.compress.plan import MarkerDecision
 from shared.sessions.compress.queries import (
     decided_markers,
@@ -46,7 +47,9 @@ from shared.sessions.recording import RecordOrigin, line_of, records_of
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
+from worker.agent.gates import line_gate
 from worker.agent.protocol import CompressionAgent
+from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, unpurged
 from worker.pipelines.fallback import JobAgent
 
@@ -105,16 +108,17 @@ class CompressSession:
         agent = self.agent_of(wanted)
         if agent is None:
             raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
-        worker = JobAgent(agent, self.rules, claim, self.metrics)
-        written = worker.do(lambda one: self._make(claim, one, began))
-        return self._end(worker, rows, written)
+        worker, admission = JobAgent(agent, self.rules, claim, self.metrics), Admission()
+        written = worker.do(lambda one: self._make(claim, one, began, admission))
+        admission.count(self.metrics, JobKind.COMPRESS_SESSION)
+        return self._end(worker, rows, written, admission.reason)
 
-    def _make(self, claim: Claim, agent: CompressionAgent, began: float) -> WrittenVersion:
+    def _make(self, claim: Claim, agent: CompressionAgent, began: float, admission: Admission) -> WrittenVersion:
         """Have a whole version made by one agent; what another one made of it, which divides otherwise, is dropped."""
         rows = self._read(claim)
         settings = CompressionSettings.model_validate(rows.compression.settings)
         run = CompressionRun(read_task(self.store, rows.origin, settings), agent.chunk_tokens)
-        parts = self._condense(claim, rows, run, agent, began)
+        parts = self._condense(claim, rows, run, agent, began, admission)
         return self._write(claim, rows, run, run.finish(parts), agent, began)
 
     def _resume_failed(self, claim: Claim) -> None:
@@ -164,7 +168,13 @@ class CompressSession:
         return found
 
     def _condense(
-        self, claim: Claim, rows: CompressionRows, run: CompressionRun, agent: CompressionAgent, began: float
+        self,
+        claim: Claim,
+        rows: CompressionRows,
+        run: CompressionRun,
+        agent: CompressionAgent,
+        began: float,
+        admission: Admission,
     ) -> list[CondensedChunk]:
         key, chunking_hash = rows.compression.key, {"outline": run.chunking_hash, "by": agent.name}
         # Parts made of the session as it is divided now, by this agent; others are of no use.
@@ -187,7 +197,7 @@ class CompressSession:
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
             if parts and agent is not self.rules and self.elapsed() - began > LONGEST_SECONDS:
                 raise NotYet("Parts of the session are left; other work of the app comes first.", self.clock.now())
-            part = agent.condense(chunk, meter)
+            part = _admitted(agent.condense(chunk, meter), chunk, admission)
             with self.database.write() as session:
                 compression = self._held(session, claim, key)
                 content = [chunking_hash, *part.as_rows()]
@@ -234,7 +244,9 @@ class CompressSession:
         )
         return WrittenVersion(version, agent.name, self.elapsed() - began, file, digests, summarised)
 
-    def _end(self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion) -> JobState:
+    def _end(
+        self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion, refused: str | None
+    ) -> JobState:
         claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
@@ -246,7 +258,7 @@ class CompressSession:
             compression = self._held(session, claim, rows.compression.key)
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
-            end(session, claim, JobState.DONE, now, agent.reason() or None)
+            end(session, claim, JobState.DONE, now, agent.reason(refused) or None)
         version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(version.plan.input_tokens)
@@ -263,3 +275,12 @@ class CompressSession:
         )
         manifest.write(self.database, self.store, claim.app_id, rows.project.project_id)
         return JobState.DONE
+
+
+def _admitted(part: CondensedChunk, chunk: Chunk, admission: Admission) -> CondensedChunk:
+    """Leave out lines of an agent's own words that the record does not bear; what is kept of it stays as it is."""
+    if not part.lines:
+        return part
+    gate = line_gate(chunk)
+    judged = ((line, admission.admit(line.text, gate)) for line in part.lines)
+    return replace(part, lines=tuple(replace(line, text=text) for line, text in judged if text is not None))

@@ -15,6 +15,7 @@ from datetime import UTC
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
+from shared.contracts.jobs import JobKind
 from shared.conversations.days import zones_now
 from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_by_key, messages_of
@@ -26,14 +27,18 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE, Meter
 from shared.memories import compaction, queries
-from shared.memories.compaction import LONGEST_REASON, NEW, CompactionCandidate, Eviction
+from shared.memories.compaction import LONGEST_REASON, NEW, CompactionCandidate, Decision, Eviction
 from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from shared.text.lines import shorten
+from shared.text.secrets import has_secret
+from worker.agent.gates import judge_merged, memory_gate
 from worker.agent.memory_rules import decide_compaction
-from worker.agent.protocol import MemoryAgent, MemoryDraft, Transcript
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.vital import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
+from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import spoken_turns
@@ -85,10 +90,12 @@ class CreateMemory:
         seen = self._read(claim)
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
-        draft = agent.do(lambda one: one.create(seen.transcript, self.limit, meter))
+        admission = Admission()
+        draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))
+        admission.count(self.metrics, JobKind.CREATE_MEMORY)
         if not isinstance(draft, MemoryDraft):
             with self.database.write() as session:
-                end(session, claim, JobState.NOTHING, self.clock.now(), agent.reason(NOTHING))
+                end(session, claim, JobState.NOTHING, self.clock.now(), agent.reason(NOTHING, admission.reason))
             self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
             return JobState.NOTHING
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
@@ -126,6 +133,35 @@ class CreateMemory:
             )
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
+    def _create(
+        self, one: MemoryAgent, transcript: Transcript, meter: Meter, admission: Admission
+    ) -> MemoryDraft | NothingToRemember:
+        """Have a memory made and judged; a model is not believed where the rules behind it know better.
+
+        Raises: ModelOutput, for the rules to do it.
+        """
+        draft = one.create(transcript, self.limit, meter)
+        if isinstance(draft, MemoryDraft):
+            content = admission.admit(draft.content, memory_gate(transcript))
+            draft = (
+                NothingToRemember("refused")
+                if content is None
+                else replace(draft, content=content, tags=tuple(one for one in draft.tags if not has_secret(one)))
+            )
+        if self.rules is None or one is self.rules:
+            return draft
+        if not isinstance(draft, MemoryDraft):
+            if vital(transcript.turns, WORTH_KEEPING):
+                raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
+            return draft
+        statements = vital(transcript.turns, NOT_TO_BE_LOST)
+        lost = left_out(draft.content, statements)
+        if lost:
+            other = self.rules.create(transcript, self.limit, meter)
+            if isinstance(other, MemoryDraft) and len(left_out(other.content, statements)) < len(lost):
+                raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
+        return draft
+
     def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent], meter: Meter) -> MemoryProposal:
         """Ask the agent what goes at the cap; where it cannot say, or not this, leave it to the rules."""
         if not seen.at_cap:
@@ -141,7 +177,7 @@ class CreateMemory:
             return _left_to_rules(draft, agent, CompactionReason.OVER_BUDGET, f"could not decide: {error.message}")
         except (Transient, ModelOutput, Configuration) as error:
             return _left_to_rules(draft, agent, CompactionReason.MODEL_FAILED, f"could not decide: {error.message}")
-        refused = compaction.refusal(decision, seen.existing, new, self.limit)
+        refused = _refusal(decision, seen.existing, new, self.limit)
         if refused is not None:
             what = f"decided what may not be done: {refused}"
             return _left_to_rules(draft, agent, CompactionReason.INVALID_DECISION, what)
@@ -205,6 +241,16 @@ def _candidate(draft: MemoryDraft, seen: Snapshot) -> CompactionCandidate:
     return CompactionCandidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
 
 
+def _refusal(
+    decision: Decision, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int
+) -> str | None:
+    """Say why a decision may not be carried out, by the rules of compaction or by the gate."""
+    verdict = judge_merged(decision, existing, new)
+    # The reason is kept, so it quotes nothing.
+    refused = f"its text is refused as {verdict.why}" if verdict is not None else None
+    return compaction.refusal(decision, existing, new, limit) or refused
+
+
 _LONGEST_WHY = 300
 
 
@@ -229,7 +275,7 @@ def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
         why = because or why
         for open_to_choice in (existing, compaction.shielded(existing)):
             decision = decide_compaction(open_to_choice, new, limit)
-            refused = compaction.refusal(decision, existing, new, limit)
+            refused = _refusal(decision, existing, new, limit)
             if refused is None:
                 eviction = compaction.carry_out(decision)
                 reason = shorten(f"{why}; {eviction.reason}", LONGEST_REASON)

@@ -7,7 +7,7 @@ that nothing which happened meanwhile is overlooked. An embedder that is away co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import repeat
 
@@ -17,6 +17,7 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
+from shared.contracts.jobs import JobKind
 from shared.conversations.extraction import move_on
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, newest_messages
@@ -34,7 +35,9 @@ from shared.llm.embedding import Embedder
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
+from worker.agent.gates import fact_gate
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
+from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
@@ -87,8 +90,10 @@ class ExtractFacts:
             return self._end_with_nothing(claim)
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
-        thought = self._think(seen, agent, meter)
-        return self._write(agent, seen, thought)
+        admission = Admission()
+        thought = self._think(seen, agent, meter, admission)
+        admission.count(self.metrics, JobKind.EXTRACT_FACTS)
+        return self._write(agent, seen, thought, admission.reason)
 
     def _read(self, claim: Claim) -> UnreadMessages | None:
         """Return what there is to think about; None when nobody said anything new."""
@@ -115,10 +120,13 @@ class ExtractFacts:
             user_id, opened_at = conversation.subject.user_id, conversation.created_at
             return UnreadMessages(segment, unseen, user_id, opened_at, unembedded)
 
-    def _think(self, seen: UnreadMessages, agent: JobAgent[FactAgent], meter: Meter) -> EmbeddedExtraction:
+    def _think(
+        self, seen: UnreadMessages, agent: JobAgent[FactAgent], meter: Meter, admission: Admission
+    ) -> EmbeddedExtraction:
         if not any(turn.role == "user" for turn in seen.segment.turns):
             return EmbeddedExtraction(Extraction((), len(seen.segment.turns)), (), {})
         extraction = agent.do(lambda one: one.extract(seen.segment, meter))
+        extraction = replace(extraction, statements=_admitted(extraction, seen.segment, admission))
         said = [statement.text for statement in extraction.statements]
         texts = [*said, *seen.unembedded.values()] if said else []
         vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "facts_not_embedded")
@@ -132,7 +140,9 @@ class ExtractFacts:
             found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
         return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
 
-    def _write(self, agent: JobAgent[FactAgent], seen: UnreadMessages, thought: EmbeddedExtraction) -> JobState:
+    def _write(
+        self, agent: JobAgent[FactAgent], seen: UnreadMessages, thought: EmbeddedExtraction, refused: str | None
+    ) -> JobState:
         claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
@@ -155,7 +165,7 @@ class ExtractFacts:
             learned = learn(session, claim.app_id, heard, thought.found, cause, self.embedder.same_meaning)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
-            end(session, claim, state, now, agent.reason(None if changed else NOTHING) or None)
+            end(session, claim, state, now, agent.reason(None if changed else NOTHING, refused) or None)
             after = seen.unseen.seen_after(thought.extraction.turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.settings, now)
         self._report(agent, seen, thought, learned, now)
@@ -202,6 +212,12 @@ class ExtractFacts:
             replaced=len(learned.replaced),
             evicted=len(learned.evicted),
         )
+
+
+def _admitted(extraction: Extraction, segment: ExtractionRequest, admission: Admission) -> tuple[Statement, ...]:
+    gate = fact_gate(segment)
+    judged = ((one, admission.admit(one.text, gate)) for one in extraction.statements)
+    return tuple(replace(one, text=text) for one, text in judged if text is not None)
 
 
 def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation | None) -> None:

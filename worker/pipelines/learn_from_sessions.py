@@ -6,14 +6,15 @@ killed, or gives way to other work, goes on where it was, and nothing counts as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from operator import methodcaller
 from pathlib import Path
 from time import perf_counter
 
 from shared.apps.queries import lock_app
 from shared.clock import Clock
+from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -30,7 +31,11 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
+from shared.text.gate import Gate
+from worker.agent.gates import finding_gate
+from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
+from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, unpurged
 from worker.pipelines.fallback import JobAgent
 
@@ -65,16 +70,17 @@ class LearnFromSessions:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
         until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
-        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        agent, admission = JobAgent(self.agent, self.rules, claim, self.metrics), Admission()
         while (found := self._next(claim)) is not None:
             if state is JobState.DONE and agent.why is None and self.elapsed() > until:
                 raise NotYet("Sessions are left to be read; other work of the app comes first.", self.clock.now())
             project_id, state = found.project.project_id, JobState.DONE
-            self._read(agent, found, meter, until)
+            self._read(agent, found, meter, until, admission)
         with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             nothing = NOTHING if state is JobState.NOTHING else None
-            end(session, claim, state, self.clock.now(), agent.reason(nothing) or None)
+            end(session, claim, state, self.clock.now(), agent.reason(nothing, admission.reason) or None)
+        admission.count(self.metrics, JobKind.LEARN_FROM_SESSIONS)
         if project_id is not None:
             manifest.write(self.database, self.store, claim.app_id, project_id)
         return state
@@ -91,7 +97,9 @@ class LearnFromSessions:
             path = self.store.original(claim.app_id, project.project_id, recorded.session_id)
             return _Next(project, recorded, path)
 
-    def _read(self, agent: JobAgent[LearningAgent], found: _Next, meter: Meter, until: float) -> None:
+    def _read(
+        self, agent: JobAgent[LearningAgent], found: _Next, meter: Meter, until: float, admission: Admission
+    ) -> None:
         """Read a session to its end. Raises: NotYet, once the job's time is over."""
         try:
             prompts = list(prompts_of(read_blocks(found.path, found.recorded.size_bytes)))
@@ -99,11 +107,12 @@ class LearnFromSessions:
             # It teaches nothing, and keeps no other session from it.
             get_logger().error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
             prompts = list[SessionPrompt]()
-        read = min(found.recorded.learnt_prompts, len(prompts))
+        read, gate = min(found.recorded.learnt_prompts, len(prompts)), finding_gate(prompts)
         while read < len(prompts):
             learnt: SessionFindings = agent.do(methodcaller("learn", prompts[read:], meter))
             read += learnt.prompts_read
-            self._save(agent.claim, found, learnt.proposals, agent.name, read)
+            proposals = _admitted(learnt.proposals, gate, admission)
+            self._save(agent.claim, found, proposals, agent.name, read)
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
             if agent.why is None and self.elapsed() > until and read < len(prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
@@ -132,3 +141,8 @@ class LearnFromSessions:
                 recorded.learnt_bytes = learnt_bytes
         self.metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
         get_logger().info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
+
+
+def _admitted(proposals: Sequence[SemanticProposal], gate: Gate, admission: Admission) -> tuple[SemanticProposal, ...]:
+    judged = ((one, admission.admit(one.content, gate)) for one in proposals)
+    return tuple(replace(one, content=text, excerpt=masked(one.excerpt)) for one, text in judged if text is not None)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
+from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key
 from shared.conversations.summarising import ask, move_on
@@ -30,7 +31,9 @@ from shared.summaries.bullets import written
 from shared.summaries.queries import NewSummary, insert_summary, newest, summaries_to_embed, update_summary_vectors
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
+from worker.agent.gates import summary_gate
 from worker.agent.protocol import SummaryAgent, SummaryRequest
+from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, unseen_turns
@@ -90,7 +93,10 @@ class Summarise:
         seen = self._read(claim)
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
-        return self._write(agent, seen, self._think(seen, agent, meter))
+        admission = Admission()
+        thought = self._think(seen, agent, meter, admission)
+        admission.count(self.metrics, JobKind.SUMMARISE)
+        return self._write(agent, seen, thought, admission.reason)
 
     def _read(self, claim: Claim) -> SummaryInput:
         with self.database.read() as session:
@@ -111,16 +117,21 @@ class Summarise:
             )
             return SummaryInput(span, unseen, conversation.message_count, missing)
 
-    def _think(self, seen: SummaryInput, agent: JobAgent[SummaryAgent], meter: Meter) -> SummaryProposal:
+    def _think(
+        self, seen: SummaryInput, agent: JobAgent[SummaryAgent], meter: Meter, admission: Admission
+    ) -> SummaryProposal:
         if not seen.span.turns:
             return SummaryProposal("", 0, ())
         digest = agent.do(lambda one: one.summarise(seen.span, meter))
-        content = written(digest.points)
+        gate = summary_gate(seen.span)
+        content = written(filter(None, (admission.admit(point, gate) for point in digest.points)))
         texts = [*([content] if content else []), *seen.missing.summaries.values(), *seen.missing.profiles.values()]
         vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "summary_not_embedded")
         return SummaryProposal(content, digest.turns_read, vectors)
 
-    def _write(self, agent: JobAgent[SummaryAgent], seen: SummaryInput, thought: SummaryProposal) -> JobState:
+    def _write(
+        self, agent: JobAgent[SummaryAgent], seen: SummaryInput, thought: SummaryProposal, refused: str | None
+    ) -> JobState:
         claim = agent.claim
         state = JobState.DONE if thought.content else JobState.NOTHING
         start, after = seen.unseen.start, seen.unseen.seen_after(thought.turns_read)
@@ -131,7 +142,7 @@ class Summarise:
             conversation = remembered(lock_by_key(session, claim.conversation_key), claim)
             if conversation.summarised != start:
                 raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
-            end(session, claim, state, now, agent.reason(None if thought.content else NOTHING) or None)
+            end(session, claim, state, now, agent.reason(None if thought.content else NOTHING, refused) or None)
             model, vectors = self.embedder.name, thought.vectors
             if thought.content:
                 own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())

@@ -62,6 +62,7 @@ from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
 from shared.setting_groups import SessionSettings
+from shared.text.gate import refuse_secret
 from shared.text.json_reading import read_json
 
 MOST_MEMBERS = 50_000
@@ -404,6 +405,7 @@ def _insert_memory(
     sessions: Mapping[str, RecordedSession],
     cause: Cause,
 ) -> None:
+    refuse_secret(one.content, f"A {one.kind} of the archive")
     row = row_of(
         SemanticMemory,
         one,

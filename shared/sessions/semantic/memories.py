@@ -37,6 +37,7 @@ from shared.sessions.queries import lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.sessions.semantic import queries
 from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY
+from shared.text.gate import refuse_secret
 from shared.text.likeness import gist
 from shared.text.lines import clean, shorten
 from shared.text.sentences import own_words
@@ -203,6 +204,7 @@ def judge_memory(
         text = clean(content)
         if not text or len(text) > MAX_MEMORY_CHARS:
             raise Invalid(f"content: must be one line of 1 to {MAX_MEMORY_CHARS} characters.")
+        refuse_secret(text, "content: it")
         normal = normal_of(text)
         other = queries.find_semantic_memory(session, memory.project_key, memory.kind, normal)
         if other is not None and other.key != memory.key:

@@ -1,0 +1,210 @@
+"""What may stand in a memory, a fact, a summary or a proposal: one judgement of a text, whoever wrote it.
+
+What an agent wants stored, a model's or the rules', has to have been said, by whom it is ascribed to: at least half of
+its words of weight, and each name and number. It holds no secret, no order that was planted for whoever reads along,
+nothing of the prompt, and says something. What a person writes is theirs to say: only secrets are refused there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shared.errors import Invalid
+from shared.text.languages import empty_words, language_of
+from shared.text.secrets import has_secret
+from shared.text.sentences import planted
+from shared.text.words import (
+    EMPTY,
+    MONTHS,
+    NUMERALS,
+    VAGUE,
+    WEEKDAYS,
+    WORD,
+    content_stems,
+    stem,
+    undated,
+    unfounded,
+    word_set,
+)
+
+
+class Refusal(StrEnum):
+    """Why a text is not stored."""
+
+    SECRET = "secret"
+    PLANTED = "planted"
+    """An order to whoever reads along, that came in with the conversation or is worded as one."""
+    ECHO = "echo"
+    """Words of the prompt that nobody said."""
+    UNSAID = "unsaid"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a text is refused, and how a model is told so."""
+
+    why: Refusal
+    words: str
+
+
+_ABOUT_TALK = word_set(
+    """
+    user users assistant conversation conversations chat chats dialogue message messages memory memories statement
+    statements summary none nothing null nil empty unknown undefined unspecified na nan true false yes ok okay said
+    says mentioned discussed talked spoke relevant worth keeping remember remembering remembered anything information
+    info details
+    """
+)
+"""Words about a conversation, which say nothing of what was said in it, and count neither for a text nor against it."""
+_DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *(month[:3] for month in MONTHS), *WEEKDAYS))
+_ECHO_WORDS = 4
+"""So many words of the prompt in a row are no chance."""
+_SAID_SHARE = 0.5
+_PLANTED_SHARE = 0.6
+"""Of a text's words, so many in an order that was planted make it that order's."""
+_PREFIX = 5
+"""Letters in which two forms of one long word agree."""
+_PIECE = 4
+"""Letters of a word that stand within another: "Wagen" in "Umzugswagen"."""
+_UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿຀-໿က-႟ក-៿]+")
+"""Scripts that part no words by spaces, or hang small words on them."""
+_DAY_OR_TIME = re.compile(r"\d+\s?[年月日号時时分년월일시]")
+_HIRAGANA = re.compile(r"[぀-ゟ]")
+_GRAMMAR_OF_KANA = re.compile(r"[぀-ゟ]{2}")
+"""Two characters of grammar."""
+_SPEAKER = re.compile(r"(?:(?<=\A)|(?<=[;.\n] )|(?<=\n))(?:User|Assistant): ")
+_STATEMENT = re.compile(r"(?<=[.;!?])\s+|(?<=[。！？；])|\n+")
+_STAMMER = re.compile(r"(?<!\w)(\w[^\n]{0,80}?)(?:[\s,;.!?-]+\1(?!\w)){2,}", re.IGNORECASE)
+"""The same words three times in a row."""
+Echoes = frozenset[tuple[str, ...]]
+"""Rows of words of a prompt."""
+
+
+class Gate:
+    """Judges what an agent wants stored, against what was said."""
+
+    def __init__(self, said: Iterable[str], known: Iterable[str] | None = None, prompt: Echoes = frozenset()) -> None:
+        """``said`` is what those said to whom texts are ascribed, and their names.
+
+        Each name and number has to be said, or ``known`` before; without that, they are judged elsewhere.
+
+        ``prompt`` is what a model is told, as ``echoes`` gives it.
+        """
+        texts = [line for text in said for line in text.splitlines()]
+        self._orders = [content_stems(order) for text in texts for order in planted(text)]
+        self._said = "\n".join(map(_without_orders, texts)).lower()
+        self._source = None if known is None else "\n".join([self._said, *known])
+        self._prompt = prompt
+        self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._said)))
+        self._stems = frozenset(stem(_bare(word)) for word in words) | _as_digits(words)
+        self._prefixes = frozenset(word[:length] for word in words for length in (_PREFIX, max(_PIECE, len(word) - 1)))
+
+    def judge(self, text: str) -> Verdict | None:
+        """Say why a text may not be stored; None where it may."""
+        if has_secret(text):
+            return Verdict(Refusal.SECRET, "holds a password, a key, or the number of an account or card")
+        if self._is_planted(text):
+            return Verdict(Refusal.PLANTED, "repeats an order that was planted in the conversation")
+        if self._is_echo(text):
+            return Verdict(Refusal.ECHO, "repeats the instructions, and not what was said")
+        if not weighty_words(text):
+            return Verdict(Refusal.EMPTY, "says nothing")
+        made_up = unfounded(text, self._source) if self._source is not None else []
+        if made_up:
+            return Verdict(Refusal.UNSAID, f"says {', '.join(made_up[:3])}, which nobody said")
+        return None if self.holds(text) else Verdict(Refusal.UNSAID, "says in other words what nobody said in these")
+
+    def holds(self, text: str) -> bool:
+        """Whether at least half of the words of weight of a text were said."""
+        words = weighty_words(text)
+        return sum(map(self._is_said, words)) >= _SAID_SHARE * len(words)
+
+    def _is_planted(self, text: str) -> bool:
+        words = content_stems(text)
+        is_order = words and any(len(words & order) >= _PLANTED_SHARE * len(words) for order in self._orders)
+        return bool(is_order or planted(_SPEAKER.sub("", text)))
+
+    def _is_echo(self, text: str) -> bool:
+        # A row that was said is no echo, though the prompt has it too.
+        rows = [row for row in _rows(text) if row in self._prompt]
+        return bool(rows) and not set(rows) <= frozenset(_rows(self._said))
+
+    def _is_said(self, word: str) -> bool:
+        if _UNSPACED.fullmatch(word):
+            return word in self._said
+        if word in self._words or stem(word) in self._stems or word.removesuffix("s") in self._words:
+            return True
+        if len(word) >= _PREFIX and {word[:_PREFIX], word[:-1]} & self._prefixes:
+            return True
+        if word.isascii():
+            return len(word) >= _PIECE and word.isalpha() and word in self._said
+        return any(word[at : at + _PIECE] in self._said for at in range(max(1, len(word) - _PIECE + 1)))
+
+
+def echoes(texts: Iterable[str]) -> Echoes:
+    """Return the rows of words by which what a model is told is known again."""
+    return frozenset(row for text in texts for row in _rows(text))
+
+
+def unlooped(text: str) -> str:
+    """Return a text up to its first statement that stands in it already, and what it stammers once."""
+    text = _STAMMER.sub(r"\1", text)
+    seen: set[tuple[str, ...]] = set()
+    start = 0
+    for end in (*(cut.end() for cut in _STATEMENT.finditer(text)), len(text)):
+        words = tuple(WORD.findall(text[start:end].lower()))
+        if words and words in seen:
+            return text[:start].rstrip(" ;,")
+        seen.add(words)
+        start = end
+    return text
+
+
+def weighty_words(text: str) -> list[str]:
+    """Return the words of a text that say something, each once, without days and times, which may be worked out.
+
+    Of scripts without spaces every two characters that follow each other.
+    """
+    plain = undated(_DAY_OR_TIME.sub(" ", text)).lower()
+    grammar = EMPTY | empty_words(language_of(text)) | _ABOUT_TALK | _DATE_WORDS
+    spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
+    pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
+    found = [word for word in spaced if word not in grammar]
+    found += [pair for pair in pairs if not _GRAMMAR_OF_KANA.fullmatch(pair)]
+    # "Needs" and "likes" are how a thing is told, and weigh only where nothing else does; so do forms of Japanese.
+    heavy = [word for word in found if word not in VAGUE and not _HIRAGANA.search(word)]
+    return list(dict.fromkeys(heavy or found))
+
+
+def refuse_secret(text: str, what: str) -> None:
+    """Let nobody store a secret by hand. Raises: Invalid, which begins with ``what`` holds it."""
+    if has_secret(text):
+        raise Invalid(
+            f"{what} holds a password, a key, or the number of an account or card. Memory keeps none, as it is shown "
+            "to models: leave it out, and keep it in a password manager.",
+            code="secret",
+        )
+
+
+def _without_orders(text: str) -> str:
+    for order in planted(text):
+        text = text.replace(order, " ")
+    return text
+
+
+def _rows(text: str) -> Iterator[tuple[str, ...]]:
+    words = WORD.findall(text.lower())
+    return (tuple(words[at : at + _ECHO_WORDS]) for at in range(len(words) - _ECHO_WORDS + 1))
+
+
+def _bare(word: str) -> str:
+    """Return a word without what hangs on it: "Asta's", "20th"."""
+    return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", re.split(r"['’]", word, maxsplit=1)[0])
+
+
+def _as_digits(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(str(number) for number, word in enumerate(NUMERALS) if word in words)

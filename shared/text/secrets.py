@@ -1,0 +1,112 @@
+"""What opens something or pays for something: keys, passwords, numbers of accounts and cards. Nobody's memory holds it.
+
+Told by its shape (a key of a known service, an address with a password in it, a private key) or by the word before it
+together with something that can be one ("my password is ..."). An order number, a phone number, a password manager
+and the pin of a board are none.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SHAPES = re.compile(
+    # Keys of services, which begin with what they are.
+    r"\b[sprw]k[-_](?=[\w-]*\d)[A-Za-z0-9_-]{12,}"
+    r"|\bgh[opsur]_[A-Za-z0-9]{12,}|\bgithub_pat_\w{20,}|\bgl[a-z]{2,5}-[\w-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b"
+    r"|\bxox[a-z]-[\w-]{10,}|\bxapp-\d[\w-]{10,}|\bhooks\.slack\.com/services/\w+/\w+/\w+|\bnpm_[A-Za-z0-9]{16,}"
+    r"|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bpypi-[\w-]{30,}"
+    r"|\b\d{8,10}:AA[\w-]{30,}|\bdop_v1_\w{16,}|\bshp(?:at|ss|ca)_\w{16,}|\bwhsec_[\w+/=]{16,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|\b(?:Bearer|Basic) +(?=[\w+/.=~-]*\d)[\w+/.=~-]{16,}"
+    r"|\b\w{1,20}://[^\s/:@]{0,200}:[^\s/@]{1,200}@"
+    # Numbers of accounts, of cards as they are written, of persons in the United States.
+    r"|\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b|\b[A-Za-z]{2}\d{2}(?: ?\d{4}){3,}\b"
+    r"|\b\d{4}([ -])\d{4}\1\d{4}\1\d{4}\b|\b3[47]\d\d([ -])\d{6}\2\d{5}\b|\b\d{3}-\d{2}-\d{4}\b(?!-)"
+)
+_CARD = re.compile(r"(?<![\d.,-])(?:[3-6]\d{12,18}|2[2-7]\d{14})(?![\d-])")
+"""The number of a card written in one; whether it is one is told by its last digit."""
+_IS = r"(?:\s+(?:is|are|was|ist|lautet|war|est|es|é|è|jest|je|är|er)\b|\s*[:=：])"
+_OF = r"(?:[ ](?!(?:and|but|or|because|und|et|y)\b)[\w'’-]{1,20}){0,6}?"
+"""What the secret is of: "password for the vet portal"."""
+_VALUE = r"\s*[\"'“„«`]?"
+_CODE = r"(?![$<{(]|[\w.]+[(\[]|[a-z_]+(?:\.[a-z_]+)+\b|\*{3}|…|\.{3})"
+"""What fetches a value, or stands in its place, is none."""
+_PASSWORD = (
+    r"pass ?(?:word|phrase|code)s?|passwd|pw|pwd|passwort|kennwort|zugangscode|contraseñas?|mot de passe|senha"
+    r"|palavra-passe|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|parol[ae]?|şifre\w*|parola\w*"
+    r"|пароль?|κωδικός|kata sandi|mật khẩu"
+)
+_PASSWORD_WITHOUT_SPACES = r"密码|密碼|口令|パスワード|暗証番号|비밀번호|รหัสผ่าน|كلمة (?:السر|المرور)|סיסמה|पासवर्ड"
+_OF_ANOTHER_THING = (
+    r"(?![\s-]*(?:managers?|polic(?:y|ies)|resets?|fields?|rules?|hash\w*|protect\w*|generators?|prompts?|checks?"
+    r"|lengths?|strength|safe|vault|hints?|forms?|screens?|box|requirements?|less|boards?|tresor)\b)"
+)
+_SAID_OF_ONE = (
+    r"(?!(?:not?|too|so|very|wrong|right|correct|incorrect|required|needed|optional|forgotten|lost|gone|expired|being"
+    r"|an?|the|in|on|at|with|my|your|our|his|her|their|that|this|what|which|weak|strong|secure|safe|stored|saved|kept"
+    r"|hashed|encrypted|changed|reset|unknown|invalid|missing|always|never|only|still|also|now|if|how|why|where|when"
+    r"|again|there|here|empty|longer|shorter|short|long|different|asked|shown|sent|string|str|bytes|int|bool|none|null"
+    r"|true|false|any|nicht|falsch|weg|vergessen|zu|kein\w*|auch|noch|perdu|oublié|pas|incorrecta|perdida)\b)"
+)
+_WITH_DIGIT = r"(?=[^\s\"'”`]*\d)[^\s\"'”`]"
+_WORDS = re.compile(
+    rf"\b(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
+    rf"|(?:{_PASSWORD_WITHOUT_SPACES})[^\n。.]{{0,12}}?(?:[:=：は是为為는은]|is)[\s\"'“「]*[^\s\"'”」。、？?]{{4,}}"
+    rf"|(?:{_PASSWORD_WITHOUT_SPACES})[\s:：]{{0,3}}(?=[\w!-]*\d)[\w!-]{{4,}}"
+    # A short number opens something only where it is called so.
+    rf"|\b(?:pin|tan|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer|no\.?))?\b(?: (?:for|of|zu|für|de|del)\b{_OF})?{_IS}"
+    r"\s*[\"'“]?\d[\d -]{1,9}\d\b"
+    r"|\b(?:pin|puk|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))? \d{4,8}\b"
+    r"|\b(?:api|access|auth\w*|bearer|secret|private|client|session|refresh|licen[cs]e|recovery|backup)"
+    rf"[ _-]*(?:keys?|tokens?|secrets?|codes?)\b{_OF}{_IS}{_VALUE}{_CODE}{_WITH_DIGIT}{{4,}}"
+    rf"|\b(?:\w{1, 40}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{12,}}"
+    r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
+    rf"{_CODE}[^\s\"']{{4,}}"
+    # Name and password in one breath.
+    r"|\b(?:log-?in|credentials|zugangsdaten|user(?:name)?|benutzer(?:name)?|usuario|utilisateur)\b[^\n.]{0,40}?"
+    r"(?:\b(?:pass|pw|pwd)\b[\s:=,]{1,3}[^\s,;.]{3,}|[ :=][^\s/]+ ?/ ?(?=[^\s/]*\d)[^\s/]{4,})"
+    r"|\b(?:log-?in|credentials|zugangsdaten)\b[^\n.]{0,30}?(?:\bare\b|\bis\b|\bsind\b|[:=])[^\n.]{0,24}?[ :=]"
+    r"(?=\S*[A-Za-z])(?=\S*\d)\S{5,}"
+    r"|\b(?:ssn|social security|sozialversicherungs\w*|steuer-?id\w*|passport (?:number|nr|no\.)|reisepass\w*"
+    r"|ausweisn\w*)[^\n.]{0,20}?(?:\d[\d /-]{4,}|\b(?=\w{0,20}\d\w{0,20}\d)\w{6,})"
+    r"|\b(?:card|account|konto|kreditkarten?|karten|tarjeta|cuenta|carte|compte|conto|carta)"
+    r"[ -]?(?:number|no\.?|nr\.?|nummer|n[úu]m[ée]ro)?(?: \w+){0,2}?[\s:]{0,3}(?:is|ist|est|es|è)?[\s:]{0,2}"
+    r"\d[\d -]{7,}\d",
+    re.IGNORECASE,
+)
+_ANNOUNCES = re.compile(
+    rf"(?:\b(?:{_PASSWORD}|api[ _-]?key|(?:access|auth)[ _-]?token|secret(?:[ _-]key)?|pin|cvv|cvc)\b{_OF}"
+    rf"|(?:{_PASSWORD_WITHOUT_SPACES}))\s*[:=：]\W*\Z",
+    re.IGNORECASE,
+)
+_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL)
+
+
+def has_secret(text: str) -> bool:
+    """Whether a number of an account or card, a password, or a key stands in a text."""
+    return (
+        _SHAPES.search(text) is not None
+        or _WORDS.search(text) is not None
+        or any(map(_is_card, (match[0] for match in _CARD.finditer(text))))
+    )
+
+
+def announces_secret(text: str) -> bool:
+    """Whether a text ends in what a secret stands behind, which then follows in the next line: ``Password:``."""
+    return _ANNOUNCES.search(text) is not None
+
+
+KEY_BLOCK = "-----BEGIN PRIVATE KEY-----"
+"""Stands in the place of a private key, in one line, and is known for one."""
+
+
+def without_key_blocks(text: str) -> str:
+    """Return a text with one line for each private key that is written over several."""
+    return _KEY_BLOCK.sub(KEY_BLOCK, text)
+
+
+def _is_card(digits: str) -> bool:
+    """Whether the last digit is the check digit of the others (Luhn's)."""
+    doubled = [int(one) * (1 + place % 2) for place, one in enumerate(reversed(digits))]
+    return sum(one - 9 if one > 9 else one for one in doubled) % 10 == 0

@@ -1,0 +1,121 @@
+"""What is a secret and what only looks like one: one table for the whole product."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.text.secrets import announces_secret, has_secret
+from shared.text.sentences import sentences, without_secrets
+
+SECRETS = (
+    "My API key is sk-test-51Habcd1234567890 and the staging host is stage.example.org",
+    "use sk-proj-Zm9vYmFyMTIzNDU2Nzg5MA for it",
+    "token ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "AKIAIOSFODNN7EXAMPLE is the one for the bucket",
+    "glpat-xYz123_456-AbCdEfGh",
+    "xoxb-123456789012-abcdefABCDEF",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-DEF_123",
+    "Authorization: Bearer 8f14e45fceea167a5a36dedd4bea2543",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "postgresql://shop:s3cr3t@db.example.org/shop",
+    "export DEPLOY_TOKEN=abcdef123456",
+    "STRIPE_SECRET='whatever-it-is'",
+    "DB_PASSWORD=swordfish",
+    "my password is hunter2",
+    "the password for the vet portal is Tr0ub4dor&3",
+    "My wifi pw is quark77x now.",
+    "password: swordfish",
+    "Password:\nhunter2hunter2",
+    "mein Passwort lautet Sommer2024!",
+    "Das Kennwort ist geheim123",
+    "mi contraseña es gato1234",
+    "mon mot de passe est soleil99",
+    "a minha senha é abacate7",
+    "mijn wachtwoord is fiets123",
+    "moje hasło: kotek77",
+    "мой пароль: kotik1990",
+    "şifrem: deniz1453",
+    "パスワードはsakura2024です",
+    "密码是abc12345",
+    "비밀번호는 haneul88 이야",
+    "my pin is 4711",
+    "PIN: 4711",
+    "PIN code 4711",
+    "the CVV is 123",
+    "my access token is 9f8e7d6c5b4a",
+    "the client secret is Q2xpZW50U2VjcmV0MTIz",
+    "login: admin / hunter22",
+    "username bob pass swordfish",
+    "my card is 5500 0000 0000 0004",
+    "4111 1111 1111 1111",
+    "4111111111111111",
+    "My IBAN is DE12 1234 1234 1234 1234 00, I live in Ulm",
+    "GB29 NWBK 6016 1331 9268 19",
+    "my account number is 12345678 90",
+    "my social security number is 078-05-1120",
+    "passport number C01X00T47",
+)
+HARMLESS = (
+    "my password manager is Bitwarden",
+    "The password is too long",
+    "I forgot my password",
+    "the password field is required",
+    "the password policy is strict",
+    "our password hashing is Argon2id with 19 MiB",
+    "the pin board is 120 cm wide",
+    "pin 13 is the LED",
+    "my order number is 1234567890123456",
+    "order 4929-33-1234",
+    "call me at +49 170 1234 5678 90",
+    "my phone number is 555-867-5309",
+    "ISBN 9783161484100",
+    "The user lives in flat B2 and bought a Canon R6",
+    "User: bought iPhone 13",
+    "the key is under the mat",
+    "the key is to rest every 45 minutes",
+    "the secret is that I love him",
+    "The token is refreshed hourly",
+    "token = get_token(user)",
+    "password: str",
+    "def login(user: str, password: str) -> bool",
+    "secret_key = settings.SECRET",
+    "API_KEY=$API_KEY",
+    "commit 16c7e42f292c6912e7710c838347ae178b4a0001",
+    "the access code is Python",
+    "login to S3 fails since Tuesday",
+    "https://example.org/a/b?page=2",
+    "We keep keys in a vault and rotate tokens every 90 days",
+    "the bank account is with Nordea since 2019",
+    "my library card is green",
+    "sk-learn and scikit-learn are the same",
+    "The meeting is on 2026-01-05 at 10:30",
+    "Eine Pinnwand ist 90 cm breit",
+    "budget is 2000 2500 3000 euros",
+    "https://images.example.org/cHJpdmF0ZS9sci9pbWFnZXMvd2Vic2l0ZS8yMDIyLTExL2ZsNDg2NDgxOTYyMDMtaW1hZ2UuanBn.jpg",
+)
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_what_opens_or_pays_for_something_is_a_secret(text: str) -> None:
+    assert has_secret(text)
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_one_is_none(text: str) -> None:
+    assert not has_secret(text)
+
+
+def test_what_follows_an_announced_password_is_no_sentence_and_is_masked() -> None:
+    said = "The vet portal needs one. Password:\nhunter2hunter2\nThe portal is slow on Mondays."
+    assert announces_secret("Password:")
+    assert sentences(said) == ["The vet portal needs one.", "The portal is slow on Mondays."]
+    assert without_secrets(said, "[…]") == "The vet portal needs one. […]\n[…]\nThe portal is slow on Mondays."
+
+
+def test_a_private_key_is_masked_with_all_its_lines() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----"
+    assert without_secrets(f"Here is the key:\n{key}\nPlease rotate it.", "[…]").splitlines()[1:] == [
+        "[…]",
+        "Please rotate it.",
+    ]
+    assert sentences(f"Keep it.\n{key}\nIt is from May.") == ["Keep it.", "It is from May."]

@@ -1,0 +1,77 @@
+"""The gate before what an agent wants stored, for each kind of text: who has to have said it, and what is known beside.
+
+Used by the agents that ask a model, so that it is asked again, and by the pipelines, so that no agent passes it by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from shared.memories.compaction import CompactionCandidate, Decision
+from shared.sessions.compress.assembly import Chunk
+from shared.sessions.semantic.memories import SessionPrompt
+from shared.text.gate import Gate, Verdict, unlooped
+from shared.text.sentences import sentences
+from worker.agent.prompt import prompt_rows
+from worker.agent.protocol import SPOKEN_ROLES, ExtractionRequest, SummaryRequest, Transcript, TranscriptTurn
+
+_ROLES = ("User", "Assistant")
+"""How speakers without a name are called in what is stored."""
+
+
+def memory_gate(transcript: Transcript) -> Gate:
+    """Return the gate of a memory, which users or assistants said; names may be remembered ones."""
+    return Gate(_said(transcript.turns), (transcript.app_name, *transcript.known, *_ROLES), prompt_rows())
+
+
+def summary_gate(span: SummaryRequest) -> Gate:
+    """Return the gate of a summary's points."""
+    return Gate(_said(span.turns), (span.app_name, span.previous or "", *_ROLES), prompt_rows())
+
+
+def fact_gate(segment: ExtractionRequest) -> Gate:
+    """Return the gate of facts, which users said, or agreed to when they were asked."""
+    turns = (*segment.before, *segment.turns)
+    users = _said(turn for turn in turns if turn.role == "user")
+    return Gate((*users, *_asked(turns)), None, prompt_rows())
+
+
+def merge_gate(sources: Iterable[CompactionCandidate]) -> Gate:
+    """Return the gate of a memory that takes in others, which have to say what it says."""
+    return Gate([one.content for one in sources], _ROLES, prompt_rows())
+
+
+def judge_merged(
+    decision: Decision, existing: Sequence[CompactionCandidate], new: CompactionCandidate
+) -> Verdict | None:
+    """Say why the memory that a compaction rewrites may not be stored; None where it may, or none is rewritten."""
+    if decision.new_content is None:
+        return None
+    named = (decision.target_id, decision.absorbed_id)
+    sources = [one for one in (*existing, new) if one.id in named]
+    return merge_gate(sources).judge(unlooped(decision.new_content))
+
+
+def finding_gate(prompts: Sequence[SessionPrompt]) -> Gate:
+    """Return the gate of what is learnt from sessions, which people typed."""
+    return Gate([prompt.text for prompt in prompts], None, prompt_rows())
+
+
+def line_gate(chunk: Chunk) -> Gate:
+    """Return the gate of a version's lines, which have to stand in the record."""
+    texts = dict.fromkeys(text for piece in chunk.pieces for text in (piece.speaker, piece.text))
+    return Gate(texts, None, prompt_rows())
+
+
+def _said(turns: Iterable[TranscriptTurn]) -> tuple[str, ...]:
+    spoken = [turn for turn in turns if turn.role in SPOKEN_ROLES]
+    return (*(turn.content for turn in spoken), *dict.fromkeys(turn.name for turn in spoken if turn.name))
+
+
+def _asked(turns: Sequence[TranscriptTurn]) -> Iterator[str]:
+    """Yield what an assistant asked last, or said last, before a user answered."""
+    for before, turn in pairwise(turns):
+        if before.role == "assistant" and turn.role == "user":
+            found = sentences(before.content)
+            yield from (one for one in found if one.rstrip().endswith(("?", "？", "؟")) or one is found[-1])
