@@ -11,6 +11,7 @@ alone is longer than that; nothing is recalled then. Source: decisions, "Facts a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -53,6 +54,7 @@ from shared.context.window import CountedMessage, length, squeezed, staying
 from shared.search.candidates import SearchHit
 from shared.search.ranking import RankedCandidate
 from shared.telemetry.metrics import CompactionStage
+from shared.text.words import EMPTY, TERM, stem
 
 
 @dataclass(frozen=True)
@@ -200,9 +202,22 @@ def recollect_less(
 def _facts(
     material: RecallMaterial, memories: MemoryBlock, budgets: RecallBudgets, scale: TokenScale
 ) -> tuple[SelectableFact, ...]:
-    """Return the facts that have a place: within their budget, and half of all at least where memories want more."""
+    """Return the facts that have a place: within their budget, and half of all at least where memories want more.
+
+    One that is a statement of a memory's is said there.
+    """
     left = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
-    return packed(material.facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
+    said = {_told(piece) for memory in memories.included for piece in _BETWEEN_STATEMENTS.split(memory.content)}
+    unsaid = [fact for fact in material.facts if _told(fact.statement) not in said]
+    return packed(unsaid, min(budgets.facts, max(left, budgets.both // 2)), scale)
+
+
+_BETWEEN_STATEMENTS = re.compile(r"; |(?<=[.!?]) |(?<=^User): ")
+
+
+def _told(statement: str) -> tuple[str, ...]:
+    """Return what a statement says, the same in the first person and in the third."""
+    return tuple(stem(word) for word in TERM.findall(statement.lower()) if word not in EMPTY)
 
 
 def _memories(material: RecallMaterial, budget: int, scale: TokenScale) -> MemoryBlock:
@@ -302,8 +317,8 @@ def extend(
         beside = [one for one in extra.companions.get(place_of(hit), ()) if _key(one) not in lines]
         if left and needed(left, *(one.content for one in beside)) <= budget:
             for one in beside:
-                # Also what is known: the assistant's line would mislead without it.
-                lines[_key(one)] = _quoted(one, one.content)
+                # Also what is wholly known: the assistant's line would mislead without it.
+                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or one.content)
             prior.add(hit.content)
             lines.setdefault(_key(hit), _quoted(hit, left))
     style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")

@@ -14,7 +14,7 @@ from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
 from worker.agent.fact_predicates import Predicate
 from worker.agent.fact_preferences import PREDICATES
-from worker.agent.fact_rules import ExtractiveFactAgent, predicate_of
+from worker.agent.fact_rules import ExtractiveFactAgent, once_each, predicate_of, stated_in_form
 from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, TranscriptTurn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
@@ -28,7 +28,9 @@ def turn(content: str, number: int = 1, role: str = "user", name: str | None = N
 def extract(
     *turns: TranscriptTurn, known: tuple[PresentFact, ...] = (), before: tuple[TranscriptTurn, ...] = ()
 ) -> Extraction:
-    return ExtractiveFactAgent().extract(ExtractionRequest("diary", "con_1", turns, before, known), Calls())
+    """Return what is found by its form; what the classifier finds beside it is tried from outside."""
+    found = stated_in_form(ExtractionRequest("diary", "con_1", turns, before, known))
+    return Extraction(once_each(found.statements), len(turns), found.refused)
 
 
 def said(content: str, name: str | None = None) -> list[str]:

@@ -1,9 +1,11 @@
 """The built-in agent's part that extracts facts: no model, no network, the same answer every time.
 
-It keeps to what users say of themselves and theirs in so many words (``fact_predicates``), of what they want from now
-on and have decided (``fact_wishes``), and in other languages than English (``fact_languages``), and says less rather
-than inventing. Turns of assistants, quotations and what was only recalled are no source. What is said to
-set right a known fact updates it only where one known fact is meant. Source: decisions, "Facts and context".
+Some forms it knows and puts in the third person: what users say of themselves and theirs in so many words
+(``fact_predicates``), what they want from now on and have decided (``fact_wishes``), and a few other languages
+(``fact_languages``). What has no such form, in whatever language, is a fact where the classifier is sure of it
+(``statements``), in the user's own words. Turns of assistants, quotations and what was only recalled are no source.
+What is said to set right a known fact updates it only where one known fact is meant. Source: decisions, "Facts and
+context".
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from shared.facts.categories import Category, category_of, contradict
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
-from shared.text.likeness import normal, oppose
+from shared.text.languages import ENGLISH, language_of
+from shared.text.likeness import differ, normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, MONTHS, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
@@ -39,7 +42,7 @@ from worker.agent.fact_preferences import PREDICATES
 from worker.agent.fact_wishes import wish_of
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
-from worker.agent.statements import read_statements
+from worker.agent.statements import is_change, read_statements
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -60,9 +63,28 @@ class ExtractiveFactAgent(FactAgent):
         )
 
 
+@dataclass(frozen=True)
+class FormsFound:
+    """What was found by its form."""
+
+    statements: tuple[Statement, ...]
+    taken_back: tuple[Statement, ...]
+    """What was found first and then corrected or ended."""
+    refused: Counter[RefusedFact]
+
+
 def _extracted(segment: ExtractionRequest) -> Extraction:
+    place = {turn.message_id: i for i, turn in enumerate(segment.turns)}
+    found = stated_in_form(segment)
+    every = sorted((*found.statements, *_told(segment, found)), key=lambda one: place[one.message_ids[0]])
+    return Extraction(once_each(every), len(segment.turns), found.refused)
+
+
+def stated_in_form(segment: ExtractionRequest) -> FormsFound:
+    """Find what is stated in a form that is known, in the order it was said."""
     refused: Counter[RefusedFact] = Counter()
     made: dict[str | None, list[Statement]] = {}
+    ever: list[Statement] = []
     last: dict[str | None, str] = {}
     names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)
     users = [turn for turn in (*segment.before, *segment.turns) if turn.role == "user"]
@@ -86,16 +108,17 @@ def _extracted(segment: ExtractionRequest) -> Extraction:
                 text = stated(phrase.text, name_of(turn.name))
                 if len(text) <= LONGEST:
                     own.append(Statement(text, phrase.category, (turn.message_id,), phrase.updates))
+                    ever.append(own[-1])
         last[turn.name] = turn.message_id
     place = {turn.message_id: i for i, turn in enumerate(segment.turns)}
-    stated_in_form = [one for own in made.values() for one in own]
-    every = [*stated_in_form, *_told_apart(segment, stated_in_form)]
-    statements = sorted(every, key=lambda one: place[one.message_ids[0]])
-    return Extraction(once_each(statements), len(segment.turns), +refused)
+    kept = sorted((one for own in made.values() for one in own), key=lambda one: place[one.message_ids[0]])
+    return FormsFound(tuple(kept), tuple(one for one in ever if one not in kept), +refused)
 
 
 _SURE = 0.55
 """From this probability a statement is a fact. Source: ``ops.train --validate``, statements of writers left out."""
+_SURE_BESIDE_FORMS = 0.65
+"""The same in English, whose forms are known: what has none is seldom stated outright."""
 _SAID_SHARE = 0.5
 """Of a statement's words, so many stand in a fact where both say the same."""
 _CATEGORIES = {
@@ -105,18 +128,38 @@ _CATEGORIES = {
 }
 
 
-def _told_apart(segment: ExtractionRequest, found: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield what the classifier takes for facts, where no form was found, in any language and in the user's words."""
+def _told(segment: ExtractionRequest, found: FormsFound) -> Iterator[Statement]:
+    """Yield what the classifier takes for facts beside those, in any language; nothing that was taken back."""
     turns = [replace(turn, content=without_known(turn.content, segment.known)[0]) for turn in segment.turns]
     for one in read_statements(turns, segment.app_name, segment.before):
-        beside = [each for each in found if one.turn.message_id in each.message_ids]
-        if one.turn.role != "user" or one.judged.fact < _SURE or any(_say_the_same(one.text, each) for each in beside):
+        beside = [each for each in (*found.statements, *found.taken_back) if one.turn.message_id in each.message_ids]
+        sure = _SURE_BESIDE_FORMS if language_of(one.text) == ENGLISH else _SURE
+        if one.turn.role != "user" or one.judged.fact < sure:
+            continue
+        if any(_say_the_same(one.text, each) for each in beside):
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name) or ""))
         if len(text) <= LONGEST and not has_secret(text):
             sorts = one.judged.sorts
             category = max(_CATEGORIES, key=lambda each: sum(sorts[sort] for sort in _CATEGORIES[each]))
-            yield Statement(text, category, (one.turn.message_id,))
+            updates = _changed(text, segment.known) if is_change(one) else None
+            yield Statement(text, category, (one.turn.message_id,), updates)
+
+
+_ALIKE = 0.5
+"""Of the words of the shorter of two statements, so many stand in both where one changes the other."""
+
+
+def _changed(text: str, known: Sequence[PresentFact]) -> int | None:
+    """Return the one known fact that a change is about; None where it may be none, or several."""
+    words = content_stems(text)
+    alike = [
+        fact
+        for fact in known
+        if len(words & (others := content_stems(fact.statement))) >= max(1, _ALIKE * min(len(words), len(others)))
+        and differ(fact.statement, text)
+    ]
+    return _only(alike)
 
 
 def _say_the_same(said: str, fact: Statement) -> bool:
