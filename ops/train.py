@@ -50,7 +50,8 @@ def labelled(folder: Path = DATA) -> list[Labelled]:
         writer = int(path.stem.partition("-")[2])
         for talk in re.split(r"^# ", path.read_text("utf-8"), flags=re.MULTILINE)[1:]:
             head, *lines = [line for line in talk.splitlines() if line.strip()]
-            found += _of_talk(writer, head.split()[0], lines)
+            # "pt-PT" is Portuguese.
+            found += _of_talk(writer, head.split()[0].partition("-")[0], lines)
     return found
 
 

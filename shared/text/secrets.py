@@ -13,7 +13,7 @@ _SHAPES = re.compile(
     # Keys of services, which begin with what they are.
     r"\b[sprw]k[-_](?=[\w-]*\d)[A-Za-z0-9_-]{12,}"
     r"|\bgh[opsur]_[A-Za-z0-9]{12,}|\bgithub_pat_\w{20,}|\bgl[a-z]{2,5}-[\w-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b"
-    r"|\bxox[a-z]-[\w-]{10,}|\bxapp-\d[\w-]{10,}|\bhooks\.slack\.com/services/\w+/\w+/\w+|\bnpm_[A-Za-z0-9]{16,}"
+    r"|\bxox[a-z]-[\w-]{10,}|\bxapp-\d[\w-]{10,}|\bhooks\.slack\.com/services/\w+/\w+/\w+|\bnpm_[A-Za-z0-9]{10,}"
     r"|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bpypi-[\w-]{30,}"
     r"|\b\d{8,10}:AA[\w-]{30,}|\bdop_v1_\w{16,}|\bshp(?:at|ss|ca)_\w{16,}|\bwhsec_[\w+/=]{16,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
@@ -52,6 +52,8 @@ _SAID_OF_ONE = (
 _WITH_DIGIT = r"(?=[^\s\"'”`]*\d)[^\s\"'”`]"
 _WORDS = re.compile(
     rf"\b(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
+    # "login vera, password Herbst#2021x": what has letters and digits is no word of the sentence.
+    rf"|\b(?:{_PASSWORD})\b{_VALUE}{_CODE}(?=[^\s\"']{{0,60}}[^\W\d_]){_WITH_DIGIT}{{6,}}"
     rf"|(?:{_PASSWORD_WITHOUT_SPACES})[^\n。.]{{0,12}}?(?:[:=：は是为為는은]|is)[\s\"'“「]*[^\s\"'”」。、？?]{{4,}}"
     rf"|(?:{_PASSWORD_WITHOUT_SPACES})[\s:：]{{0,3}}(?=[\w!-]*\d)[\w!-]{{4,}}"
     # A short number opens something only where it is called so.
@@ -61,7 +63,7 @@ _WORDS = re.compile(
     r"|\b(?:api|access|auth\w*|bearer|secret|private|client|session|refresh|licen[cs]e|recovery|backup)"
     rf"[ _-]*(?:keys?|tokens?|secrets?|codes?)\b{_OF}{_IS}{_VALUE}{_CODE}{_WITH_DIGIT}{{4,}}"
     rf"|\b(?:\w{1, 40}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{12,}}"
-    r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
+    r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
     # Name and password in one breath.
     r"|\b(?:log-?in|credentials|zugangsdaten|user(?:name)?|benutzer(?:name)?|usuario|utilisateur)\b[^\n.]{0,40}?"

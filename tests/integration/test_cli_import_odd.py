@@ -319,9 +319,10 @@ def test_the_folder_of_an_export_is_taken_as_its_zip_is(terminal: Terminal, tmp_
     assert ran.json["conversations"]["imported"] == 2
     assert [one["where"] for one in ran.json["badLines"]] == ["conversations-001.json, element 2"]
     (tmp_path / "empty").mkdir()
-    assert "no conversations.json" in terminal.run(
-        "import", "claude", str(tmp_path / "empty"), "--app", "chat", status=1
-    ).err
+    assert (
+        "no conversations.json"
+        in terminal.run("import", "claude", str(tmp_path / "empty"), "--app", "chat", status=1).err
+    )
     assert "is a folder" in terminal.run("import", "mem0", str(export), "--app", "chat", status=2).err
 
 
@@ -450,9 +451,7 @@ def test_a_file_of_which_nothing_can_be_read_is_named_and_installs_nothing(termi
     ],
     ids=["attachment", "content", "missing", "type", "calls", "part"],
 )  # fmt: skip
-def test_what_is_wrong_is_said_in_words(
-    terminal: Terminal, tmp_path: Path, format: str, value: Any, why: str
-) -> None:
+def test_what_is_wrong_is_said_in_words(terminal: Terminal, tmp_path: Path, format: str, value: Any, why: str) -> None:
     [bad] = bring_in(terminal, format, tmp_path / "c.json", [value], status=1).json["badLines"]
     assert why in bad["reason"]
     assert not any(odd in bad["reason"] for odd in ("http", "pydantic", "validation error", "Message "))

@@ -460,8 +460,11 @@ def test_a_connection_says_what_it_has_to_do_with_memory(agent: Agent, admin: ht
 @pytest.mark.parametrize(
     ("connection", "conversation", "becomes"),
     [
-        ("off", "on", "off"), ("off", "read", "off"), ("read", "on", "read"),
-        ("read", "off", "off"), ("on", "read", "read")
+        ("off", "on", "off"),
+        ("off", "read", "off"),
+        ("read", "on", "read"),
+        ("read", "off", "off"),
+        ("on", "read", "read"),
     ],
 )
 def test_a_tool_tightens_a_conversation_begun_elsewhere_and_never_loosens_it(

@@ -210,9 +210,7 @@ def test_messages_of_one_role_are_joined_for_a_template(
     ],
     ids=lambda more: next(iter(more)),
 )  # fmt: skip
-def test_a_key_of_the_models_server_reaches_it(
-    program: Program, model: OpenAiServer, more: dict[str, Any]
-) -> None:
+def test_a_key_of_the_models_server_reaches_it(program: Program, model: OpenAiServer, more: dict[str, Any]) -> None:
     asked = [{"role": "system", "content": "Be brief."} | more, user(f"Say {more}.") | more, assistant("Sure:") | more]
     model.will(Act(answer="A"), Act(answer="B"))
     _, conversation = program.say(*asked)
@@ -320,9 +318,7 @@ HOUSEKEEPING: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("asked", HOUSEKEEPING.values(), ids=HOUSEKEEPING.keys())
-def test_housekeeping_is_handed_on_alone(
-    program: Program, model: OpenAiServer, asked: list[dict[str, Any]]
-) -> None:
+def test_housekeeping_is_handed_on_alone(program: Program, model: OpenAiServer, asked: list[dict[str, Any]]) -> None:
     program.remember("Mia likes satay.")
     model.will(Act(answer="Peanut plans"))
     raw = program.client.chat.completions.with_raw_response.create(model="tiny", messages=asked, user="ada")  # type: ignore[arg-type]
@@ -331,11 +327,14 @@ def test_housekeeping_is_handed_on_alone(
     assert program.get("conversations")["conversations"] == []
 
 
-@pytest.mark.parametrize("asked", [
-    "Generate a short title (max 5 words) for the conversation above. Reply only with the title.",
-    "Suggest three follow-up questions for this chat. Return only a JSON array.",
-    "Erstelle drei Schlagwörter für dieses Gespräch. Antworte nur mit JSON.",
-])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Generate a short title (max 5 words) for the conversation above. Reply only with the title.",
+        "Suggest three follow-up questions for this chat. Return only a JSON array.",
+        "Erstelle drei Schlagwörter für dieses Gespräch. Antworte nur mit JSON.",
+    ],
+)
 def test_housekeeping_at_the_end_of_a_chat_leaves_no_trace_in_it(
     program: Program, model: OpenAiServer, asked: str
 ) -> None:

@@ -381,7 +381,11 @@ def asked(text: str, uuid: str, parent: str | None, **more: Any) -> dict[str, An
 
 
 _HOOKED = [
-    asked("A", "1", None), call(1, "2", "1"), result(1, "3", "2"), assistant("B", "4", "3"), asked("C", "5", "4"),
+    asked("A", "1", None),
+    call(1, "2", "1"),
+    result(1, "3", "2"),
+    assistant("B", "4", "3"),
+    asked("C", "5", "4"),
 ]
 _ASIDES = [
     {"kind": "progress", "data": {"type": "hook_progress"}}, {"kind": "attachment", "attachment": {"type": "hook"}},

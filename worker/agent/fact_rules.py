@@ -115,9 +115,9 @@ def stated_in_form(segment: ExtractionRequest) -> FormsFound:
     return FormsFound(tuple(kept), tuple(one for one in ever if one not in kept), +refused)
 
 
-_SURE = 0.55
+_SURE = 0.5
 """From this probability a statement is a fact. Source: ``ops.train --validate``, statements of writers left out."""
-_SURE_BESIDE_FORMS = 0.65
+_SURE_BESIDE_FORMS = 0.55
 """The same in English, whose forms are known: what has none is seldom stated outright."""
 _SAID_SHARE = 0.5
 """Of a statement's words, so many stand in a fact where both say the same."""
@@ -133,7 +133,8 @@ def _told(segment: ExtractionRequest, found: FormsFound) -> Iterator[Statement]:
     turns = [replace(turn, content=without_known(turn.content, segment.known)[0]) for turn in segment.turns]
     for one in read_statements(turns, segment.app_name, segment.before):
         beside = [each for each in (*found.statements, *found.taken_back) if one.turn.message_id in each.message_ids]
-        sure = _SURE_BESIDE_FORMS if language_of(one.text) == ENGLISH else _SURE
+        is_english = one.text.isascii() and language_of(one.text) == ENGLISH
+        sure = _SURE_BESIDE_FORMS if is_english else _SURE
         if one.turn.role != "user" or one.judged.fact < sure:
             continue
         if any(_say_the_same(one.text, each) for each in beside):

@@ -21,7 +21,9 @@ from shared.text.languages import ENGLISH, language_of
 from shared.text.lines import shorten
 from shared.text.phrases import PhraseTable
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
-from worker.agent.clauses import beginnings, clauses, plain, resolve, telegram, written
+from worker.agent.classifier import Sort as Told
+from worker.agent.classifier import judge
+from worker.agent.clauses import Clause, beginnings, clauses, plain, resolve, telegram, written
 from worker.agent.pieces import (
     WEIGHTS,
     MemoryPiece,
@@ -174,6 +176,8 @@ def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]
                 text = _CALLED.sub("", text)
                 says = word_count(text) >= _LEAST_SAID or any(character.isdigit() for character in text)
                 sort = sort if says else Sort.TALK
+            if person and language not in PHRASES:
+                sort = _told(clause)
             if sort is Sort.TALK:
                 continue
             # A bare answer ("penicillin") is what was asked for.
@@ -208,6 +212,25 @@ def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]
             if whole.text.strip(mark):
                 pieces += [whole, *(_beginnings(whole, full) if cuttable else ())]
     return pieces
+
+
+_KEPT = 0.4
+"""From this probability a clause is more than talk, in languages without phrases."""
+_SORTS = {
+    Told.HARM: Sort.HARM,
+    Told.WISH: Sort.WISH,
+    Told.CHANGE: Sort.CHANGE,
+    Told.DECISION: Sort.DECISION,
+    Told.PLAN: Sort.DECISION,
+    Told.IDENTITY: Sort.EVENT,
+    Told.RELATIVE: Sort.EVENT,
+}
+
+
+def _told(clause: Clause) -> Sort:
+    """Return what the classifier takes a clause for; talk where it is not worth keeping."""
+    judged = judge(clause.text)
+    return _SORTS.get(judged.sort, Sort.PLAIN) if judged.keep >= _KEPT else Sort.TALK
 
 
 def _asked_about(turn: TranscriptTurn, language: str) -> str:

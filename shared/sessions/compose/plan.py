@@ -331,8 +331,7 @@ def _most_tokens(wish: ComponentWish, version: SessionVersion | None) -> int:
 
 def _choose(wishes: Sequence[ComponentWish], most: Sequence[int], terms: CompositionTerms) -> list[ComponentPlan]:
     needs = [
-        TokenNeed(tokens, wish.own_tokens, wish.age, wish.allocation)
-        for wish, tokens in zip(wishes, most, strict=True)
+        TokenNeed(tokens, wish.own_tokens, wish.age, wish.allocation) for wish, tokens in zip(wishes, most, strict=True)
     ]
     shares = allocate(terms.strategy, needs, terms.available)
     return [_begun_alike(_chosen(wish, share, terms)) for wish, share in zip(wishes, shares, strict=True)]

@@ -42,6 +42,7 @@ def is_typed(label: str) -> bool:
     """Whether a label says that a person typed it."""
     return label in _TYPED or _TIMES.fullmatch(label) is not None
 
+
 _TAGS = {
     "system-reminder": INSERTED, "user-prompt-submit-hook": HOOK, "local-command-stdout": OUTPUT,
     "local-command-stderr": OUTPUT, "bash-stdout": OUTPUT, "bash-stderr": OUTPUT, "local-command-caveat": INSERTED,
