@@ -33,6 +33,7 @@ from shared.context.fact_selection import SelectableFact, in_order, lifted, redu
 from shared.context.rendering import (
     EARLIER,
     END,
+    LEFT_OUT,
     PROFILE,
     SUMMARY,
     AssembledText,
@@ -54,6 +55,7 @@ from shared.context.window import CountedMessage, length, squeezed, staying
 from shared.search.candidates import SearchHit
 from shared.search.ranking import RankedCandidate
 from shared.telemetry.metrics import CompactionStage
+from shared.text.lines import shorten
 from shared.text.words import EMPTY, TERM, stem
 
 
@@ -317,8 +319,8 @@ def extend(
         beside = [one for one in extra.companions.get(place_of(hit), ()) if _key(one) not in lines]
         if left and needed(left, *(one.content for one in beside)) <= budget:
             for one in beside:
-                # Also what is wholly known: the assistant's line would mislead without it.
-                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or one.content)
+                # Of what is wholly known its beginning: the assistant's line would mislead without it.
+                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or _beginning_of(one.content))
             prior.add(hit.content)
             lines.setdefault(_key(hit), _quoted(hit, left))
     style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
@@ -344,6 +346,14 @@ def extend(
         hits=tuple(by_candidate[one.candidate.doc_id, one.candidate.part] for one in found.included),
         retrieved_tokens=tokens - before,
     )
+
+
+_BEGINNING = 24
+"""Characters by which a line that stands above is known again."""
+
+
+def _beginning_of(text: str) -> str:
+    return text if len(text) <= _BEGINNING else f"{shorten(text, _BEGINNING)} {LEFT_OUT}"
 
 
 def _key(hit: SearchHit) -> HitKey:
