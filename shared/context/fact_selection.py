@@ -71,7 +71,7 @@ def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[Sele
     candidates = list(facts)
     identity = [fact.statement for fact in candidates if fact.category is Category.IDENTITY]
     if not (message and identity and speaks_of_persons_or_places(message, identity)):
-        candidates = [fact for fact in candidates if fact.category is not Category.IDENTITY or _always_told(fact)]
+        candidates = [fact for fact in candidates if fact.category is not Category.IDENTITY or always_told(fact)]
     words = _asked_words(message)
     return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
 
@@ -82,15 +82,15 @@ def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
     Pinned ones, projects, and what states a harm or a limit do, other identity does not, and of the other preferences
     the sure ones, at most half.
     """
-    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and not _always_told(fact)]
+    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and not always_told(fact)]
     sure = [fact for fact in preferences if fact.confidence > SURE][: len(preferences) // 2]
     staying = {fact.fact_id for fact in sure}
     return tuple(
-        fact for fact in shown if fact.category is Category.PROJECT or fact.fact_id in staying or _always_told(fact)
+        fact for fact in shown if fact.category is Category.PROJECT or fact.fact_id in staying or always_told(fact)
     )
 
 
-def _always_told(fact: SelectableFact) -> bool:
+def always_told(fact: SelectableFact) -> bool:
     """Whether it is told whatever the message says: pinned, or a harm or a limit of the user's."""
     return fact.pin is not None or fact.states_limit
 

@@ -29,7 +29,7 @@ from shared.context.budgets import (
     weakest,
 )
 from shared.context.companions import place_of
-from shared.context.fact_selection import SelectableFact, in_order, lifted, reduced
+from shared.context.fact_selection import SelectableFact, always_told, in_order, lifted, reduced
 from shared.context.rendering import (
     EARLIER,
     END,
@@ -164,7 +164,8 @@ class RecallMaterial:
         self, recalled: Recollection, message: str | None, scale: TokenScale
     ) -> tuple[SelectableFact, ...]:
         """Return the facts that a message asks for and that have no place in what is recalled already."""
-        others = [fact for fact in self.facts if fact.fact_id not in recalled.fact_ids]
+        shown = [memory for memory in self.memories if memory.memory_id in recalled.memory_ids]
+        others = [fact for fact in unsaid(self.facts, shown) if fact.fact_id not in recalled.fact_ids]
         return packed(lifted(others, message), LEAST_FOR_FACTS, scale) if others else ()
 
 
@@ -186,35 +187,46 @@ def recollect(material: RecallMaterial, budgets: RecallBudgets, scale: TokenScal
         profile = ""
     budgets = replace(budgets, both=budgets.both - _taken(profile, scale))
     wanted = _memories(material, budgets.memories, scale)
-    facts = _facts(material, wanted, budgets, scale)
+    facts = _facts(unsaid(material.facts, wanted.included), wanted, budgets, scale)
     left = budgets.both - _taken(facts_text(facts), scale)
-    memories = wanted if wanted.tokens <= left else _memories(material, left, scale)
-    return _recollection(memories, facts, scale, profile)
+    if wanted.tokens <= left:
+        return _recollection(wanted, facts, scale, profile)
+    memories = _memories(material, left, scale)
+    # What only a memory said that has no place is said by its fact, where there is room.
+    beside = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
+    others = [fact for fact in unsaid(material.facts, memories.included) if fact not in facts]
+    more = packed([*facts, *others], min(budgets.facts, beside), scale)
+    return _recollection(memories, more if more[: len(facts)] == facts else facts, scale, profile)
 
 
 def recollect_less(
     material: RecallMaterial, budgets: RecallBudgets, below_full: int, scale: TokenScale
 ) -> Recollection:
     """Write what stays when the window is full; memories as far as it is not, with ``below_full`` tokens more."""
-    facts = reduced(_facts(material, _memories(material, budgets.memories, scale), budgets, scale))
+    memories = _memories(material, budgets.memories, scale)
+    facts = reduced(_facts(unsaid(material.facts, memories.included), memories, budgets, scale))
     left = min(budgets.both, below_full) - _taken(facts_text(facts), scale)
     return _recollection(_memories(material, min(budgets.memories, left), scale), facts, scale)
 
 
 def _facts(
-    material: RecallMaterial, memories: MemoryBlock, budgets: RecallBudgets, scale: TokenScale
+    facts: Sequence[SelectableFact], memories: MemoryBlock, budgets: RecallBudgets, scale: TokenScale
 ) -> tuple[SelectableFact, ...]:
-    """Return the facts that have a place: within their budget, and half of all at least where memories want more.
-
-    One that is a statement of a memory's is said there.
-    """
+    """Return the facts that have a place: within their budget, and half of all at least where memories want more."""
     left = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
-    said = {_told(piece) for memory in memories.included for piece in _BETWEEN_STATEMENTS.split(memory.content)}
-    unsaid = [fact for fact in material.facts if _told(fact.statement) not in said]
-    return packed(unsaid, min(budgets.facts, max(left, budgets.both // 2)), scale)
+    return packed(facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
 
 
 _BETWEEN_STATEMENTS = re.compile(r"; |(?<=[.!?]) |(?<=^User): ")
+
+
+def unsaid(facts: Sequence[SelectableFact], memories: Sequence[RecalledMemory]) -> list[SelectableFact]:
+    """Return the facts that are no statement of one of these memories, which say them already.
+
+    What is told whatever there is room for (a limit, what is pinned) is told again.
+    """
+    said = {_told(piece) for memory in memories for piece in _BETWEEN_STATEMENTS.split(memory.content)}
+    return [fact for fact in facts if always_told(fact) or _told(fact.statement) not in said]
 
 
 def _told(statement: str) -> tuple[str, ...]:
