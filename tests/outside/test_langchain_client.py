@@ -124,8 +124,8 @@ def recorded(client: Afterthought, conversation: str) -> list[tuple[str, str]]:
 
 
 def remembered(client: Afterthought, user: str = "ada") -> str:
-    """Return the user's memory, once there is one."""
-    wait_until(lambda: list(client.iter_memories(user_id=user)), 60, "the memory")
+    """Return the user's memory, once there is one; a job whose worker was killed is taken up when its lease is over."""
+    wait_until(lambda: list(client.iter_memories(user_id=user)), 180, "the memory")
     return next(client.iter_memories(user_id=user)).content
 
 
