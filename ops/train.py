@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.agent.classifier import OUTPUTS, PLACES, WEIGHTS, Sort, places_of, shares_of, traits_of
+from worker.agent.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementSort, places_of, shares_of, traits_of
 
 DATA = Path(__file__).with_name("training")
 _STATEMENT = re.compile(r"([k-])([f-])([A-Z]) (.*)")
@@ -40,7 +40,7 @@ class Labelled:
     in_fiction: bool
     keep: bool
     fact: bool
-    sort: Sort
+    sort: StatementSort
 
 
 def labelled(folder: Path = DATA) -> list[Labelled]:
@@ -60,13 +60,13 @@ def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]
     in_fiction = any(re.match(r"[k-][f-][A-Z] \s*\*", line) for line in lines)
     for line in lines:
         if line.startswith("A "):
-            asked = line.rstrip().endswith(("?", "？", "؟"))
+            asked = line.rstrip().endswith(ASKS)
             continue
         match = _STATEMENT.fullmatch(line)
         if match is None:
             raise ValueError(f"writer {writer}: no statement: {line}")
         keep, fact, sort, text = match.groups()
-        said.append(Labelled(writer, language, text, asked, in_fiction, keep == "k", fact == "f", Sort(sort)))
+        said.append(Labelled(writer, language, text, asked, in_fiction, keep == "k", fact == "f", StatementSort(sort)))
         asked = False
     return said
 
@@ -94,12 +94,12 @@ _ABOUT_ALL = 2
 
 def others_words(statements: Sequence[Labelled]) -> NDArray[np.bool_]:
     """Return which statements are not the speaker's own: shape (statements,)."""
-    return np.array([one.sort in (Sort.MATERIAL, Sort.FICTION) for one in statements])
+    return np.array([one.sort in (StatementSort.MATERIAL, StatementSort.FICTION) for one in statements])
 
 
 def targets(statements: Sequence[Labelled]) -> NDArray[np.bool_]:
     """Return what is to be told, in the order of ``OUTPUTS``: shape (statements, outputs)."""
-    return np.array([[one.keep, one.fact, *(one.sort is sort for sort in Sort)] for one in statements])
+    return np.array([[one.keep, one.fact, *(one.sort is sort for sort in StatementSort)] for one in statements])
 
 
 _OTHERS_WORDS = 0.3

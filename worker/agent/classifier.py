@@ -26,7 +26,7 @@ _READ = 400
 WEIGHTS = Path(__file__).with_name("classifier.npz")
 
 
-class Sort(StrEnum):
+class StatementSort(StrEnum):
     """What a statement is; the values are the letters of the training data."""
 
     HARM = "H"
@@ -52,24 +52,8 @@ class Sort(StrEnum):
     FICTION = "F"
 
 
-IMPORTANCE: Mapping[Sort, int] = {
-    Sort.HARM: 10,
-    Sort.WISH: 8,
-    Sort.CHANGE: 7,
-    Sort.PLAN: 6,
-    Sort.DECISION: 6,
-    Sort.IDENTITY: 6,
-    Sort.RELATIVE: 6,
-    Sort.NEED: 5,
-    Sort.LIKE: 5,
-    Sort.QUESTION: 1,
-    Sort.TALK: 1,
-    Sort.MATERIAL: 1,
-    Sort.FICTION: 1,
-}
-"""0..10."""
-_NEVER = frozenset((Sort.QUESTION, Sort.TALK, Sort.MATERIAL, Sort.FICTION))
-OUTPUTS = ("keep", "fact", *Sort)
+_NEVER = frozenset((StatementSort.QUESTION, StatementSort.TALK, StatementSort.MATERIAL, StatementSort.FICTION))
+OUTPUTS = ("keep", "fact", *StatementSort)
 
 
 @dataclass(frozen=True)
@@ -80,19 +64,13 @@ class Judgement:
     """That it is worth a place in the memory of its talk."""
     fact: float
     """That it is a durable fact about the speaker or theirs."""
-    sorts: Mapping[Sort, float]
+    sorts: Mapping[StatementSort, float]
 
     @property
-    def sort(self) -> Sort:
+    def sort(self) -> StatementSort:
         """The likeliest sort of those that are kept; of the rest, where it is not to be kept."""
-        fit = [one for one in Sort if (one not in _NEVER) == (self.keep >= 0.5)]
+        fit = [one for one in StatementSort if (one not in _NEVER) == (self.keep >= 0.5)]
         return max(fit, key=lambda one: self.sorts[one])
-
-    @property
-    def worth(self) -> float:
-        """What it is expected to matter, 0..10."""
-        wanted = {one: share for one, share in self.sorts.items() if one not in _NEVER}
-        return self.keep * sum(share * IMPORTANCE[one] for one, share in wanted.items()) / (sum(wanted.values()) or 1)
 
 
 def places_of(text: str) -> NDArray[np.int64]:
@@ -107,7 +85,7 @@ def shares_of(rarity: NDArray[np.float32]) -> NDArray[np.float32]:
     return rarity / (np.linalg.norm(rarity) or 1.0)
 
 
-_ASKS = ("?", "？", "؟")
+ASKS = ("?", "？", "؟")
 _QUOTES = '"“„«「『'
 _CODE = re.compile(r"[\t{}<>|=]")
 _NAME = re.compile(r"(?<=.)\b[^\W\d_a-z]\w+")
@@ -119,8 +97,8 @@ def traits_of(text: str, asked: bool, in_fiction: bool) -> NDArray[np.float32]:
     line, words = text.strip(), _WORD.findall(text)
     return np.array(
         [
-            line.rstrip("\"'”’) ").endswith(_ASKS),
-            any(mark in line[:-1] for mark in _ASKS),
+            line.rstrip("\"'”’) ").endswith(ASKS),
+            any(mark in line[:-1] for mark in ASKS),
             any(map(str.isdigit, line)),
             len(words) <= 3,
             len(line) <= 15,
@@ -173,4 +151,4 @@ def judge(text: str, asked: bool = False, in_fiction: bool = False) -> Judgement
     shares = np.exp(scores[2:] - scores[2:].max())
     shares /= shares.sum()
     keep, fact = (1 / (1 + np.exp(-scores[:2]))).tolist()
-    return Judgement(keep, fact, dict(zip(Sort, shares.tolist(), strict=True)))
+    return Judgement(keep, fact, dict(zip(StatementSort, shares.tolist(), strict=True)))

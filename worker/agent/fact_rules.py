@@ -24,7 +24,7 @@ from shared.text.likeness import differ, normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, MONTHS, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
-from worker.agent.classifier import Sort
+from worker.agent.classifier import StatementSort
 from worker.agent.fact_corrections import corrected, ending_of, pieces
 from worker.agent.fact_grammar import (
     Assertion,
@@ -122,21 +122,20 @@ _SURE_BESIDE_FORMS = 0.55
 _SAID_SHARE = 0.5
 """Of a statement's words, so many stand in a fact where both say the same."""
 _CATEGORIES = {
-    Category.IDENTITY: (Sort.HARM, Sort.IDENTITY, Sort.RELATIVE),
-    Category.PREFERENCE: (Sort.WISH, Sort.LIKE),
-    Category.PROJECT: (Sort.PLAN, Sort.DECISION, Sort.NEED),
+    Category.IDENTITY: (StatementSort.HARM, StatementSort.IDENTITY, StatementSort.RELATIVE),
+    Category.PREFERENCE: (StatementSort.WISH, StatementSort.LIKE),
+    Category.PROJECT: (StatementSort.PLAN, StatementSort.DECISION, StatementSort.NEED),
 }
 
 
 def _told(segment: ExtractionRequest, found: FormsFound) -> Iterator[Statement]:
     """Yield what the classifier takes for facts beside those, in any language; nothing that was taken back."""
     turns = [replace(turn, content=without_known(turn.content, segment.known)[0]) for turn in segment.turns]
-    for one in read_statements(turns, segment.app_name, segment.before):
-        beside = [each for each in (*found.statements, *found.taken_back) if one.turn.message_id in each.message_ids]
+    for one in read_statements(turns, segment.before):
         is_english = one.text.isascii() and language_of(one.text) == ENGLISH
-        sure = _SURE_BESIDE_FORMS if is_english else _SURE
-        if one.turn.role != "user" or one.judged.fact < sure:
+        if one.judged.fact < (_SURE_BESIDE_FORMS if is_english else _SURE):
             continue
+        beside = [each for each in (*found.statements, *found.taken_back) if one.turn.message_id in each.message_ids]
         if any(_say_the_same(one.text, each) for each in beside):
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name) or ""))

@@ -21,8 +21,7 @@ from shared.text.languages import ENGLISH, language_of
 from shared.text.lines import shorten
 from shared.text.phrases import PhraseTable
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
-from worker.agent.classifier import Sort as Told
-from worker.agent.classifier import judge
+from worker.agent.classifier import StatementSort, judge
 from worker.agent.clauses import Clause, beginnings, clauses, plain, resolve, telegram, written
 from worker.agent.pieces import (
     WEIGHTS,
@@ -217,13 +216,13 @@ def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]
 _KEPT = 0.4
 """From this probability a clause is more than talk, in languages without phrases."""
 _SORTS = {
-    Told.HARM: Sort.HARM,
-    Told.WISH: Sort.WISH,
-    Told.CHANGE: Sort.CHANGE,
-    Told.DECISION: Sort.DECISION,
-    Told.PLAN: Sort.DECISION,
-    Told.IDENTITY: Sort.EVENT,
-    Told.RELATIVE: Sort.EVENT,
+    StatementSort.HARM: Sort.HARM,
+    StatementSort.WISH: Sort.WISH,
+    StatementSort.CHANGE: Sort.CHANGE,
+    StatementSort.DECISION: Sort.DECISION,
+    StatementSort.PLAN: Sort.DECISION,
+    StatementSort.IDENTITY: Sort.EVENT,
+    StatementSort.RELATIVE: Sort.EVENT,
 }
 
 

@@ -6,6 +6,7 @@ import re
 
 from shared.text.languages import ENGLISH, empty_words, language_of
 from shared.text.words import EMPTY, WORD, word_set
+from worker.agent.fact_grammar import capitalised
 
 _OPENING = re.compile(
     r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
@@ -48,12 +49,12 @@ def in_third_person(text: str, name: str = "") -> str:
         return text
     rest = begins["rest"]
     if begins["who"].lower() in ("my", "our"):
-        return f"{name}'s {_turned(rest)}" if name else _capitalised(_turned(rest))
+        return f"{name}'s {_turned(rest)}" if name else capitalised(_turned(rest))
     words = rest.split(" ")
     at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
     words[at] = _verb(words[at])
     told = _turned(" ".join(words))
-    return f"{name} {told}" if name else _capitalised(told)
+    return f"{name} {told}" if name else capitalised(told)
 
 
 def _is_english(text: str) -> bool:
@@ -87,7 +88,3 @@ def _turned(text: str) -> str:
     return _PERSON.sub(
         lambda match: match[0] if match[0].isupper() and len(match[0]) == 2 else _PERSONS[match[0].lower()], text
     )
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,6 +1,6 @@
 """A person's own words as statements: what was said, by whom, when, in answer to what, and what it is.
 
-Whoever writes memories and facts without a model chooses from these. Left out is what the speaker only passed on
+Facts without a model are chosen from these. Left out is what the speaker only passed on
 (``shared.text``), and what is sent over and over, which is a template's. Words stay the speaker's: only relative
 times become dates, and a bare answer is joined to what was asked.
 """
@@ -13,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from worker.agent.classifier import Judgement, Sort, judge
+from worker.agent.classifier import Judgement, StatementSort, judge
 from worker.agent.clauses import resolve
-from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
+from worker.agent.protocol import TranscriptTurn
 
-LONG = 160
+_LONG = 160
 """Characters from which a sentence is cut into its clauses."""
 _LEAST_CLAUSE = 30
 _CLAUSE = re.compile(r"\s*[;；]\s*|\s+[-–—]+\s+|(?<=[,，、،])\s*")
@@ -29,9 +28,7 @@ _SHORT_ANSWER = 40
 _LONGEST_QUESTION = 80
 _TEMPLATE_TIMES = 3
 """A message said so often is a template's, and no statement."""
-_MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _PLAYS = re.compile(r"(?:^|\s)\*[^*\n]+\*(?:\s|$)")
-_LONGEST_NAME = 20
 _STATEMENT_END = " .!。！।۔"
 
 
@@ -41,40 +38,23 @@ class SpokenStatement:
 
     text: str
     """In the speaker's words, relative times as dates, without the full stop."""
-    speaker: str
-    """As memories name them; ``User`` where nobody was named."""
     turn: TranscriptTurn
     position: int
     """Among all statements of the talk."""
     judged: Judgement
 
 
-def read_statements(
-    turns: Sequence[TranscriptTurn], app_name: str = "", before: Sequence[TranscriptTurn] = ()
-) -> list[SpokenStatement]:
-    """Return what persons said in ``turns``, in order; ``before`` is what stood before them.
-
-    Users are persons, and so is an assistant with a human's name that talks to a named user.
-    """
+def read_statements(turns: Sequence[TranscriptTurn], before: Sequence[TranscriptTurn] = ()) -> list[SpokenStatement]:
+    """Return what users said in ``turns``, in order; ``before`` is what stood before them."""
     times = Counter(turn.content for turn in turns)
-    all_named = all(turn.name for turn in turns)
     in_fiction = any(_PLAYS.search(turn.content) for turn in (*before, *turns))
     found: list[SpokenStatement] = []
     asked = _question_of(before[-1]) if before and before[-1].role != "user" else ""
     for turn in turns:
-        is_person = turn.role == "user" or (
-            all_named and turn.name != app_name and not _MACHINE_NAME.search(turn.name or "")
-        )
-        if is_person and turn.role in SPOKEN_ROLES and times[turn.content] < _TEMPLATE_TIMES:
+        if turn.role == "user" and times[turn.content] < _TEMPLATE_TIMES:
             found += _read_turn(turn, asked, in_fiction, len(found))
         asked = _question_of(turn)
     return _corrected(found)
-
-
-def speaker_of(turn: TranscriptTurn) -> str:
-    """Return the name under which what a turn says is kept."""
-    named = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
-    return named or turn.role.capitalize()
 
 
 def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
@@ -85,7 +65,7 @@ def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -
         if answers and len(said) <= _SHORT_ANSWER:
             text = f"{answers} {text}"
         if text:
-            yield SpokenStatement(text, speaker_of(turn), turn, position, judge(said, bool(answers), in_fiction))
+            yield SpokenStatement(text, turn, position, judge(said, bool(answers), in_fiction))
             position += 1
 
 
@@ -93,12 +73,12 @@ def _cut(content: str, asked: str) -> list[str]:
     found = sentences(content)
     if asked and sum(map(len, found)) <= _SHORT_ANSWER:
         return [" ".join(found)] if found else []
-    return [clause for sentence in found for clause in clauses(sentence)]
+    return [clause for sentence in found for clause in _clauses(sentence)]
 
 
-def clauses(sentence: str) -> list[str]:
+def _clauses(sentence: str) -> list[str]:
     """Return a sentence, or where it is long its clauses, none of them so short that it hangs."""
-    if len(sentence) <= LONG:
+    if len(sentence) <= _LONG:
         return [sentence]
     found = [""]
     for part in _CLAUSE.split(sentence):
@@ -132,7 +112,7 @@ def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
             if not _BESIDE.fullmatch(later.text[one.end() : other.start()]):
                 continue
             for at, earlier in enumerate(kept):
-                if earlier.position < later.position and earlier.speaker == later.speaker:
+                if earlier.position < later.position and earlier.turn.name == later.turn.name:
                     kept[at] = _put_right(earlier, one[0], other[0])
     return kept
 
@@ -148,7 +128,7 @@ def _put_right(earlier: SpokenStatement, one: str, other: str) -> SpokenStatemen
 
 def is_change(statement: SpokenStatement) -> bool:
     """Whether a statement corrects something, or says that it has changed."""
-    return statement.judged.sorts[Sort.CHANGE] >= _SURE_CHANGE
+    return statement.judged.sorts[StatementSort.CHANGE] >= _SURE_CHANGE
 
 
 _SURE_CHANGE = 0.3
