@@ -193,7 +193,7 @@ def recollect(material: RecallMaterial, budgets: RecallBudgets, scale: TokenScal
         return _recollection(wanted, facts, scale, profile)
     memories = _memories(material, left, scale)
     # What only a memory said that has no place is said by its fact, where there is room.
-    beside = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
+    beside = budgets.both - _taken(memories.text, scale)
     others = [fact for fact in unsaid(material.facts, memories.included) if fact not in facts]
     more = packed([*facts, *others], min(budgets.facts, beside), scale)
     return _recollection(memories, more if more[: len(facts)] == facts else facts, scale, profile)
