@@ -310,11 +310,15 @@ def _undeferred(now: datetime) -> tuple[ColumnElement[bool], ...]:
 def _undeferred_of(app_id: str, now: datetime, kinds: Collection[str]) -> Select[int]:
     # By the index of its tenant queue, which holds the deferred ones too.
     mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, is_in_state(WAITING), _COMPETES)
-    query = select(Job.seq).where(*mine, Job.due_at <= now)
+    query = select(Job.seq).where(*mine)
     if kinds:
-        return query.where(Job.kind.in_(kinds))
-    # What waited for energy may now wait for its app's budget.
-    return query.where(or_(Job.state != JobState.DEFERRED, Job.deferral != Deferral.BUDGET))
+        return query.where(Job.due_at <= now, Job.kind.in_(kinds))
+    # What waited for energy may now wait for its app's budget. What was asked for since ``now`` was read is held with
+    # the rest: its tenant queue sleeps from here on, and nothing would look at it again to say so.
+    return query.where(
+        or_(Job.due_at <= now, Job.state == JobState.PENDING),
+        or_(Job.state != JobState.DEFERRED, Job.deferral != Deferral.BUDGET),
+    )
 
 
 def waits_for_provider(session: Session) -> bool:

@@ -230,6 +230,17 @@ def test_the_turn_of_an_app_that_is_held_goes_to_the_app_that_is_next(house: Hou
     assert taken == ["other", "third"]
 
 
+def test_what_is_asked_for_while_an_app_is_being_held_says_that_it_is_held(house: House) -> None:
+    enqueue(house, "notes", USERS[:1])
+    looked_at = house.clock.now()
+    house.clock.advance(0.5)
+    enqueue(house, "notes", USERS[1:2], "later")
+    held = Hold(looked_at + timedelta(hours=1), "budget: used up")
+    with house.database.write() as session:
+        dispatch.take_due(session, looked_at, 2, 60, lambda *_: Terms(hold=held))
+    assert {(job.state, job.reason) for job in house.jobs()} == {(JobState.DEFERRED, "budget: used up")}
+
+
 def test_turns_that_an_app_could_not_use_are_not_given_to_it_in_a_row_later(house: House) -> None:
     enqueue(house, "notes", ["slow", "slow"])
     [slow] = house.claims(1)
