@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,8 @@ PLACES = 1 << 15
 LONGEST_GRAM = 4
 _READ = 400
 """Characters of a statement that are looked at."""
+_FULL_STOPS = " .。．।۔"
+"""At the end of a statement they tell how somebody types, and nothing of what is said."""
 WEIGHTS = Path(__file__).with_name("classifier.npz")
 
 
@@ -52,6 +54,18 @@ class StatementSort(StrEnum):
     FICTION = "F"
 
 
+_WORTH = {
+    StatementSort.HARM: (3.0, 10),
+    StatementSort.WISH: (2.0, 8),
+    StatementSort.CHANGE: (1.6, 7),
+    StatementSort.DECISION: (1.5, 7),
+    StatementSort.PLAN: (1.4, 7),
+    StatementSort.RELATIVE: (1.3, 6),
+    StatementSort.IDENTITY: (1.2, 6),
+    StatementSort.NEED: (1.0, 5),
+    StatementSort.LIKE: (1.0, 5),
+}
+"""What a statement of a sort counts beside others, and its importance 0..10. Of the rest none is kept."""
 _NEVER = frozenset((StatementSort.QUESTION, StatementSort.TALK, StatementSort.MATERIAL, StatementSort.FICTION))
 OUTPUTS = ("keep", "fact", *StatementSort)
 
@@ -72,10 +86,26 @@ class Judgement:
         fit = [one for one in StatementSort if (one not in _NEVER) == (self.keep >= 0.5)]
         return max(fit, key=lambda one: self.sorts[one])
 
+    def beside(self, other: Judgement) -> Judgement:
+        """Return what two readings of one statement come to; what only one of them is sure of is doubtful."""
+        sorts = {sort: (share + other.sorts[sort]) / 2 for sort, share in self.sorts.items()}
+        return Judgement((self.keep * other.keep) ** 0.5, (self.fact * other.fact) ** 0.5, sorts)
+
+    @property
+    def worth(self) -> float:
+        """What it counts in a memory beside other statements, 0..3; doubt makes it less."""
+        shares = {sort: self.sorts[sort] for sort in _WORTH}
+        return self.keep**2 * sum(share * _WORTH[sort][0] for sort, share in shares.items()) / sum(shares.values())
+
+    @property
+    def importance(self) -> int:
+        """How much it matters to whoever comes back, 1..10."""
+        return _WORTH[self.sort][1] if self.sort in _WORTH else 1
+
 
 def places_of(text: str) -> NDArray[np.int64]:
     """Return the rows of a text's n-grams, each once: shape (n,), ascending."""
-    line = f" {' '.join(text[:_READ].lower().split())} "
+    line = f" {' '.join(text[:_READ].lower().split()).rstrip(_FULL_STOPS)} "
     grams = {line[at : at + length] for length in range(1, LONGEST_GRAM + 1) for at in range(len(line) - length + 1)}
     return np.unique([zlib.crc32(gram.encode("utf-8", "replace")) & (PLACES - 1) for gram in grams]).astype(np.int64)
 
@@ -139,7 +169,6 @@ def _model() -> _Model:
         return _Model(stored["grams"], stored["scales"], rarity, stored["traits"], stored["bias"])
 
 
-@lru_cache(maxsize=4096)
 def judge(text: str, asked: bool = False, in_fiction: bool = False) -> Judgement:
     """Return what a statement is taken for.
 
