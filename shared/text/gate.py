@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.errors import Invalid
-from shared.text.languages import empty_words, language_of
+from shared.text.languages import GERMAN, empty_words, language_of
 from shared.text.secrets import has_secret
 from shared.text.sentences import planted
 from shared.text.words import (
@@ -70,6 +70,8 @@ _PREFIX = 5
 """Letters in which two forms of one long word agree."""
 _PIECE = 4
 """Letters of a word that stand within another: "Wagen" in "Umzugswagen"."""
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+"""A day may be worked out, and the year it was said in; another year has to be said."""
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿຀-໿က-႟ក-៿]+")
 """Scripts that part no words by spaces, or hang small words on them."""
 _DAY_OR_TIME = re.compile(r"\d+\s?[年月日号時时分년월일시]")
@@ -113,10 +115,28 @@ class Gate:
             return Verdict(Refusal.ECHO, "repeats the instructions, and not what was said")
         if not weighty_words(text):
             return Verdict(Refusal.EMPTY, "says nothing")
-        made_up = unfounded(text, self._source) if self._source is not None else []
-        if made_up:
+        if made_up := self.invented(text):
             return Verdict(Refusal.UNSAID, f"says {', '.join(made_up[:3])}, which nobody said")
         return None if self.holds(text) else Verdict(Refusal.UNSAID, "says in other words what nobody said in these")
+
+    def complaint(self, texts: Iterable[str]) -> str | None:
+        """Say why the first of a list may not be stored, where none of it may."""
+        verdicts = [self.judge(unlooped(text)) for text in texts]
+        return verdicts[0].words if verdicts and verdicts[0] and all(verdicts) else None
+
+    def invented(self, text: str) -> list[str]:
+        """Return the names, numbers and years of a text that neither were said nor are known."""
+        if self._source is None:
+            return []
+        names = unfounded(text, self._source)
+        if language_of(text) == GERMAN:
+            # All nouns are written as names are: "Monaten" where "Monate" was said is none.
+            names = [name for name in names if not (name.isalpha() and self._is_said(name.lower()))]
+        return names + [year for year in _YEAR.findall(text) if year not in self._source]
+
+    def touches(self, text: str) -> bool:
+        """Whether any word of weight of a text was said."""
+        return any(map(self._is_said, weighty_words(text)))
 
     def holds(self, text: str) -> bool:
         """Whether at least half of the words of weight of a text were said."""

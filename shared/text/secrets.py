@@ -49,6 +49,10 @@ _SAID_OF_ONE = (
     r"|again|there|here|empty|longer|shorter|short|long|different|asked|shown|sent|string|str|bytes|int|bool|none|null"
     r"|true|false|any|nicht|falsch|weg|vergessen|zu|kein\w*|auch|noch|perdu|oublié|pas|incorrecta|perdida)\b)"
 )
+_KEY = (
+    r"(?:chave|clave|clé|chiave|cheie|klucz|klíč|kľúč|ключ\w*|kunci|khóa|avain|anahtar\w*|schlüssel|sleutel|nyckel|nøgle|nøkkel"
+    r"|キー|密钥|密鑰|키|مفتاح|מפתח|कुंजी)"
+)
 _WITH_DIGIT = r"(?=[^\s\"'”`]*\d)[^\s\"'”`]"
 _WORDS = re.compile(
     rf"\b(?:{_PASSWORD})\b{_OF_ANOTHER_THING}{_OF}{_IS}{_VALUE}{_CODE}(?:{_SAID_OF_ONE}[^\s\"'”»,;.]{{3,}}|{_WITH_DIGIT}{{4,}})"
@@ -65,6 +69,8 @@ _WORDS = re.compile(
     rf"|\b(?:\w{1, 40}[ _-])?(?:tokens?|secrets?|keys?)\b{_OF}{_IS}{_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{12,}}"
     r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
+    # "Chave API", "API-Schlüssel", "APIキー".
+    rf"|(?:{_KEY}\W{{0,2}}(?:\w{{1,6}}\W)?api|api\W{{0,2}}{_KEY})(?:{_IS}|[はは是는은]){_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{6,}}"
     # Name and password in one breath.
     r"|\b(?:log-?in|credentials|zugangsdaten|user(?:name)?|benutzer(?:name)?|usuario|utilisateur)\b[^\n.]{0,40}?"
     r"(?:\b(?:pass|pw|pwd)\b[\s:=,]{1,3}[^\s,;.]{3,}|[ :=][^\s/]+ ?/ ?(?=[^\s/]*\d)[^\s/]{4,})"

@@ -65,25 +65,7 @@ VAGUE = word_set(
 )
 """Praise, politeness and the small change of talk: worth little."""
 
-COMMON = word_set(
-    """
-    able add added against ago almost alone already amount another answer ask asked asking attend back become
-    becoming bought build building built call called change changed changes close create created creating day
-    days decide decided different done early end enough evening event family favorite favourite few find finding
-    finished first found free friend friends full game games gave group half hands happens head high home hour
-    hours house important inside job kids kind last late later lately learn learned learning least leave left
-    less line live lived living local lost made main many matter meet meeting met minute minutes month months
-    morning move moved name near next night nothing number off often old open order past person pick picked
-    piece plans play played playing point power read reading reason recent recently rest run running second set
-    side simple small spend spent start started starting stop story team thinking three today together tomorrow
-    tonight true turn turned two understand upcoming visit wait walk watch watched watching week weekend weeks
-    whole win won wonder word worked working write writing wrong year years yesterday young work works
-    """
-)
-"""Frequent words that still say something."""
-
 SPEAKING_OF_SELF = word_set("i me my mine myself we us our ours ourselves")
-SPEAKING_TO_YOU = word_set("you your yours yourself yourselves")
 
 MONTHS = word_tuple("January February March April May June July August September October November December")
 NUMERALS = word_tuple(
@@ -110,7 +92,7 @@ def content_stems(text: str) -> frozenset[str]:
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? )?(?:{'|'.join([*MONTHS, *(month[:3] for month in MONTHS)])})\b"
     r"(?: \d{1,2}\b)?(?:,? \d{4})?"
-    r"|\b\d{4}-\d\d(?:-\d\d)?\b|\b\d{1,2}[./]\d{1,2}\b(?:[./](?:\d{4}|\d\d)\b)?|\b\d{1,2}/(?:19|20)\d\d\b"
+    r"|\b\d{4}-(?:0\d|1[0-2])(?:-[0-3]\d)?\b|\b\d{1,2}[./]\d{1,2}\b(?:[./](?:\d{4}|\d\d)\b)?|\b\d{1,2}/(?:19|20)\d\d\b"
     r"|(?<!\d)(?:19|20)\d\d(?!\d)|\b\d{1,2}[:.h]\d\d(?: ?[ap]m| Uhr)?\b|\b\d{1,2} ?(?:[ap]m|Uhr|h)\b"
 )
 """Days and times, which are often said in words: "half past eight"."""

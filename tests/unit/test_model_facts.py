@@ -143,7 +143,6 @@ def test_what_small_models_really_return_is_read(line: ScriptLine) -> None:
         pytest.param(facts(fact("...")), id="no words"),
         pytest.param(facts("Lives in Porto"), id="text instead of an object"),
         pytest.param(facts(fact("Moved to Porto, nurse", category="misc", confidence=None)), id="no confidence"),
-        pytest.param(facts(fact("Porto and nursing", category="")), id="category missing and unclear"),
         pytest.param(facts(fact(confidence=85)), id="confidence of a hundred"),
         pytest.param(facts(fact(confidence=True)), id="confidence true"),
     ],
@@ -201,20 +200,20 @@ def test_a_relative_time_may_be_given_as_its_date() -> None:
         ("A wisdom tooth comes out on the 22nd.", "Has a wisdom tooth taken out on 22 May 2025"),
         ("We are on the new build since Monday.", "On the new build since 2025-05-05"),
         ("I bought the robot in autumn.", "Bought the robot in autumn 2024"),
-        ("An xmas present, it has to be here before the 20th.", "Needs the Christmas present before 20 December"),
+        ("A present, it has to be here before the 20th.", "Needs the present before 20 December"),
         ("Er kommt in die Schule und ist 6.", "Sohn kommt in die Schule und ist 6"),
-        ("Die Schule hat ein Notfallset.", "In der Schule hat Sohn ein Notfallset"),
+        ("Ich spare für drei Monate.", "Will für drei Monaten sparen"),
     ],
 )  # fmt: skip
-def test_what_a_reader_works_out_of_days_and_kin_is_no_invention(said: str, stated: str) -> None:
+def test_what_a_reader_works_out_of_days_and_another_form_is_no_invention(said: str, stated: str) -> None:
     found, _, _ = extract(facts(fact(stated)), given=segment(("user", said)))
     assert [one.text for one in found.statements] == [stated]
 
 
 @pytest.mark.parametrize("stated", ["Has lived in Porto since 12 May 1984", "Is a nurse in Porto, house 2025-77"])
 def test_a_date_far_from_the_day_it_was_said_needs_ground_as_other_numbers_do(stated: str) -> None:
-    found, _, _ = extract(facts(fact(stated)), given=segment(known=KNOWN))
-    assert found.refused == {RefusedFact.UNGROUNDED: 1} and not found.statements
+    found, _, _ = extract(facts(fact(stated), fact("Works as a nurse")), given=segment(known=KNOWN))
+    assert found.refused == {RefusedFact.UNGROUNDED: 1} and len(found.statements) == 1
 
 
 NAMED_BEFORE = (("user", "I am planning a trip to Slovenia with my son Emil."), ("assistant", "What about Bled?"))
@@ -226,7 +225,7 @@ NAMED_BEFORE = (("user", "I am planning a trip to Slovenia with my son Emil."), 
         pytest.param("Wants to travel to Slovenia by train", True, id="named by the user before"),
         pytest.param("Wants to travel by train with Emil and Aarhus", True, id="known"),
         pytest.param("Wants to travel to Bled by train", False, id="named by the assistant"),
-        pytest.param("Wants to travel to Slovenia by train with 4 people", False, id="a number said elsewhere"),
+        pytest.param("Wants to travel to Slovenia by train with 4 people", True, id="a number of another message"),
         pytest.param("Wants Emil in Slovenia", False, id="nothing of its own message"),
     ],
 )
@@ -250,13 +249,14 @@ def test_a_correction_names_the_known_fact() -> None:
         pytest.param(fact("Porto " * 40), id="too long"),
     ],
 )
-def test_what_is_read_and_is_no_fact_costs_itself_after_the_repair_and_not_the_conversation(
-    given: dict[str, Any],
-) -> None:
-    found, chat, calls = extract(facts(given), facts(given))
-    assert (found.statements, found.turns_read, len(calls)) == ((), 3, 2)
+def test_what_is_no_fact_costs_itself_after_the_repair_and_alone_leaves_it_to_the_rules(given: dict[str, Any]) -> None:
+    answer = facts(fact("Works as a nurse"), given)
+    found, chat, calls = extract(answer, answer)
+    assert ([one.text for one in found.statements], found.turns_read, len(calls)) == (["Works as a nurse"], 3, 2)
     assert found.refused == Counter({RefusedFact.MALFORMED: 1})
     assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")
+    with pytest.raises(ModelOutput):
+        extract(*[facts(given)] * 3)
 
 
 def test_of_two_that_contradict_each_other_the_later_stands() -> None:

@@ -8,6 +8,9 @@ from shared.text.secrets import announces_secret, has_secret
 from shared.text.sentences import sentences, without_secrets
 
 SECRETS = (
+    "Chave API: fake-sk-Azulejo77",
+    "la clave de API es abc123def",
+    "APIキーはabc12345です",
     "My API key is sk-test-51Habcd1234567890 and the staging host is stage.example.org",
     "use sk-proj-Zm9vYmFyMTIzNDU2Nzg5MA for it",
     "token ghp_16C7e42F292c6912E7710c838347Ae178B4a",
@@ -56,6 +59,7 @@ SECRETS = (
     "passport number C01X00T47",
 )
 HARMLESS = (
+    "Schlüssel: 4 Stück, und der für die API liegt im Büro",
     "my password manager is Bitwarden",
     "The password is too long",
     "I forgot my password",

@@ -5,7 +5,8 @@ Used by the agents that ask a model, so that it is asked again, and by the pipel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from shared.memories.compaction import CompactionCandidate, Decision
@@ -13,6 +14,7 @@ from shared.sessions.compress.assembly import Chunk
 from shared.sessions.semantic.memories import SessionPrompt
 from shared.text.gate import Gate, Verdict, unlooped
 from shared.text.sentences import sentences
+from worker.agent.dates import resolve
 from worker.agent.prompt import prompt_rows
 from worker.agent.protocol import SPOKEN_ROLES, ExtractionRequest, SummaryRequest, Transcript, TranscriptTurn
 
@@ -22,24 +24,27 @@ _ROLES = ("User", "Assistant")
 
 def memory_gate(transcript: Transcript) -> Gate:
     """Return the gate of a memory, which users or assistants said; names may be remembered ones."""
-    return Gate(_said(transcript.turns), (transcript.app_name, *transcript.known, *_ROLES), prompt_rows())
+    known = (transcript.app_name, *transcript.known, *_ROLES, *_dates(transcript.turns))
+    return Gate(_said(transcript.turns), known, prompt_rows())
 
 
 def summary_gate(span: SummaryRequest) -> Gate:
     """Return the gate of a summary's points."""
-    return Gate(_said(span.turns), (span.app_name, span.previous or "", *_ROLES), prompt_rows())
+    known = (span.app_name, span.previous or "", *_ROLES, *_dates(span.turns))
+    return Gate(_said(span.turns), known, prompt_rows())
 
 
-def fact_gate(segment: ExtractionRequest) -> Gate:
-    """Return the gate of facts, which users said, or agreed to when they were asked."""
+def fact_gate(segment: ExtractionRequest, bearing: Container[str] | None = None, corrected: str = "") -> Gate:
+    """Return the gate of facts, which users said, or agreed to when they were asked.
+
+    ``bearing`` are the ids of the messages that have to say it, by themselves all; names go on from one to the next.
+    ``corrected``: a known fact that stands but for its values, which were said.
+    """
     turns = (*segment.before, *segment.turns)
-    users = _said(turn for turn in turns if turn.role == "user")
-    return Gate((*users, *_asked(turns)), None, prompt_rows())
-
-
-def merge_gate(sources: Iterable[CompactionCandidate]) -> Gate:
-    """Return the gate of a memory that takes in others, which have to say what it says."""
-    return Gate([one.content for one in sources], _ROLES, prompt_rows())
+    users = [turn for turn in turns if turn.role == "user"]
+    said = [turn for turn in users if bearing is None or turn.message_id in bearing]
+    known = (*_said(users), *(fact.statement for fact in segment.known), *_dates(users))
+    return Gate((*_said(said), *_asked(turns, said), corrected), known, prompt_rows())
 
 
 def judge_merged(
@@ -50,12 +55,13 @@ def judge_merged(
         return None
     named = (decision.target_id, decision.absorbed_id)
     sources = [one for one in (*existing, new) if one.id in named]
-    return merge_gate(sources).judge(unlooped(decision.new_content))
+    known = (*_ROLES, *(_near(one.updated_at) for one in sources))
+    return Gate([one.content for one in sources], known, prompt_rows()).judge(unlooped(decision.new_content))
 
 
 def finding_gate(prompts: Sequence[SessionPrompt]) -> Gate:
     """Return the gate of what is learnt from sessions, which people typed."""
-    return Gate([prompt.text for prompt in prompts], None, prompt_rows())
+    return Gate([prompt.text for prompt in prompts], (), prompt_rows())
 
 
 def line_gate(chunk: Chunk) -> Gate:
@@ -69,9 +75,20 @@ def _said(turns: Iterable[TranscriptTurn]) -> tuple[str, ...]:
     return (*(turn.content for turn in spoken), *dict.fromkeys(turn.name for turn in spoken if turn.name))
 
 
-def _asked(turns: Sequence[TranscriptTurn]) -> Iterator[str]:
-    """Yield what an assistant asked last, or said last, before a user answered."""
+def _dates(turns: Iterable[TranscriptTurn]) -> Iterator[str]:
+    """Yield what was said with its relative times as dates, and the years about the one it was said in."""
+    for turn in turns:
+        yield resolve(turn.content, turn.created_at.date())
+        yield _near(turn.created_at)
+
+
+def _near(day: datetime) -> str:
+    return f"{day.year - 1} {day.year} {day.year + 1}"
+
+
+def _asked(turns: Sequence[TranscriptTurn], answers: Container[TranscriptTurn]) -> Iterator[str]:
+    """Yield what an assistant asked last, or said last, before one of the answers."""
     for before, turn in pairwise(turns):
-        if before.role == "assistant" and turn.role == "user":
+        if before.role == "assistant" and turn in answers:
             found = sentences(before.content)
             yield from (one for one in found if one.rstrip().endswith(("?", "？", "؟")) or one is found[-1])

@@ -13,7 +13,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
-from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from shared.text.gate import unlooped
 from shared.text.lines import clean, shorten
@@ -21,17 +20,18 @@ from worker.agent.gates import judge_merged, memory_gate
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
+    Worded,
     fill,
     first_fitting,
     fitting_parts,
-    is_apology,
     masked,
     message_ids,
     spoken_lines,
+    worded,
     written,
 )
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
-from worker.agent.vital import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
+from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -68,8 +68,8 @@ class ModelAgent(ModelPart, MemoryAgent):
         gate = memory_gate(transcript)
 
         def refused(answer: CreationAnswer) -> str | None:
-            verdict = gate.judge(answer.content) if answer.remember else None
-            return None if verdict is None else f"the memory {verdict.words}"
+            why = gate.complaint([answer.content]) if answer.remember else None
+            return f"the memory {why}" if why else None
 
         def complaint(answer: CreationAnswer) -> str | None:
             return _too_long(answer, limit) or refused(answer) or _forgetful(answer, transcript, limit)
@@ -101,13 +101,14 @@ class ModelAgent(ModelPart, MemoryAgent):
     def _creation(
         self, transcript: Transcript, lines: Sequence[PromptLine], what: str, limit: int
     ) -> Question[CreationAnswer]:
-        known = _shown(transcript.known, self._context_tokens // _KNOWN_SHARE)
+        known = (PromptLine(f"- {masked(text)}", ()) for text in transcript.known)
+        shown = first_fitting(known, self._context_tokens // _KNOWN_SHARE)
         prompt = fill(
             "create",
             mark=self._mark(),
             app=clean(transcript.app_name),
             ended=transcript.held_at.date().isoformat(),
-            known=bullets(known),
+            known="\n".join(line.text for line in shown) or "(nothing yet)",
             what=what,
             conversation=written(lines),
             limit=limit,
@@ -152,16 +153,6 @@ class ModelAgent(ModelPart, MemoryAgent):
         return prompt.question(WorkKind.CREATE, NotesAnswer, most * _NOTE_TOKENS)
 
 
-def _shown(known: Sequence[str], budget: int) -> list[str]:
-    shown = []
-    for text in known:
-        budget -= most_tokens(text) + 2
-        if budget < 0:
-            break
-        shown.append(text)
-    return shown
-
-
 def _too_long(answer: CreationAnswer, limit: int) -> str | None:
     length = len(answer.content)
     if not answer.remember or length <= limit:
@@ -175,7 +166,7 @@ def _forgetful(answer: CreationAnswer, transcript: Transcript, limit: int) -> st
         is_nothing = not vital(transcript.turns, WORTH_KEEPING)
         return None if is_nothing else "it says there is nothing worth keeping, and the user stated something that is"
     missing = left_out(answer.content, vital(transcript.turns, NOT_TO_BE_LOST))
-    if not missing or len(answer.content) + len(missing[0]) > limit:
+    if not missing or len(answer.content) + len(missing[0].text) > limit:
         return None
     return "the memory leaves out what must not be forgotten: a harm, a limit, or a wish that stands"
 
@@ -209,20 +200,6 @@ def _no_truth(value: object) -> object:
     return value
 
 
-def _worded(text: str, name: str) -> str:
-    """Return the cleaned text.
-
-    Raises:
-        ValueError: it says nothing, or is an apology.
-    """
-    line = clean(text)
-    if not any(character.isalnum() for character in line):
-        raise ValueError(f"{name} has no words")
-    if is_apology(line):
-        raise ValueError(f"{name} is an apology and not what was asked for")
-    return line
-
-
 Whole = Annotated[int, BeforeValidator(_no_truth)]
 
 
@@ -242,10 +219,7 @@ class CreationAnswer(_Answer):
 
     @model_validator(mode="after")
     def _says_something(self) -> CreationAnswer:
-        if self.remember:
-            _worded(self.memory, "memory")
-        else:
-            _worded(self.reason, "reason")
+        worded(self.memory if self.remember else self.reason)
         return self
 
     @property
@@ -257,30 +231,17 @@ class CreationAnswer(_Answer):
 class NotesAnswer(_Answer):
     """What one part of a long conversation holds; an empty list is an answer."""
 
-    notes: list[str]
-
-    @model_validator(mode="after")
-    def _says_something(self) -> NotesAnswer:
-        for note in self.notes:
-            _worded(note, "a note")
-        return self
+    notes: list[Worded]
 
 
 class CompactionAnswer(_Answer):
     """How room is made; whether it may be is judged by ``shared.memories.compaction``."""
 
-    reason: str
+    reason: Worded
     action: Action
     target_id: Whole
     absorbed_id: Whole
     new_content: str
-
-    @model_validator(mode="after")
-    def _says_something(self) -> CompactionAnswer:
-        _worded(self.reason, "reason")
-        if self.action is Action.EDIT:
-            _worded(self.new_content, "new_content")
-        return self
 
     def decision(self) -> Decision:
         """Return it as a decision, with cleaned text."""
@@ -292,11 +253,6 @@ class CompactionAnswer(_Answer):
             clean(self.new_content) if merged else None,
             self.absorbed_id if merged else NEW,
         )
-
-
-def bullets(texts: Sequence[str]) -> str:
-    """Return one line for each text, or a line that says there is none."""
-    return "\n".join(f"- {masked(text)}" for text in texts) or "(nothing yet)"
 
 
 def listed(memory: CompactionCandidate) -> str:

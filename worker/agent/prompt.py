@@ -14,6 +14,9 @@ from datetime import date
 from functools import cache
 from importlib.resources import files
 from string import Template
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from shared.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
@@ -289,3 +292,15 @@ _APOLOGY = re.compile(
 def is_apology(text: str) -> bool:
     """Whether a text is the model speaking of itself instead of doing its work. A memory never speaks as "I"."""
     return _APOLOGY.match(text) is not None
+
+
+def worded(text: str) -> str:
+    """Return a text of a model's. Raises: ValueError, where it has no words, or is an apology."""
+    if not any(character.isalnum() for character in text):
+        raise ValueError("it has no words")
+    if is_apology(clean(text)):
+        raise ValueError("it is an apology and not what was asked for")
+    return text
+
+
+Worded = Annotated[str, AfterValidator(worded)]

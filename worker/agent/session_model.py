@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
@@ -20,16 +21,13 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
-from shared.text.gate import Gate, unlooped
-from shared.text.languages import language_of
+from shared.text.gate import Gate
 from shared.text.lines import clean, shorten
 from shared.text.secrets import has_secret
 from shared.text.words import content_stems
-from worker.agent.fact_model import Ground
 from worker.agent.gates import finding_gate, line_gate
-from worker.agent.prompt import ModelPart, fill, is_apology, masked
+from worker.agent.prompt import ModelPart, Worded, fill, masked
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
-from worker.agent.salience import PHRASES
 from worker.agent.session_rules import own_sentences, standing_kind
 
 _LEAST_BUDGET = 600
@@ -47,7 +45,7 @@ class CondensedLine(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
-    text: str
+    text: Worded
     sources: list[int] = Field(alias="from")
 
 
@@ -57,16 +55,6 @@ class CompressionAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     lines: list[CondensedLine]
-
-    @model_validator(mode="after")
-    def _says_something(self) -> CompressionAnswer:
-        for line in self.lines:
-            text = clean(line.text)
-            if not any(character.isalnum() for character in text):
-                raise ValueError("a line has no words")
-            if is_apology(text):
-                raise ValueError("a line is an apology and not what was asked for")
-        return self
 
 
 @dataclass(frozen=True)
@@ -89,8 +77,8 @@ class _ShownChunk:
         if length > self.limit:
             return f"the lines take {length} characters together and may take at most {self.limit}"
         # What is left out all the same makes room for what was said: no reason to do without the model.
-        verdicts = [self.gate.judge(unlooped(line.text)) for line in answer.lines]
-        return f"a line {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
+        why = self.gate.complaint(line.text for line in answer.lines)
+        return f"a line {why}" if why else None
 
     def invented(self, line: CondensedLine) -> list[str]:
         """Return what a line names that stands nowhere in the record."""
@@ -171,10 +159,6 @@ _FINDING_TOKENS = 110
 _TOKENS_FOR_A_FINDING = 512
 """One is asked for each so many tokens of window, so that small windows keep room to read."""
 _LEAST_LEARNING_BUDGET = 200
-_LEAST_BORNE = 0.5
-_WITH_PHRASES = frozenset(PHRASES)
-"""Languages in which the rules know what is laid down for good."""
-"""Of the words that say something, the share that must stand where a finding says it was said."""
 
 
 class FindingAnswer(BaseModel):
@@ -183,7 +167,7 @@ class FindingAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     kind: SemanticKind
-    content: str
+    content: Annotated[str, AfterValidator(clean)]
     sources: list[int] = Field(alias="from")
 
 
@@ -214,26 +198,21 @@ class _ShownPrompts:
         """Say what a second answer could do better."""
         gate = finding_gate(self.prompts)
         for number, one in enumerate(answer.findings, 1):
-            text = clean(one.content)
-            if not text or is_apology(text):
-                return f"finding {number} says nothing"
-            if len(text) > _MAX_FINDING_CHARS:
-                return f"finding {number} takes {len(text)} characters and may take at most {_MAX_FINDING_CHARS}"
-            if not self.sources(one):
-                return f"finding {number} is not said in the messages it names"
-            verdict = gate.judge(text)
+            if len(one.content) > _MAX_FINDING_CHARS:
+                return f"finding {number} takes {len(one.content)} characters and may take at most {_MAX_FINDING_CHARS}"
+            verdict = gate.judge(one.content)
             if verdict is not None:
                 return f"finding {number} {verdict.words}"
+            if not self.sources(one):
+                return f"finding {number} is not said in the messages it names"
         return None
 
     def proposals(self, answer: LearningAnswer) -> Iterator[SemanticProposal]:
         """Yield what of an answer was said, once for each prompt that says it."""
         for one in answer.findings[:_MAX_FINDINGS]:
-            text = clean(one.content)
-            if text and len(text) <= _MAX_FINDING_CHARS and not is_apology(text):
-                for prompt in self.sources(one):
-                    excerpt = shorten(clean(prompt.text), 2 * _MAX_FINDING_CHARS)
-                    yield SemanticProposal(one.kind, text, prompt.uuid, excerpt, _is_standing(one, prompt.text))
+            for prompt in self.sources(one) if len(one.content) <= _MAX_FINDING_CHARS else ():
+                excerpt = shorten(clean(prompt.text), 2 * _MAX_FINDING_CHARS)
+                yield SemanticProposal(one.kind, one.content, prompt.uuid, excerpt, _is_standing(one, prompt.text))
 
 
 class ModelLearningAgent(ModelPart, LearningAgent):
@@ -277,16 +256,13 @@ def _stated(said: str) -> str:
 
 
 def _is_standing(one: FindingAnswer, said: str) -> bool:
-    """Whether a wish or decision was laid down for good; in languages without phrases the model's word counts."""
+    """Whether a wish or decision was laid down for good."""
     if one.kind not in (SemanticKind.PREFERENCE, SemanticKind.DECISION):
         return False
     bearing = [sentence for sentence in own_sentences(said) if content_stems(sentence) & content_stems(one.content)]
-    return language_of(said) not in _WITH_PHRASES or any(map(standing_kind, bearing))
+    return any(map(standing_kind, bearing))
 
 
 def _bears(said: str, content: str) -> bool:
-    """Whether a text holds every name and number of a statement, and half of its other words."""
-    if missing_in(names_in(content), said) or not Ground([said]).bears(content):
-        return False
-    words = content_stems(content)
-    return not words or len(words & content_stems(said)) >= _LEAST_BORNE * len(words)
+    """Whether a text says what a finding does, and holds each path, command and version that it names."""
+    return not missing_in(names_in(content), said) and Gate([said], ()).judge(content) is None

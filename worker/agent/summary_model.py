@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
-from shared.text.gate import Gate, unlooped
+from shared.text.gate import Gate
 from shared.text.lines import clean, shorten
 from worker.agent.gates import summary_gate
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
+    Worded,
     fill,
     first_fitting,
     fitting_parts,
-    is_apology,
     masked,
     readable,
     written,
@@ -48,16 +48,7 @@ class SummaryAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    points: list[str]
-
-    @model_validator(mode="after")
-    def _says_something(self) -> SummaryAnswer:
-        for point in self.points:
-            if not distinct([point]):
-                raise ValueError("a point has no words")
-            if is_apology(clean(point)):
-                raise ValueError("a point is an apology and not what was asked for")
-        return self
+    points: list[Worded]
 
 
 @dataclass(frozen=True)
@@ -73,8 +64,8 @@ class _SummaryTask:
 
     def refused(self, answer: SummaryAnswer) -> str | None:
         """Complain where the gate takes nothing of a list; else it is judged point by point where it is stored."""
-        verdicts = [self.gate.judge(unlooped(point)) for point in answer.points]
-        return f"a point {verdicts[0].words}" if verdicts and verdicts[0] and all(verdicts) else None
+        why = self.gate.complaint(answer.points)
+        return f"a point {why}" if why else None
 
     def complaint(self, answer: SummaryAnswer) -> str | None:
         if any(repeats_code(point, self.code) for point in answer.points):
