@@ -16,6 +16,7 @@ from shared.text.remembering import remembered
 from shared.text.words import EMPTY, SPEAKING_OF_SELF, WORD, word_set, word_tuple
 
 ENGLISH = "en"
+GERMAN = "de"
 _TOLD_APART = word_tuple("de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el")
 """Those written with spaces; more would be taken for one another."""
 _KANA, _HAN = re.compile(r"[぀-ヿ]"), re.compile(r"[㐀-鿿]")

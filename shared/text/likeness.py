@@ -116,11 +116,6 @@ def differ(one: str, other: str) -> bool:
     return bare[0] != bare[1] or _reordered(left, right) or _on_other_sides(left, right)
 
 
-def oppose(one: str, other: str) -> bool:
-    """Whether one statement says of the same, in the same words, that it is and the other that it is not."""
-    return are_opposed(gist(one), gist(other))
-
-
 def are_opposed(left: Gist, right: Gist) -> bool:
     """Whether two statements, taken apart, oppose each other."""
     alike = (left.names, left.numbers, left.content) == (right.names, right.numbers, right.content)

@@ -90,6 +90,7 @@ _SENTENCE = re.compile(
     # Not after a title, an initial, or a number: "1. April", "at 9. 30".
     r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b\d\.)(?<!\b\d\d\.)"
     r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\bz\. B\.)(?<!\bd\.h\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bNr\.)"
+    r"(?<!\b[ap]\.m\.)(?<!\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\.)"
     r"[\"'”’)\]]*\s+|(?<=[。！？])|(?<=[।؟۔])\s+|\n+"
 )
 _LONGEST = 2000

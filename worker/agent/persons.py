@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from shared.text.languages import ENGLISH, empty_words, language_of
+from shared.text.lines import clean
 from shared.text.words import EMPTY, WORD, word_set
-from worker.agent.fact_grammar import capitalised
 
 _OPENING = re.compile(
     r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
@@ -15,10 +15,10 @@ _OPENING = re.compile(
 )
 _SHORT_FORMS = {"'m": " am", "'ve": " have", "'ll": " will", "'d": " would", "'re": " are"}
 _SHORT = re.compile(r"\b(i|we)(['’](?:m|ve|ll|d|re))\b", re.IGNORECASE)
-_BEGINS = re.compile(r"(?P<who>I|we|my|our)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
+_BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
 _ADVERBS = word_set(
     """
-    always never also just really usually often only still currently now both mostly already
+    always never also just really usually often only still currently now both mostly already no longer
     """
 )
 _IRREGULAR = {
@@ -31,10 +31,17 @@ _UNCHANGED = word_set(
     """
 )
 _PERSONS = {
-    "i": "they", "i'm": "they are", "me": "them", "my": "their", "mine": "theirs", "myself": "themselves",
-    "we": "they", "us": "them", "our": "their", "ours": "theirs", "am": "are",
+    "me": "them", "my": "their", "mine": "theirs", "myself": "themselves",
+    "us": "them", "our": "their", "ours": "theirs",
 }  # fmt: skip
-_PERSON = re.compile(r"\b(?:i'm|i|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:me|my|mine|myself|us|our|ours)\b", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"\b(?:i|i['’]\w+|we|we['’]\w+)\b|^(?:and|or)\b"
+    r"|\b(?:and|but|or|so) (?:always |never |also |often |then |just )?(?:am|have|do|work|live|own|run|like|love|hate"
+    r"|need|want|prefer|study|teach|play|keep|use|speak|write|read|make|go|eat|drink|sleep|drive|ride|help|know|can['’]?t)\b",
+    re.IGNORECASE,
+)
+"""Where the speaker does a second thing: two verbs would have to be turned, and it stays as it was said."""
 _LIKE_ENGLISH = ("it", "es", "fr", "pt", "nl", "pl", "de", "cs")
 
 
@@ -48,13 +55,15 @@ def in_third_person(text: str, name: str = "") -> str:
     if begins is None or not _is_english(said):
         return text
     rest = begins["rest"]
-    if begins["who"].lower() in ("my", "our"):
-        return f"{name}'s {_turned(rest)}" if name else capitalised(_turned(rest))
+    if _AGAIN.search(rest):
+        return text
+    if begins["who"].lower() == "my":
+        return f"{name}'s {_turned(rest)}" if name else _capitalised(_turned(rest))
     words = rest.split(" ")
     at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
     words[at] = _verb(words[at])
     told = _turned(" ".join(words))
-    return f"{name} {told}" if name else capitalised(told)
+    return f"{name} {told}" if name else _capitalised(told)
 
 
 def _is_english(text: str) -> bool:
@@ -78,7 +87,9 @@ _PAST = word_set(
     """
     went got made took came saw knew thought felt found left lost told gave kept ran ate drank drove wrote
     read spoke bought brought met sat stood slept paid sent heard held began became broke chose fell forgot
-    grew led understood won sold spent said put set cut hit let quit wore swam sang taught
+    grew led understood won sold spent said put set cut hit let quit wore swam sang taught lent dealt fed fought fled
+    flew hid hung laid lay lit rode rang rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread
+    caught swept bred dug spun
     """
 )
 
@@ -88,3 +99,19 @@ def _turned(text: str) -> str:
     return _PERSON.sub(
         lambda match: match[0] if match[0].isupper() and len(match[0]) == 2 else _PERSONS[match[0].lower()], text
     )
+
+
+_LONGEST_NAME = 40
+_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
+_NO_NAMES = word_set("user human me you customer client guest anonymous unknown")
+
+
+def name_of(name: str | None) -> str:
+    """Return a speaker's name where it can stand before a statement, else nothing."""
+    written = clean(name or "")
+    fits = len(written) <= _LONGEST_NAME and _NAME.fullmatch(written) and written.lower() not in _NO_NAMES
+    return written if fits else ""
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

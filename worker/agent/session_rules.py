@@ -17,13 +17,11 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
-from shared.text.languages import language_of
 from shared.text.lines import clean
-from shared.text.phrases import PhraseTable
 from shared.text.sentences import sentences
-from worker.agent.fact_wishes import stands_alone
+from shared.text.words import content_stems
+from worker.agent.classifier import ASKS, StatementSort, judge
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
-from worker.agent.salience import Sort, sort_of
 
 _CHUNK_TOKENS = 40_000
 _JOINING = 6
@@ -75,87 +73,6 @@ _MOST_SENTENCES = 40
 """A prompt of more is taken for a text that was pasted."""
 _WRAPPED = re.compile(r"(?<=[\w,;])[ \t]*\n[ \t]*(?=[a-zà-ÿ])")
 """Where a line was broken by hand within a sentence."""
-FOR_GOOD = PhraseTable(
-    {
-        "Always run the linter": r"always(?=\W*$)|(?:always|never) (?!(?:mind|again|been|had|seen|knew"
-        r"|heard|got|on|in|at|the|an?|same|good|bad|nice|is|was|were|has)\b)[\w-]+",
-        "From now on use tabs": r"from (?:now|here|today) on(?:wards?)?|going forward|in (?:the )?future"
-        r"|(?:every|each) time you|as a rule|under no circumstances|at all times|for all (?:future|further|new) \w+",
-        "No new packages, ever": r"do(?:n['’]?t| not) ever|do(?:n['’]?t| not) [^.!?]{1,80} ever(?=\W*$)"
-        r"|no (?:\w+,? ){1,3}ever",
-        "I prefer small commits": r"(?:i|we) (?:always |really |strongly )?prefer",
-        "Bitte immer zuerst testen": r"immer (?!noch|wieder|mehr|öfter|besser|schlechter|langsamer|größer)\w+"
-        r"|niemals|nie (?!wieder|mehr)\w+|ab (?:jetzt|sofort|heute)|künftig|in zukunft|grundsätzlich",
-        "Ne modifie jamais ce fichier": r"jamais|toujours|désormais|dorénavant|à l['’]avenir|à partir de maintenant",
-        "No borres nunca los datos": r"nunca|siempre|a partir de ahora|de ahora en adelante|en el futuro",
-    }
-)
-"""Words that make of a wish one for the future."""
-_FOR_GOOD_WITHOUT_SPACES = PhraseTable(
-    {"必ずテストしてください": r"(?:必ず|今後|常に|いつも|絶対に|決して).*(?:ください|下さい|こと|ほしい|お願い)"},
-    "",
-    "",
-)
-_DESCRIBES = re.compile(
-    r"^(?:i(?!['’]d|\.e)|it|this|that|these|those|the|a|an|my|our|its|their|he|she|they|there|you|if|when|since|because|some"
-    r"|der|die|das|ein|eine|es|er|sie|ich|mein\w*|unser\w*|wenn|weil|le|la|les|l['’]|un|une|ce|cette|il|elle|je"
-    r"|el|los|las|una|este|esta|yo)\b|\b(?:is|are|was|were|has|have|had|does|did|gets?|ist|sind|war|hat|est|sont|es)$",
-    re.IGNORECASE,
-)
-"""How a clause begins, or what stands before "always", where that only tells how something is."""
-_IN_THIRD_PERSON = re.compile(r"(?:always|never) \w+[^s\W]s$", re.IGNORECASE)
-_DEMANDS = re.compile(
-    r"\b(?:must|shall|(?:you|we) should|has to|have to|needs? to|want|let['’]s|please|pls|make sure|remember to|prefer"
-    r"|bitte|muss|müssen|soll|sollen|sollte\w*|darf|dürfen|will|doit|doivent|il faut|debe\w*|tiene que|hay que)\b",
-    re.IGNORECASE,
-)
-_DECIDED = PhraseTable(
-    {
-        "We've decided on SQLite": r"(?:we|i|the \w+)(?:['’]ve| have| has)? (?:now |finally |already )?"
-        r"(?:decided|agreed|settled|chose|chosen)(?! to (?:look|try|see|check|think)\b)",
-        "The decision is SQLite": r"(?:the|our|my) decision (?:is|was|stands)|decided(?=:)",
-        "Wir haben uns für SQLite entschieden": r"entschieden|beschlossen|abgemacht",
-        "Nous avons décidé de garder SQLite": r"(?:avons|ai|a) (?:décidé|choisi)",
-        "Hemos decidido usar SQLite": r"(?:hemos|he|ha) (?:decidido|elegido)|decidimos",
-    }
-)
-_DECIDED_WITHOUT_SPACES = PhraseTable({"SQLiteに決めました": r"に(?:決めました|決定しました|決めた)"}, "", "")
-_LEANS = PhraseTable(
-    {
-        "Let's go with SQLite": r"let['’]s (?:use|go with|stick (?:with|to)|switch to|keep|drop)",
-        "We'll switch to SQLite": r"we(?:['’]ll| will|['’]re going to) (?:use|go with|switch to|keep|move to|drop)",
-        "We moved from Redis": r"we (?:switched|moved|migrated) (?:from|to)",
-    }
-)
-_IS_SO = PhraseTable(
-    {
-        "Our api needs a token": r"(?:the|this|our) (?:project|repo(?:sitory)?|app(?:lication)?|service|code ?base"
-        r"|api|database|db|front ?end|back ?end|server|client|tests?|build|ci|docs|package|library|tool|cli)\b"
-        r"[\w\s`'’-]{0,40}?\b(?:is|are|uses?|has|have|runs?|lives?|needs?|depends? on|requires?|follows?|supports?"
-        r"|must)\b",
-        "We deploy with Docker": r"we (?:use|run|deploy|test|store|keep|ship)\b",
-    },
-    closing="",
-)
-_HEDGED = PhraseTable(
-    {
-        "Skip it for now": r"for now|right now|currently|today|yesterday|tomorrow|this time|just (?:this )?once"
-        r"|for the moment|temporarily|vorerst|vorläufig|heute|diesmal|pour l['’]instant|cette fois|por ahora"
-        r"|esta vez",
-        "Maybe it is the cache": r"seems?|looks? like|maybe|perhaps|probably|might|could|would"
-        r"|i (?:think|guess|suppose)"
-        r"|not sure|i['’]m (?:quite |pretty )?sure|vielleicht|peut-être|quizás?|tal vez",
-        "He said we always squash": r"(?:he|she|they|you|claude|it) (?:says?|said|told|claims?)",
-    }
-)
-_PASSING = PhraseTable(
-    {
-        "The build fails again": r"broken|fails?|failing|failed|crash\w*|errors?|wrong|missing|slow|stuck|weird|strange"
-        r"|now|again|still|just|what|why|how",
-    }
-)
-
-
 _POINTS = re.compile(
     r"\b(?:it|them|they|those|these|this)\b(?!\s+(?:repo\w*|project|code ?base|app\w*|folder|branch))"
     r"|\b(?:do|like|use|want|change|touch) that\b",
@@ -176,39 +93,38 @@ _DISOWNED = re.compile(
 """What takes back what stands before it, which somebody else had written."""
 
 
+_KEPT = 0.4
+_SORTS = {StatementSort.WISH: SemanticKind.PREFERENCE, StatementSort.DECISION: SemanticKind.DECISION}
+_LEAST_SHARE = 0.3
+_FOR_GOOD = {SemanticKind.PREFERENCE: (0.4, 0.0), SemanticKind.DECISION: (0.6, 0.15)}
+"""The least share of the sort, and the least probability of "durable", of what is laid down for good."""
+_IS_SO = 0.5
+_LEAST_SAID = 2
+"""Words of weight of a statement that is understood without what was said before it."""
+
+
 def standing_kind(sentence: str) -> SemanticKind | None:
     """Return what a sentence lays down for good: a wish for the future or a decision; None where it does not."""
-    if not _is_statement(sentence) or _HEDGED.is_in(sentence):
-        return None
-    if _DECIDED.is_in(sentence) or _DECIDED_WITHOUT_SPACES.is_in(sentence):
-        return SemanticKind.DECISION
-    if _FOR_GOOD_WITHOUT_SPACES.is_in(sentence):
-        return SemanticKind.PREFERENCE
-    found = FOR_GOOD.search(sentence)
-    if found is None:
-        return None
-    # "The shaft is always late" tells how something is, "the tests must always pass" how it is to be.
-    before = clean(_STARTS_WITH_JOINER.sub("", sentence[: found.start()])).rpartition(",")[2].strip()
-    is_told = bool(before) and (_DESCRIBES.search(before) or _IN_THIRD_PERSON.search(found[0]))
-    return None if is_told and not _DEMANDS.search(sentence) else SemanticKind.PREFERENCE
+    kind, is_standing = _judged(sentence)
+    return kind if is_standing else None
 
 
-def _said_in_passing(sentence: str) -> SemanticKind | None:
-    """Return what a sentence would be if it were said again."""
-    if not _is_statement(sentence) or _HEDGED.is_in(sentence):
-        return None
-    if _LEANS.is_in(sentence):
-        return SemanticKind.DECISION
-    language = language_of(sentence)
-    # In Japanese whatever is asked for politely is worded as a wish.
-    if language != "ja" and sort_of(sentence, asks=False, language=language) is Sort.WISH:
-        return SemanticKind.PREFERENCE
-    return SemanticKind.FACT if _IS_SO.is_in(sentence) and not _PASSING.is_in(sentence) else None
+def _judged(sentence: str) -> tuple[SemanticKind | None, bool]:
+    """Return what a sentence states, and whether it lays that down for good."""
+    judged = judge(sentence)
+    if sentence.rstrip("\"'”’) ").endswith(ASKS) or _NEXT_TASK.match(sentence) or judged.keep < _KEPT:
+        return None, False
+    sort = max(_SORTS, key=lambda each: judged.sorts[each])
+    kind, share = _SORTS[sort], judged.sorts[sort]
+    if share < _LEAST_SHARE or share < judged.sorts[StatementSort.IDENTITY]:
+        return (SemanticKind.FACT if judged.fact >= _IS_SO else None), False
+    least, durable = _FOR_GOOD[kind]
+    return kind, share >= least and judged.fact >= durable
 
 
-def _is_statement(sentence: str) -> bool:
-    is_asked = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
-    return not is_asked and not _NEXT_TASK.match(sentence) and len(sentence) <= _LONGEST
+def _stands_alone(statement: str) -> bool:
+    least = 2 * _LEAST_SAID if _POINTS.search(statement) else _LEAST_SAID
+    return len(content_stems(statement)) >= least
 
 
 _STARTS_WITH_JOINER = re.compile(r"^(?:(?:and|also|but|so|then|because|which|ok(?:ay)?)\b,?\s+)+", re.IGNORECASE)
@@ -245,11 +161,10 @@ def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
     for sentence in said[disowned + 1 :]:
         if _LABELLED.match(sentence):
             continue
-        standing = standing_kind(sentence)
-        kind = standing or _said_in_passing(sentence)
         points = _POINTS.search(sentence) and not _CONDITION.match(sentence)
         content = clean(f"{before} {sentence}" if points else _STARTS_WITH_JOINER.sub("", sentence)).rstrip(".!")
+        kind, is_standing = _judged(content)
         is_understood = before or not points
         before = sentence
-        if kind is not None and is_understood and len(content) <= _LONGEST and stands_alone(content):
-            yield SemanticProposal(kind, content[:1].upper() + content[1:], prompt.uuid, sentence, standing is not None)
+        if kind is not None and is_understood and len(content) <= _LONGEST and _stands_alone(content):
+            yield SemanticProposal(kind, content[:1].upper() + content[1:], prompt.uuid, sentence, is_standing)

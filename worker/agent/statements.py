@@ -1,6 +1,6 @@
-"""A person's own words as statements: what was said, by whom, when, in answer to what, and what it is.
+"""People's own words as statements: what was said, by whom, when, in answer to what, and what it is.
 
-Facts without a model are chosen from these. Left out is what the speaker only passed on
+Memories, facts and summaries without a model are chosen from these. Left out is what the speaker only passed on
 (``shared.text``), and what is sent over and over, which is a template's. Words stay the speaker's: only relative
 times become dates, and a bare answer is joined to what was asked.
 """
@@ -9,32 +9,58 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+from shared.text.gate import Gate
+from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from worker.agent.classifier import Judgement, StatementSort, judge
-from worker.agent.clauses import resolve
+from worker.agent.classifier import ASKS, Judgement, StatementSort, judge
+from worker.agent.corrections import with_only_value_of, with_spelling_of, with_values_of
+from worker.agent.dates import resolve
+from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
 
+KEPT = 0.4
+"""From this probability a statement is worth a place. Source: ``ops.train --validate``, writers left out."""
+WORTH_KEEPING = 5
+"""Importance from which on a talk that says it is not nothing."""
+NOT_TO_BE_LOST = 8
+"""Importance from which on a memory has to say it: what harms if it is forgotten, a limit, a wish that stands."""
 _LONG = 160
 """Characters from which a sentence is cut into its clauses."""
 _LEAST_CLAUSE = 30
-_CLAUSE = re.compile(r"\s*[;；]\s*|\s+[-–—]+\s+|(?<=[,，、،])\s*")
+_MOST_CLAUSES = 6
+_LEAST_WORDS = 3
+_CLAUSE = re.compile(r"\s*[;；]\s*|\s+[-–—]+\s+|(?<=[,،])\s+|(?<=[，、])|\s+(?=\()")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_LETTERS_OF_WORD = 3
+"""Of scripts without spaces, about."""
 _ASKED = re.compile(r"[^.!?。！？؟\n]*[?？؟]")
 _SHORT_ANSWER = 40
 """Characters of an answer that says little without its question, and is not cut."""
+_FEW_WORDS = 4
 _LONGEST_QUESTION = 80
 _TEMPLATE_TIMES = 3
 """A message said so often is a template's, and no statement."""
 _PLAYS = re.compile(r"(?:^|\s)\*[^*\n]+\*(?:\s|$)")
+_EMOJI = re.compile("[\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff\U000e0020-\U000e007f]+")
+_TALK = 0.25
+"""Up to this probability an opening clause is none of what is said."""
 _STATEMENT_END = " .!。！।۔"
+_OPENING = re.compile(r"([^,،，、]+)([,،，、])\s*(.+)", re.DOTALL)
+_HEADING = re.compile(
+    r"(?:\w+ ){0,3}(?:about (?:me|myself)|background|context|facts?|info(?:rmation)?|notes?|profile)(?: \w+){0,2}: +",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"i(?:['’](?:m|ve|ll|d))?\s", re.IGNORECASE)
+_HEADING_ENDS = (":", "：")
+_LONGEST_NAME = 20
 
 
 @dataclass(frozen=True)
 class SpokenStatement:
-    """One thing a person said."""
+    """One thing somebody said."""
 
     text: str
     """In the speaker's words, relative times as dates, without the full stop."""
@@ -42,38 +68,161 @@ class SpokenStatement:
     position: int
     """Among all statements of the talk."""
     judged: Judgement
+    is_answer: bool = False
+    """Whether it is joined to what was asked."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question."""
+        return self.text.rstrip("\"'”’) ").endswith(ASKS)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it has room for little but a correction."""
+        return len(self.text) <= _SHORT_ANSWER
+
+    def parts(self, least_words: int = _LEAST_WORDS) -> Iterator[tuple[str, Judgement]]:
+        """Yield whole clauses of it, one or several in a row, that may stand for it, with what each is taken for."""
+        cuts = [] if self.is_answer else [*_CLAUSE.finditer(self.text)][: _MOST_CLAUSES - 1]
+        starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(self.text)]
+        for first, start in enumerate(starts):
+            for end in ends[first:]:
+                part = self.text[start:end].strip(" ,，、،")
+                is_whole = len(part.strip()) >= len(self.text.strip())
+                if not is_whole and word_count(part) >= least_words and part.count("(") == part.count(")"):
+                    yield part, judge(part)
 
 
-def read_statements(turns: Sequence[TranscriptTurn], before: Sequence[TranscriptTurn] = ()) -> list[SpokenStatement]:
-    """Return what users said in ``turns``, in order; ``before`` is what stood before them."""
+def word_count(text: str) -> int:
+    """Return of how many words a text is, about."""
+    return max(len(text.split()), len(_UNSPACED.findall(text)) // _LETTERS_OF_WORD)
+
+
+def is_user(turn: TranscriptTurn) -> bool:
+    """Whether a user speaks."""
+    return turn.role == "user"
+
+
+def read_statements(
+    turns: Sequence[TranscriptTurn],
+    before: Sequence[TranscriptTurn] = (),
+    speaks: Callable[[TranscriptTurn], bool] = is_user,
+) -> list[SpokenStatement]:
+    """Return what was said in ``turns``, in order, by those of whom ``speaks`` is true.
+
+    ``before``: what stood before them.
+    """
     times = Counter(turn.content for turn in turns)
     in_fiction = any(_PLAYS.search(turn.content) for turn in (*before, *turns))
+    addressed = _address_of({turn.name for turn in (*before, *turns) if turn.name})
     found: list[SpokenStatement] = []
-    asked = _question_of(before[-1]) if before and before[-1].role != "user" else ""
+    asked = _question_of(before[-1]) if before and not is_user(before[-1]) else ""
     for turn in turns:
-        if turn.role == "user" and times[turn.content] < _TEMPLATE_TIMES:
-            found += _read_turn(turn, asked, in_fiction, len(found))
-        asked = _question_of(turn)
+        if speaks(turn) and times[turn.content] < _TEMPLATE_TIMES:
+            own = replace(turn, content=addressed.sub("", turn.content)) if addressed else turn
+            found += _read_turn(own, asked, in_fiction, len(found))
+        asked = "" if is_user(turn) else _question_of(turn)
     return _corrected(found)
+
+
+def vital(turns: Sequence[TranscriptTurn], least: int) -> list[SpokenStatement]:
+    """Return what users said that is of an importance of at least ``least`` (0..10), in their order."""
+    return [one for one in read_statements(turns) if one.judged.keep >= _SURE and one.judged.importance >= least]
+
+
+_SURE = 0.85
+"""From this probability on a model is asked again for what it left out."""
+
+
+def left_out(text: str, statements: Sequence[SpokenStatement]) -> list[SpokenStatement]:
+    """Return the statements of which less than half of the words of weight stand in a text.
+
+    It is enough if a part holds that is as important: of "celiac, diagnosed in 2014 in Vigo" the illness.
+    """
+    held = Gate([text])
+    return [
+        one
+        for one in statements
+        if not held.holds(one.text)
+        and not any(held.holds(part) for part, judged in one.parts(2) if judged.importance >= one.judged.importance)
+    ]
+
+
+def speaker_name(turn: TranscriptTurn) -> str:
+    """Return the name under which what a turn says is kept; its role where it has none."""
+    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
+    return name or turn.role.capitalize()
+
+
+def _address_of(names: Collection[str]) -> re.Pattern[str] | None:
+    """Return what finds speakers' names, and their beginnings, where they are merely addressed: "I agree, Mel!"."""
+    forms = "|".join(re.escape(name[:end]) for name in names for end in range(len(name), 2, -1))
+    behind, before = rf",\s*(?:{forms})(?=\s*(?:[.!?,]|$))", rf"(?:^|(?<=[.!?] ))(?:{forms})\s*[,!]\s*"
+    return re.compile(f"{behind}|{before}", re.IGNORECASE | re.MULTILINE) if forms else None
 
 
 def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
     position = start
-    for number, said in enumerate(_cut(turn.content, asked)):
+    for number, line in enumerate(_cut(turn.content, asked)):
+        said = _without_heading(_EMOJI.sub("", line).strip())
         answers = asked if number == 0 else ""
-        text = resolve(said, turn.created_at.date()).strip(_STATEMENT_END)
-        if answers and len(said) <= _SHORT_ANSWER:
-            text = f"{answers} {text}"
-        if text:
-            yield SpokenStatement(text, turn, position, judge(said, bool(answers), in_fiction))
-            position += 1
+        told = resolve(said, turn.created_at.date())
+        text = _without_greeting(told).strip(_STATEMENT_END)
+        if word_count(text) == 0:
+            continue
+        judged = judge(told, bool(answers), in_fiction)
+        joined = bool(answers) and _needs_question(said)
+        if joined:
+            text, judged = (
+                f"{answers} {told.strip(_STATEMENT_END)}",
+                judged.beside(judge(f"{answers} {told}", True, in_fiction)),
+            )
+        yield SpokenStatement(text, turn, position, judged, joined)
+        position += 1
+
+
+def _without_greeting(line: str) -> str:
+    """Return what is said behind "Merhaba, ..." or "oh well, ...": a word or two of talk, in any language."""
+    found = _OPENING.fullmatch(line)
+    opening, comma, rest = found.groups() if found else ("", "", "")
+    if not comma or word_count(opening) >= _LEAST_WORDS or word_count(rest) < _LEAST_WORDS:
+        return line
+    judged = judge(opening)
+    return rest if judged.keep < _TALK and judged.sorts[StatementSort.TALK] > 0.5 else line
+
+
+def _without_heading(line: str) -> str:
+    """Return what "About me: I am a nurse" says, where the heading says that it is the speaker's own."""
+    heading = _HEADING.match(line)
+    rest = line[heading.end() :] if heading else line
+    return rest if in_third_person(rest) != rest else line
+
+
+def _needs_question(said: str) -> bool:
+    """Whether an answer says little without what was asked: it is short, and does not begin with the speaker."""
+    opening = re.split(r"[.!,，、،。]", said, maxsplit=1)[0]
+    return len(said) <= _SHORT_ANSWER and word_count(opening) <= _FEW_WORDS and not _SPEAKER.match(said)
 
 
 def _cut(content: str, asked: str) -> list[str]:
-    found = sentences(content)
+    found = _headed(sentences(content))
     if asked and sum(map(len, found)) <= _SHORT_ANSWER:
         return [" ".join(found)] if found else []
     return [clause for sentence in found for clause in _clauses(sentence)]
+
+
+def _headed(found: Sequence[str]) -> list[str]:
+    """Put short lines below a heading behind it: "My allergies:" and its list are one statement."""
+    lines: list[str] = []
+    is_list = False
+    for one in found:
+        is_list = is_list and len(one) <= _SHORT_ANSWER and not any(mark in one for mark in (*_HEADING_ENDS, *ASKS))
+        if is_list and len(lines[-1]) + len(one) <= _LONG:
+            lines[-1] += f"{' ' if lines[-1].endswith(_HEADING_ENDS) else ', '}{one}"
+            continue
+        lines.append(one)
+        is_list = one.endswith(_HEADING_ENDS) and len(one) <= _SHORT_ANSWER
+    return lines
 
 
 def _clauses(sentence: str) -> list[str]:
@@ -92,43 +241,46 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _question_of(turn: TranscriptTurn) -> str:
-    """Return what an assistant asks last; empty where that says no more than a sentence of its own would."""
-    if turn.role == "user":
-        return ""
+    """Return what a turn asks last; empty where that says no more than a sentence of its own would."""
     asked = _ASKED.findall(turn.content)
     return asked[-1].strip() if asked and len(asked[-1].strip()) <= _LONGEST_QUESTION else ""
 
 
-_VALUE = re.compile(r"(?<![\w-])\d[\w.,:]*\w|(?<![\w-])\d")
-_BESIDE = re.compile(r"\D{0,24}[^\W\d_]\D{0,24}")
-"""What stands between the two values of a correction: words, so that "57-75" is none."""
-
-
 def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
-    """Put right what a later statement takes back: "by the 14th" and then "not the 14th, the 12th"."""
+    """Put right what a later statement takes back: "by the 14th" and then "not the 14th, the 12th"; a slip of a key.
+
+    A short correction that was heeded says nothing more by itself, and is left out.
+    """
     kept = list(found)
-    for later in filter(is_change, found):
-        for one, other in pairwise(_VALUE.finditer(later.text)):
-            if not _BESIDE.fullmatch(later.text[one.end() : other.start()]):
-                continue
-            for at, earlier in enumerate(kept):
-                if earlier.position < later.position and earlier.turn.name == later.turn.name:
-                    kept[at] = _put_right(earlier, one[0], other[0])
-    return kept
+    heeded: list[SpokenStatement] = []
+    for later in filter(may_correct, found):
+        for at, earlier in enumerate(kept):
+            if earlier.position < later.position and earlier.turn.name == later.turn.name:
+                text = with_values_of(earlier.text, later.text)
+                if text == earlier.text and is_change(later) and later.is_short:
+                    text = with_spelling_of(text, later.text)
+                    # "At 7:40", and in the next turn "correction: 17:40".
+                    is_next = earlier.position == later.position - 1
+                    text = with_only_value_of(text, later.text) if is_next and text == earlier.text else text
+                heeded += [later] if text != earlier.text and later.is_short else []
+                kept[at] = replace(earlier, text=text)
+    return [one for one in kept if one not in heeded]
 
 
-def _put_right(earlier: SpokenStatement, one: str, other: str) -> SpokenStatement:
-    """Put the value an earlier statement does not have in the place of the one it has, where that is what differs."""
-    values = set(_VALUE.findall(earlier.text))
-    for wrong, right in ((one, other), (other, one)):
-        if wrong in values and right not in earlier.text:
-            return replace(earlier, text=earlier.text.replace(wrong, right))
-    return earlier
+def may_correct(statement: SpokenStatement) -> bool:
+    """Whether a statement may give another value of what was said; a short one has only to hint at it."""
+    return statement.judged.sorts[StatementSort.CHANGE] >= (_MAYBE_CHANGE if statement.is_short else 2 * _MAYBE_CHANGE)
 
 
 def is_change(statement: SpokenStatement) -> bool:
     """Whether a statement corrects something, or says that it has changed."""
-    return statement.judged.sorts[StatementSort.CHANGE] >= _SURE_CHANGE
+    return is_of_change(statement.judged)
+
+
+def is_of_change(judged: Judgement) -> bool:
+    """Whether what was judged is a correction or a change."""
+    return judged.sorts[StatementSort.CHANGE] >= _SURE_CHANGE
 
 
 _SURE_CHANGE = 0.3
+_MAYBE_CHANGE = 0.1

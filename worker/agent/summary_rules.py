@@ -1,58 +1,29 @@
 """The built-in agent's part that summarises: no model, no network, the same answer every time.
 
-It chooses clauses by what they say: what was decided counts most, then what somebody prefers or rules out, then what is
-open. Code is left out; a question counts only while nobody has answered it.
+It chooses statements by what they are: what was decided or changed comes first, then what somebody wants or rules out,
+then what is open. A question counts only while nobody has answered it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from shared.text.phrases import PhraseTable
-from worker.agent.clauses import Clause, clauses, plain, resolve
-from worker.agent.pieces import WEIGHTS, MemoryPiece, choose, speaker_name, voice, word_values
-from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, TranscriptTurn
-from worker.agent.salience import Sort
+from worker.agent.classifier import StatementSort
+from worker.agent.pieces import MemoryPiece, choose, new_share, words_of
+from worker.agent.protocol import SPOKEN_ROLES, Digest, SummaryAgent, SummaryRequest, TranscriptTurn
+from worker.agent.statements import SpokenStatement, read_statements, speaker_name
 
-_DECIDED = PhraseTable(
-    {
-        "We decided on oak.": r"decid\w+|agreed?|chose|chosen|settled on|confirmed|the plan is",
-        "We go with Postgres.": r"go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|moved to",
-        "Let's use the small one.": r"let['’]s (?:use|go|keep|take|make|do|drop|start)",
-        "We'll paint it.": r"we(?:['’]ll| will| are going to| should)|i(?:['’]ll| will)",
-        "The hall is booked.": r"booked|scheduled|cancel+ed|renamed|deployed|merged|fixed",
-    }
-)
-_WANTED = PhraseTable(
-    {
-        "I prefer tea.": r"prefer\w*|favou?rite|rather (?:than|not|have|use)|love|like(?: to|s)?",
-        "I can't stand coriander.": r"hate|dislike|can['’]t stand|allergic|don['’]t want|without",
-        "It must fit the box.": r"always|never|must(?:n['’]t)?|need(?:s|ed)? to|have to|want(?:s|ed)?(?: to)?",
-        "It may cost at most ten euros.": r"no more than|at most|at least|only (?:use|if|when)",
-        "The budget is small.": r"deadline|budget|important",
-    }
-)
-_OPEN = PhraseTable(
-    {
-        "We still need a hall.": r"still (?:need|have|to|open|unclear|missing)|to ?do|next step|left to|remains? to",
-        "It is not yet sure.": r"not (?:yet|sure|decided|clear)|open question|unresolved",
-        "We are waiting for Ada.": r"pending|waiting (?:for|on)|blocked|later|tomorrow",
-        "I will look into it.": r"figure out|look into",
-    }
-)
-_CODE = re.compile(
-    r"[{};]\s*$|[{}]|=>|==|!=|\w\(.*\)\s*[:;{]?$|^\s*(?:def|class|import|return|const|let|var|func)\s+\w"
-)
+_LEAST_KEPT = 0.25
+"""A summary has more room than a memory: what is less likely to matter may stand in it too."""
+_OPEN_WORTH = 1.0
 
 
 class Tells(IntEnum):
-    """What a clause tells, the most important first."""
+    """What a statement tells, the most important first."""
 
     DECISION = 0
     WISH = 1
@@ -60,15 +31,15 @@ class Tells(IntEnum):
     REST = 3
 
 
-_FACTORS = {Tells.DECISION: 2.0, Tells.WISH: 1.6, Tells.OPEN: 1.4, Tells.REST: 0.8}
-
-
-@dataclass(frozen=True)
-class _Point:
-    """A clause that may become a point."""
-
-    tells: Tells
-    piece: MemoryPiece
+_TELLS = {
+    StatementSort.DECISION: Tells.DECISION,
+    StatementSort.CHANGE: Tells.DECISION,
+    StatementSort.PLAN: Tells.DECISION,
+    StatementSort.HARM: Tells.WISH,
+    StatementSort.WISH: Tells.WISH,
+    StatementSort.LIKE: Tells.WISH,
+    StatementSort.NEED: Tells.OPEN,
+}
 
 
 class ExtractiveSummaryAgent(SummaryAgent):
@@ -83,49 +54,33 @@ class ExtractiveSummaryAgent(SummaryAgent):
         points = metered(
             meter,
             Prospect(WorkKind.SUMMARISE, EXTRACTIVE, prompt, MOST_TOKENS),
-            lambda: _chosen(list(_points(span.turns)), span.previous or ""),
+            lambda: _chosen(span.turns, span.previous or ""),
             lambda points: sum(map(estimate_tokens, points)),
         )
         return Digest(points, len(span.turns))
 
 
-def _chosen(points: Sequence[_Point], previous: str) -> tuple[str, ...]:
-    known = frozenset(word_values(previous))
-    worthy = []
-    for one in points:
-        values = word_values(one.piece.text)
-        if min(one.piece.factor, 1.0) * sum(values.values()) >= WEIGHTS.least and not values.keys() <= known:
-            worthy.append(one)
-    kept = {piece.position for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
-    covered = sorted(
-        (one for one in worthy if one.piece.position in kept), key=lambda one: (one.tells, one.piece.position)
-    )
-    return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in covered)
+def _chosen(turns: Sequence[TranscriptTurn], previous: str) -> tuple[str, ...]:
+    known = words_of(previous)
+    points = {piece.position: (tells, piece) for tells, piece in _points(turns) if new_share(piece.text, known)}
+    room = MOST_CHARS - 3 * min(len(points), 40)
+    kept = [points[piece.position] for piece in choose([piece for _, piece in points.values()], room)]
+    kept.sort(key=lambda one: (one[0], one[1].position))
+    return tuple(f"{piece.speaker}: {piece.text}" for _, piece in kept)
 
 
-def _points(turns: Sequence[TranscriptTurn]) -> Iterator[_Point]:
-    names = frozenset(turn.name for turn in turns if turn.name)
-    position = 0
-    for number, turn in enumerate(turns):
-        answered = any(later.role != turn.role for later in turns[number + 1 :])
-        for clause in clauses(turn.content):
-            tells = _tells(clause, answered)
-            text = plain(resolve(clause.text, turn.created_at.date()), names)
-            if tells is not None and text and not _CODE.search(text):
-                text = text.rstrip("?") + "?" if clause.asks else text
-                # An open question speaks to the other, as it must.
-                factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, Sort.PLAIN))
-                yield _Point(
-                    tells, MemoryPiece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
-                )
-                position += 1
+def _points(turns: Sequence[TranscriptTurn]) -> Iterator[tuple[Tells, MemoryPiece]]:
+    last_said = {turn.role: number for number, turn in enumerate(turns)}
+    place = {turn.message_id: number for number, turn in enumerate(turns)}
+    for one in read_statements(turns, speaks=lambda turn: turn.role in SPOKEN_ROLES):
+        answered = any(at > place[one.turn.message_id] for role, at in last_said.items() if role != one.turn.role)
+        tells, worth = _weighed(one, answered)
+        if worth:
+            yield tells, MemoryPiece(one.text, speaker_name(one.turn), worth, position=one.position)
 
 
-def _tells(clause: Clause, answered: bool) -> Tells | None:
-    """Return what a clause tells; None for a question that was answered."""
-    if clause.asks:
-        return None if answered else Tells.OPEN
-    for tells, phrases in ((Tells.OPEN, _OPEN), (Tells.DECISION, _DECIDED), (Tells.WISH, _WANTED)):
-        if phrases.is_in(clause.text):
-            return tells
-    return Tells.REST
+def _weighed(one: SpokenStatement, answered: bool) -> tuple[Tells, float]:
+    """Return what a statement tells and what it is worth; nothing where it is talk, or a question that was answered."""
+    if one.asks and one.judged.keep < _LEAST_KEPT:
+        return Tells.OPEN, 0.0 if answered else _OPEN_WORTH
+    return _TELLS.get(one.judged.sort, Tells.REST), one.judged.worth if one.judged.keep >= _LEAST_KEPT else 0.0

@@ -37,7 +37,7 @@ from shared.text.secrets import has_secret
 from worker.agent.gates import judge_merged, memory_gate
 from worker.agent.memory_rules import decide_compaction
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
-from worker.agent.vital import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
+from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent

@@ -35,6 +35,8 @@ from shared.llm.embedding import Embedder
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
+from shared.text.gate import Gate
+from worker.agent.corrections import differ_in_values_only
 from worker.agent.gates import fact_gate
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 from worker.pipelines.admission import Admission
@@ -215,8 +217,13 @@ class ExtractFacts:
 
 
 def _admitted(extraction: Extraction, segment: ExtractionRequest, admission: Admission) -> tuple[Statement, ...]:
-    gate = fact_gate(segment)
-    judged = ((one, admission.admit(one.text, gate)) for one in extraction.statements)
+    gate, known = fact_gate(segment), {fact.fact_id: fact.statement for fact in segment.known}
+
+    def gate_of(one: Statement) -> Gate:
+        before = known.get(one.updates or 0, "")
+        return fact_gate(segment, corrected=before) if before and differ_in_values_only(one.text, before) else gate
+
+    judged = ((one, admission.admit(one.text, gate_of(one))) for one in extraction.statements)
     return tuple(replace(one, text=text) for one, text in judged if text is not None)
 
 
