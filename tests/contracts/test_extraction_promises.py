@@ -542,11 +542,10 @@ def test_the_rules_learn_from_a_chatty_conversation_what_its_user_said(
     finish(house)
     house.work_off()
     assert statements(house) == [
-        "Does not eat pork",
         "Ich wohne seit Mai in Ulm",
-        "Niece Vera is allergic: no dill please",
-        "Niece Vera lives in Turku",
-        "Wants: always answer in metric units",
+        "Vera lives in Turku btw",
+        "no dill please, my niece Vera is allergic, and i dont eat pork",
+        "please always answer in metric units",
     ]
 
 
@@ -560,7 +559,7 @@ def test_the_rules_learn_what_a_user_corrects_to_and_forget_what_is_over(
     house.work_off()
     assert statements(house) == ["Is vegetarian", "Lives in Leipzig", "Loves jazz"]
     open_conversation(house, "c2")
-    speak(house, "I eat fish again", "Good.", "I love tea.", conversation_id="c2")
+    speak(house, "I no longer live in Leipzig, I live in Jena now.", "Good.", conversation_id="c2")
     finish(house, "c2")
     house.work_off()
-    assert "Eats fish" in statements(house) and "Is vegetarian" not in statements(house)
+    assert statements(house) == ["I no longer live in Leipzig, I live in Jena now", "Is vegetarian", "Loves jazz"]

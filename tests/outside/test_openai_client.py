@@ -148,9 +148,17 @@ def test_what_was_said_in_one_chat_is_known_in_the_next(program: Program, model:
     assert all(one["role"] == "user" and RECALLED in one["content"] for one in tail)
 
 
+def _told_of_peanuts(program: Program) -> str:
+    """Tell of an allergy, and ask something that no memory keeps; return the conversation's id."""
+    chat = [user(PEANUTS), assistant("Noted."), user("Which satay did Mia have at the fair, with peanuts in it?")]
+    program.say(chat[0])
+    return program.say(*chat)[1]
+
+
 def test_a_prompt_begins_as_the_one_before_with_all_that_was_said_then(program: Program, model: OpenAiServer) -> None:
-    model.will(Act(answer="Noted."), *[Act(answer=f"Answer {nth}.") for nth in range(3)])
-    told, before = program.say(user(PEANUTS))[1], len(model.chats) + 1
+    model.will(*[Act(answer="Noted.")] * 2, *[Act(answer=f"Answer {nth}.") for nth in range(3)])
+    told = _told_of_peanuts(program)
+    before = len(model.chats) + 1
     program.end(told)
     wait_until(lambda: program.get("facts")["facts"], 60, "the fact")
     chat: list[dict[str, Any]] = [{"role": "developer", "content": "You are a cook."}]
@@ -183,9 +191,8 @@ def test_a_prompt_begins_as_the_one_before_with_all_that_was_said_then(program: 
 def test_messages_of_one_role_are_joined_for_a_template(
     program: Program, model: OpenAiServer, refusal: str, stream: bool
 ) -> None:
-    model.will(Act(answer="Noted."))
-    _, told = program.say(user(PEANUTS))
-    program.end(told)
+    model.will(*[Act(answer="Noted.")] * 2)
+    program.end(_told_of_peanuts(program))
     model.will(Act(status=500, error=refusal), Act(answer="Rice."))
     parts = [{"type": "text", "text": "What can I cook for Mia, with peanuts?"}]
     asked: list[Any] = [{"role": "system", "content": "You are a cook."}, {"role": "user", "content": parts}]

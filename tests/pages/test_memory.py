@@ -118,7 +118,7 @@ def test_what_another_client_changes_shows_by_itself(at: Window, client: Afterth
 
 def test_summaries_of_recent_conversations_are_shown(at: Window, client: Afterthought) -> None:
     client.start_conversation(conversation_id="monday")
-    said = [("user", "We decided to paint the boat blue."), ("assistant", "Blue it is; I noted the paint.")] * 3
+    said = [("user", f"We decided to paint boat {n} blue.") for n in range(3)] + [("assistant", "Blue it is.")]
     client.add_messages("monday", [{"role": role, "content": content} for role, content in said])
     client.make_summary("monday")
     page = at.open(f"/memory/{client.app}")

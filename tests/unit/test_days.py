@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shared.conversations.days import TimeZones, offset_of
-from worker.agent.clauses import resolve
+from worker.agent.dates import resolve
 
 MONTHS = ("January", "February", "March", "April", "May", "June",
           "July", "August", "September", "October", "November", "December")  # fmt: skip

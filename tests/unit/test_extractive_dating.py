@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from worker.agent.clauses import resolve
+from worker.agent.dates import resolve
 
 _THURSDAY = date(2023, 5, 25)
 

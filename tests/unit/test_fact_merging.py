@@ -12,7 +12,7 @@ from shared.facts.merging import Contradiction, IncomingStatement, NewStatement,
 from shared.facts.models import said_key
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
-from shared.text.likeness import differ, normal, oppose
+from shared.text.likeness import are_opposed, differ, gist, normal
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SAME = 0.9
@@ -214,14 +214,14 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
     ids=["not", "hates", "never", "other-words", "a-name", "twice-against", "no-word-shared", "nothing-else-said"],
 )
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
-    assert oppose(one, other) and oppose(other, one)
+    assert are_opposed(gist(one), gist(other)) and are_opposed(gist(other), gist(one))
     assert judge(stated(one), [known(1, other)], SAME) == Contradiction((1,), by_rule=True)
 
 
 def test_the_opposite_of_something_else_replaces_nothing() -> None:
-    assert not oppose("User likes coffee in the evening", "User does not like coffee")
-    assert not oppose("User does not like tea", "User likes coffee")
-    assert not oppose("User does it", "User does not do it")
+    assert not are_opposed(gist("User likes coffee in the evening"), gist("User does not like coffee"))
+    assert not are_opposed(gist("User does not like tea"), gist("User likes coffee"))
+    assert not are_opposed(gist("User does it"), gist("User does not do it"))
 
 
 def test_of_what_there_is_one_of_every_other_value_is_replaced_the_latest_said_first() -> None:

@@ -10,7 +10,7 @@ from worker.agent.prompt import prompt_rows
 
 
 def why(text: str, *said: str) -> Refusal | None:
-    verdict = Gate(said, ("notes",), prompt_rows()).judge(text)
+    verdict = Gate(said, ("notes", "2024 2025 2026"), prompt_rows()).judge(text)
     return None if verdict is None else verdict.why
 
 
@@ -28,6 +28,7 @@ def why(text: str, *said: str) -> Refusal | None:
         ("أعمل مهندسا في القاهرة", "مهندس في القاهرة"),
         ("Köpeklerimiz Bodrum'da yaşıyor", "Köpekleri Bodrum'da"),
         ("The wedding is tomorrow.", "Wedding on 8 May 2025"),
+        ("Wir sparen drei Monate für das Haus.", "Spart in drei Monaten für das Haus"),
         ("always warn me before the list of the numbers", "Always warn before the list of the numbers"),
     ],
 )
@@ -40,6 +41,9 @@ def test_what_was_said_passes(said: str, text: str) -> None:
     [
         ("Lives in Bergen and sails", Refusal.UNSAID),
         ("Works as a nurse in Lisbon", Refusal.UNSAID),
+        ("Works as a nurse since May 1984", Refusal.UNSAID),
+        ("Moved to Porto, house 2025-77", Refusal.UNSAID),
+        ("Als nurse in Porto und in der Wohnung mit dem Hund", Refusal.UNSAID),
         ("喜欢在周末钓鱼", Refusal.UNSAID),
         ("Живёт в Новосибирске", Refusal.UNSAID),
         ("497988f8", Refusal.UNSAID),
