@@ -303,9 +303,7 @@ def _latest_leaf(parents: Mapping[Any, Any], time_of: Any) -> Any:
     """Return where the branch with the latest message ends, the last of several."""
     leaves = set(parents) - set(parents.values()) or set(parents)
     ends = [
-        (max(map(time_of, _branch(leaf, parents))), place, leaf)
-        for place, leaf in enumerate(parents)
-        if leaf in leaves
+        (max(map(time_of, _branch(leaf, parents))), place, leaf) for place, leaf in enumerate(parents) if leaf in leaves
     ]
     return max(ends, default=(0.0, 0, None))[2]
 

@@ -358,9 +358,7 @@ def list_messages(
     limit: LimitInQuery = 200,
     cursor: CursorInQuery = None,
     before: Annotated[int | None, Query(ge=1, description="The last ones before this position.")] = None,
-    around: Annotated[
-        Id | None, Query(description="Those around this messageId, as many as limit.")
-    ] = None,
+    around: Annotated[Id | None, Query(description="Those around this messageId, as many as limit.")] = None,
 ) -> MessageList:
     """List a conversation's messages in order: after a cursor, before a position, or around one of them."""
     after = cursors.decode_number(_MESSAGES, cursor)

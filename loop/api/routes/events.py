@@ -53,9 +53,7 @@ After = Annotated[
     int | None, Query(ge=0, le=LARGEST_INTEGER, description="Only events after this position; else from now on.")
 ]
 Kinds = Annotated[str | None, Query(max_length=500, description=f"Only these kinds, by commas, of: {_KINDS}.")]
-Conversation = Annotated[
-    Id | None, Query(alias="conversationId", description="Only events of this conversation.")
-]
+Conversation = Annotated[Id | None, Query(alias="conversationId", description="Only events of this conversation.")]
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for an event.")]
 LastEventId = Annotated[
     str | None, Header(pattern=r"^[0-9]{0,19}$", description="As `after`; a browser sends it when it comes back.")
