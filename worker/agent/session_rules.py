@@ -96,7 +96,7 @@ _DISOWNED = re.compile(
 _KEPT = 0.4
 _SORTS = {StatementSort.WISH: SemanticKind.PREFERENCE, StatementSort.DECISION: SemanticKind.DECISION}
 _LEAST_SHARE = 0.3
-_FOR_GOOD = {SemanticKind.PREFERENCE: (0.4, 0.0), SemanticKind.DECISION: (0.6, 0.15)}
+_FOR_GOOD = {SemanticKind.PREFERENCE: (0.4, 0.0), SemanticKind.DECISION: (0.6, 0.1)}
 """The least share of the sort, and the least probability of "durable", of what is laid down for good."""
 _IS_SO = 0.5
 _LEAST_SAID = 2
