@@ -70,7 +70,7 @@ _WORDS = re.compile(
     r"|(?-i:\b[A-Z0-9_]*(?:TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|KEY|CREDENTIALS))\s*=\s*[\"']?(?!None\b|null\b|os\.)"
     rf"{_CODE}[^\s\"']{{4,}}"
     # "Chave API", "API-Schlüssel", "APIキー".
-    rf"|(?:{_KEY}\W{{0,2}}(?:\w{{1,6}}\W)?api|api\W{{0,2}}{_KEY})(?:{_IS}|[はは是는은]){_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{6,}}"
+    rf"|(?:{_KEY}\W{{0,2}}(?:\w{{1,6}}\W)?api|api\W{{0,2}}{_KEY})(?:{_IS}|[は是는은]){_VALUE}{_CODE}(?=\S*[A-Za-z]){_WITH_DIGIT}{{6,}}"
     # Name and password in one breath.
     r"|\b(?:log-?in|credentials|zugangsdaten|user(?:name)?|benutzer(?:name)?|usuario|utilisateur)\b[^\n.]{0,40}?"
     r"(?:\b(?:pass|pw|pwd)\b[\s:=,]{1,3}[^\s,;.]{3,}|[ :=][^\s/]+ ?/ ?(?=[^\s/]*\d)[^\s/]{4,})"

@@ -116,6 +116,13 @@ def shares_of(rarity: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 ASKS = ("?", "？", "؟")
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends as a question does, within quotation marks or brackets too."""
+    return text.rstrip("\"'”’) ").endswith(ASKS)
+
+
 _QUOTES = '"“„«「『'
 _CODE = re.compile(r"[\t{}<>|=]")
 _NAME = re.compile(r"(?<=.)\b[^\W\d_a-z]\w+")
@@ -127,7 +134,7 @@ def traits_of(text: str, asked: bool, in_fiction: bool) -> NDArray[np.float32]:
     line, words = text.strip(), _WORD.findall(text)
     return np.array(
         [
-            line.rstrip("\"'”’) ").endswith(ASKS),
+            asks(line),
             any(mark in line[:-1] for mark in ASKS),
             any(map(str.isdigit, line)),
             len(words) <= 3,

@@ -39,10 +39,10 @@ def with_values_of(text: str, later: str) -> str:
     for value in _values(said):
         # "From 14 to 19" corrects "from 12 to 17": of several that fit, the one with most of the words beside it.
         rest = [one for one in _values(right) if one.text not in given and one.text != value.text]
-        fits = sorted((len(one.units & value.units), -one.start) for one in rest)
-        if fits and fits[-1][0] and [share for share, _ in fits].count(fits[-1][0]) == 1:
-            wrong = next(one for one in rest if -one.start == fits[-1][1])
-            right = _replaced(right, wrong, value.text)
+        most = max((len(one.units & value.units) for one in rest), default=0)
+        wrong = [one for one in rest if len(one.units & value.units) == most]
+        if most and len(wrong) == 1:
+            right = _replaced(right, wrong[0], value.text)
             given.add(value.text)
     return right if right != text else _with_other(text, said)
 
@@ -90,11 +90,9 @@ def _with_other(text: str, said: str) -> str:
 def _values(text: str) -> Iterator[_Value]:
     for found in _VALUE.finditer(text):
         behind, before = _BEHIND.match(text, found.end()), _BEFORE.search(text, 0, found.start())
-        named = before is not None and before[1].lower() not in EMPTY
-        units = [behind[1].casefold()] if behind else []
-        yield _Value(
-            found[0], found.start(), frozenset([*units, *([before[1].casefold()] if before and named else [])])
-        )
+        units = [behind[1]] if behind else []
+        units += [before[1]] if before and before[1].lower() not in EMPTY else []
+        yield _Value(found[0], found.start(), frozenset(map(str.casefold, units)))
 
 
 def _replaced(text: str, wrong: _Value, right: str) -> str:

@@ -14,6 +14,7 @@ from shared.sessions.compress.assembly import Chunk
 from shared.sessions.semantic.memories import SessionPrompt
 from shared.text.gate import Gate, Verdict, unlooped
 from shared.text.sentences import sentences
+from worker.agent.classifier import ASKS
 from worker.agent.dates import resolve
 from worker.agent.prompt import prompt_rows
 from worker.agent.protocol import SPOKEN_ROLES, ExtractionRequest, SummaryRequest, Transcript, TranscriptTurn
@@ -91,4 +92,4 @@ def _asked(turns: Sequence[TranscriptTurn], answers: Container[TranscriptTurn]) 
     for before, turn in pairwise(turns):
         if before.role == "assistant" and turn in answers:
             found = sentences(before.content)
-            yield from (one for one in found if one.rstrip().endswith(("?", "？", "؟")) or one is found[-1])
+            yield from (one for one in found if one.rstrip().endswith(ASKS) or one is found[-1])

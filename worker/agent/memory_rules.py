@@ -89,7 +89,8 @@ def _draft(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemembe
     pieces = [piece for one in fresh for piece in _pieces(one)]
     chosen = choose(pieces, limit) or [_shortened(max(pieces, key=lambda piece: piece.worth), limit)]
     sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.position)))
-    importance = max(one.judged.importance for one in fresh if one.position in {piece.position for piece in chosen})
+    kept = {piece.position for piece in chosen}
+    importance = max(one.judged.importance for one in fresh if one.position in kept)
     return MemoryDraft(render(chosen), importance, _tags(chosen), sources)
 
 

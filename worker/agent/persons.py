@@ -10,11 +10,11 @@ from shared.text.words import EMPTY, WORD, word_set
 
 _OPENING = re.compile(
     r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
-    r"(?:[,!.:]+\s*|\s+(?=(?:i|my|we)\b)))+",
+    r"(?:[,!.:]+\s*|\s+(?=(?:i|my)\b)))+",
     re.IGNORECASE,
 )
-_SHORT_FORMS = {"'m": " am", "'ve": " have", "'ll": " will", "'d": " would", "'re": " are"}
-_SHORT = re.compile(r"\b(i|we)(['’](?:m|ve|ll|d|re))\b", re.IGNORECASE)
+_SHORT_FORMS = {"'m": " am", "'ve": " have", "'ll": " will", "'d": " would"}
+_SHORT = re.compile(r"\b(i)(['’](?:m|ve|ll|d))\b", re.IGNORECASE)
 _BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
 _ADVERBS = word_set(
     """

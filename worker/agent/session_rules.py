@@ -20,7 +20,7 @@ from shared.sessions.text import names_in
 from shared.text.lines import clean
 from shared.text.sentences import sentences
 from shared.text.words import content_stems
-from worker.agent.classifier import ASKS, StatementSort, judge
+from worker.agent.classifier import StatementSort, asks, judge
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
 _CHUNK_TOKENS = 40_000
@@ -112,7 +112,7 @@ def standing_kind(sentence: str) -> SemanticKind | None:
 def _judged(sentence: str) -> tuple[SemanticKind | None, bool]:
     """Return what a sentence states, and whether it lays that down for good."""
     judged = judge(sentence)
-    if sentence.rstrip("\"'”’) ").endswith(ASKS) or _NEXT_TASK.match(sentence) or judged.keep < _KEPT:
+    if asks(sentence) or _NEXT_TASK.match(sentence) or judged.keep < _KEPT:
         return None, False
     sort = max(_SORTS, key=lambda each: judged.sorts[each])
     kind, share = _SORTS[sort], judged.sorts[sort]

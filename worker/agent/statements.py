@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from shared.text.gate import Gate
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from worker.agent.classifier import ASKS, Judgement, StatementSort, judge
+from worker.agent.classifier import ASKS, Judgement, StatementSort, asks, judge
 from worker.agent.corrections import with_only_value_of, with_spelling_of, with_values_of
 from worker.agent.dates import resolve
 from worker.agent.persons import in_third_person
@@ -74,7 +74,7 @@ class SpokenStatement:
     @property
     def asks(self) -> bool:
         """Whether it is a question."""
-        return self.text.rstrip("\"'”’) ").endswith(ASKS)
+        return asks(self.text)
 
     @property
     def is_short(self) -> bool:
