@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.text.languages import empty_words, words_of_self
+from shared.text.languages import empty_words
 from shared.text.words import word_set
 
 # Names of tags, by their parts: user_query, userRequest, file_contents.
@@ -55,10 +55,11 @@ FRAME_STEMS = re.compile(
     r"|文書|맥락|컨텍스트|문서|검색 ?결과|참고|บริบท|เอกสาร|ผลการค้นหา",
     re.IGNORECASE,
 )
-SELF = frozenset().union(*(words_of_self(one) for one in ("en", "de", "fr", "es", "it", "pt", "nl"))) - {"we"} | (
-    word_set("мой моя моё мои меня мне я benim bana ben אני שלי لي عندي मेरा मेरी मेरे मुझे")
+SELF_SIGNS = re.compile(
+    r"\b(?:мо[йяёи]|меня|мне|я|benim|bana|ben|אני|שלי|לי|عندي)\b|मेर[ाीे]|मुझे|我|私|僕|俺|저|제|나의|내 |ฉัน|ผม",
+    re.IGNORECASE,
 )
-SELF_SIGNS = re.compile(r"我|私|僕|俺|저|제|나의|내 |ฉัน|ผม")
+"""How speakers mean themselves in further languages."""
 BESIDE_STEMS = re.compile(
     r"relevan|abgeruf|gefund|folgend|bereitgest|früher|vorherig|such|nutzer|benutzer|recuper|siguient|encontrad|búsqued"
     r"|proporcion|anterior|previ|usuari|pertinent|récup|suivant|recherch|fourni|utilisat|seguent|ricerc|fornit|utent"

@@ -13,7 +13,7 @@ from functools import cache
 import stopwordsiso
 
 from shared.text.remembering import remembered
-from shared.text.words import EMPTY, SPEAKING_OF_SELF, WORD, word_set, word_tuple
+from shared.text.words import EMPTY, WORD, word_set, word_tuple
 
 ENGLISH = "en"
 GERMAN = "de"
@@ -22,14 +22,13 @@ _TOLD_APART = word_tuple("de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el"
 _KANA, _HAN = re.compile(r"[぀-ヿ]"), re.compile(r"[㐀-鿿]")
 _LEAST_SHARE = 0.3
 """Of a text's words, so many are its language's stop words; measured, real chats have 0.4 to 0.6."""
-_SELF = {
-    "de": "ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren",
-    "fr": "je j m moi mon ma mes nous notre nos on",
-    "es": "yo me mi mis mí nos nosotros nuestro nuestra soy tengo estoy vivo trabajo quiero prefiero necesito voy",
-    "it": "io mi mio mia miei mie noi ci nostro nostra sono ho lavoro vivo voglio preferisco",
-    "pt": "eu me meu minha meus minhas nós nosso nossa sou tenho estou moro trabalho quero prefiro",
-    "nl": "ik mij me mijn wij we ons onze",
-}
+_OF_SELF = word_set(
+    "i me my mine myself we us our ours ourselves ich mich mir mein meine meinen meinem meiner wir uns unser unsere"
+    " unseren je j m moi mon mes nous notre nos yo mi mis mí nosotros nuestro nuestra tengo estoy vivo trabajo quiero"
+    " prefiero necesito voy io mio mia miei mie noi ci nostro nostra sono lavoro voglio preferisco meu minha meus"
+    " minhas nós nosso nossa sou tenho moro trabalho quero ik mij mijn wij ons onze"
+)
+"""With which speakers mean themselves, and which are no words of another of these languages."""
 
 
 @cache
@@ -38,10 +37,9 @@ def empty_words(language: str) -> frozenset[str]:
     return EMPTY if language == ENGLISH else frozenset(stopwordsiso.stopwords(language)) if language else frozenset()
 
 
-@cache
-def words_of_self(language: str) -> frozenset[str]:
-    """Return the words with which speakers mean themselves."""
-    return SPEAKING_OF_SELF if language in (ENGLISH, "") else word_set(_SELF.get(language, ""))
+def speaks_of_self(text: str) -> bool:
+    """Whether words stand in a text with which speakers mean themselves."""
+    return not _OF_SELF.isdisjoint(re.findall(r"[^\W_]+", text.casefold()))
 
 
 @remembered(most=4096, longest=1_000)

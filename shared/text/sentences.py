@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from shared.text.languages import speaks_of_self
 from shared.text.lines import shorten
-from shared.text.pasted import speaks_of_self
 from shared.text.secrets import announces_secret, has_secret, without_key_blocks
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)

@@ -65,8 +65,6 @@ VAGUE = word_set(
 )
 """Praise, politeness and the small change of talk: worth little."""
 
-SPEAKING_OF_SELF = word_set("i me my mine myself we us our ours ourselves")
-
 MONTHS = word_tuple("January February March April May June July August September October November December")
 NUMERALS = word_tuple(
     """
