@@ -8,24 +8,10 @@ from shared.text.languages import empty_words
 from shared.text.words import word_set
 
 # Names of tags, by their parts: user_query, userRequest, file_contents.
-USER_TAG = word_set(
-    "user users human s original current latest last new follow up my the query question message request prompt"
-    " instruction instructions input ask task feedback"
+USERS_WORD = word_set(
+    "user human query question message request prompt instruction instructions input ask task feedback"
 )
-USERS_WORD = word_set("user human query question message request prompt instruction instructions input ask task"
-                       " feedback")  # fmt: skip
-FRAME_TAG = word_set(
-    "context contexts document documents doc docs file files attachment attachments attached memory memories recall"
-    " recalled retrieved retrieval knowledge search result results tool output outputs source sources chunk chunks"
-    " passage passages snippet snippets excerpt excerpts reference references history transcript conversation chat"
-    " background reminder environment cdata observation page pages webpage article selection selected clipboard email"
-    " mail letter ticket log logs data record records"
-)
-FORMATTING = word_set("p b i u s em strong small big sub sup br hr span font mark del ins strike a ul ol li h1 h2 h3"
-                       " h4 h5 h6 kbd code spoiler q")  # fmt: skip
-LAYOUT = word_set("div section main center header body")
-"""Formatting too where nothing stands beside it."""
-
+USER_TAG = USERS_WORD | word_set("users s original current latest last new follow up my the")
 # A client's heading has one of these nouns, and nothing beside it but the other words.
 FRAME_NOUNS = word_set(
     "context contexts document documents doc docs memory memories passage passages snippet snippets excerpt excerpts"
@@ -33,14 +19,23 @@ FRAME_NOUNS = word_set(
     " output outputs transcript history background article articles information facts observation observations page"
     " pages webpage webpages content contents data records material materials entries notes"
 )
+FRAME_TAG = FRAME_NOUNS - {"content", "contents", "entries", "notes"} | word_set(
+    "attached recall recalled retrieved retrieval search tool conversation chat reminder environment cdata selection"
+    " selected clipboard email mail letter ticket log logs record"
+)
+FORMATTING = word_set("p b i u s em strong small big sub sup br hr span font mark del ins strike a ul ol li h1 h2 h3"
+                       " h4 h5 h6 kbd code spoiler q")  # fmt: skip
+LAYOUT = word_set("div section main center header body")
+"""Formatting too where nothing stands beside it."""
+
 FRAME_VOCABULARY = FRAME_NOUNS | word_set(
     "a an the this these those following below above here is are was were be been relevant retrieved related provided"
-    " given additional extra supporting possibly potentially some previous prior past earlier recent recalled long term"
-    " short search web internet query queries tool function call calls attached uploaded external internal user users"
-    " s human for from of in on to with and or by as about that which may might can could should will help useful"
-    " answer answering question questions use using pieces piece list base learned your you at end have has found"
-    " database vector store semantic conversation conversations chat session sessions top matching similar text texts"
-    " input response please based only inside within xml tags tag per each its their knowledgebase rag kb we"
+    " given additional extra supporting possibly potentially some previous prior past earlier recent recalled long"
+    " term short search web internet query queries tool function call calls attached uploaded external internal user"
+    " users s human for from of in on to with and or by as about that which may might can could should will help"
+    " useful answer answering question questions use using pieces piece list base learned your you at end have has"
+    " found database vector store semantic conversation conversations chat session sessions top matching similar text"
+    " texts input response please based only inside within xml tags tag per each its their knowledgebase rag kb we"
 )
 # Stems, because these languages bend their nouns.
 FRAME_STEMS = re.compile(

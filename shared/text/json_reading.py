@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -16,17 +17,14 @@ _ODD = re.compile(
 )
 """Both halves of a character or one, as bytes (CESU-8) and as escapes; and NUL, which is left to the caller."""
 _NUL = rb"\u0000"
-_LONE_ESCAPE = 6
 
 
 def read_json(text: bytes | str, replaces_nul: bool = False) -> Any:
     """Return what JSON says, half characters replaced, and NUL too if told so. Raises: orjson.JSONDecodeError."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if not (replaces_nul and _NUL in raw):
-        try:
+        with suppress(orjson.JSONDecodeError):
             return orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            pass
     return orjson.loads(with_whole_characters(raw, replaces_nul))
 
 
@@ -38,7 +36,7 @@ def with_whole_characters(text: bytes, replaces_nul: bool = False) -> bytes:
         if odd.startswith(b"\xed"):
             halves = odd.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass")
             return halves.decode("utf-16-le", "replace").encode()
-        is_lone = len(odd) == _LONE_ESCAPE and (odd != _NUL or replaces_nul)
+        is_lone = len(odd) == len(_NUL) and (odd != _NUL or replaces_nul)
         return rb"\ufffd" if is_lone else odd
 
     return _ODD.sub(whole, text)

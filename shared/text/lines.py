@@ -11,14 +11,11 @@ _JOINERS = "\u200c\u200d"
 """Invisible, yet part of how emoji and some scripts are written."""
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’）]*")
 _CLAUSE_END = re.compile(r"[,;:](?=\s|$)|\s(?=[-–—(\[]\s?)|(?<=\w)(?=—)|[、，；：]")
-_WORD_END = re.compile(r"(?<=\S)(?=\s|$)")
 _TITLES = "Dr|Mr|Mrs|Ms|Prof|St|Jr|Sr|No|vs|approx|ca|cf"
 _ABBREVIATION = re.compile(rf"(?:^|[\s(])(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|{_TITLES})\.$")
 _LOOSE_WORDS = word_set(
-    """
-    a an and as at because but by for from if in into is of on or our so than that the their to was were which who
-    with
-    """
+    "a an and as at because but by for from if in into is of on or our so than that the their to was were which who"
+    " with"
 )
 _LOOSE_MARKS = " ,;:-–—、，；：([\"'“‘«/&"
 
@@ -32,14 +29,8 @@ def clean(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    match unicodedata.category(character):
-        case "Cc":
-            return " "
-        case "Cf":
-            return character if character in _JOINERS else ""
-        case "Cs":
-            return ""
-    return character
+    category = unicodedata.category(character)
+    return " " if category == "Cc" else "" if category in ("Cf", "Cs") and character not in _JOINERS else character
 
 
 def shorten(text: str, limit: int) -> str:
@@ -71,10 +62,7 @@ def _clause_ends(line: str, limit: int) -> list[int]:
 
 
 def _whole_words(line: str, limit: int) -> str:
-    ends = [match.start() for match in _WORD_END.finditer(line, 0, limit + 1) if match.start() <= limit]
-    if not ends or (ends[-1] < len(line) and not line[ends[-1]].isspace()):
-        ends = [end for end in ends if line[end : end + 1].isspace()]
-    words = line[: ends[-1]].split(" ") if ends else []
+    words = line[: limit + 1].split(" ")[:-1]
     while len(words) > 1 and (words[-1].lower() in _LOOSE_WORDS or not words[-1].strip(_LOOSE_MARKS)):
         words.pop()
     kept = " ".join(words)
@@ -84,10 +72,6 @@ def _whole_words(line: str, limit: int) -> str:
 
 def _whole_characters(line: str, limit: int) -> str:
     end = limit
-    while end > 1 and (_clings(line[end]) or line[end - 1] in _JOINERS):
+    while end > 1 and (unicodedata.category(line[end]).startswith("M") or {*line[end - 1 : end + 1]} & {*_JOINERS}):
         end -= 1
     return line[:end].rstrip()
-
-
-def _clings(character: str) -> bool:
-    return unicodedata.category(character) in {"Mn", "Me", "Mc"} or character in _JOINERS

@@ -59,34 +59,33 @@ _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400
 """A word; of scripts without spaces, two characters."""
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 
+_NOUNS = "|".join(sorted(FRAME_NOUNS))
 _USER_LABEL = (
     r"(?:(?:the |my )?(?:current|new|latest|last|follow[- ]?up|original|final)\s+)?(?:the )?"
     r"(?:(?:user|human|customer)(?:['’]?s)?(?:\s+(?:query|question|input|message|prompt|request|says|asks))?"
-    r"|(?:current|latest|last|new) message"
-    r"|query|question|input|request|prompt|pregunta|consulta|usuari[oa]|frage|anfrage|benutzer(?:frage|in)?"
-    r"|nutzer(?:frage)?"
-    r"|requête|utilisateur|demande|domanda|utente|richiesta|pergunta|usuário|vraag|gebruiker|soru|kullanıcı"
-    r"|вопрос|запрос|пользователь|问题|問題|提问|用户|用戶|用户问题|质问|質問|ユーザー|질문|사용자|سؤال|السؤال|المستخدم|प्रश्न|सवाल"
-    r"|คำถาม|ผู้ใช้|câu hỏi|người dùng)"
+    r"|(?:current|latest|last|new) message|query|question|input|request|prompt|pregunta|consulta|usuari[oa]|frage"
+    r"|anfrage|benutzer(?:frage|in)?|nutzer(?:frage)?|requête|utilisateur|demande|domanda|utente|richiesta|pergunta|usuário"
+    r"|vraag|gebruiker|soru|kullanıcı|вопрос|запрос|пользователь|问题|問題|提问|用户|用戶|用户问题|质问|質問|ユーザー|질문|사용자"
+    r"|سؤال|السؤال|المستخدم|प्रश्न|सवाल|คำถาม|ผู้ใช้|câu hỏi|người dùng)"
 )
 _LABELLED = re.compile(
-    rf"^[ \t]*[*_#\[(>]*[ \t]*{_USER_LABEL}[ \t]*[*_\])]*[ \t]*(?:[:：][*_]*|$)[ \t]*", re.IGNORECASE
+    rf"^[ \t]*(?:[*_#\[(>]*[ \t]*{_USER_LABEL}[ \t]*[*_\])]*[ \t]*[:：][*_]*|\#+[ \t]+{_USER_LABEL}[ \t]*$)[ \t]*",
+    re.IGNORECASE,
 )
+"""The label before what the user says, with a colon or as a heading."""
 _INSTRUCTED = re.compile(
     r"^[ \t]*#{1,6}[ \t]*(instruction|input|context|response|output)s?[ \t]*:?[ \t]*$", re.IGNORECASE | re.MULTILINE
 )
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+\S")
 _RULE = re.compile(r"^[ \t]*([-=_*~#])\1{4,}[ \t]*$|^[ \t]*(\"\"\"|''')[ \t]*$")
-_ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)]|\[\d{1,3}\])[ \t]+\S")
+_ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+\S")
+_GOES_ON = re.compile(rf"\s\s|{_ITEM.pattern}")
 _PASSAGE = re.compile(
-    r"^[ \t]*[*_#]*[ \t]*(?:\[?(?:document|doc|source|chunk|passage|excerpt|snippet|result|search result|file|page"
-    r"|context|reference"
-    r"|dokument|quelle|documento|fuente|fragmento|documento|fonte|文档|资料"
-    r"|文書)[ \t]*[#№\[(]?[ \t]*\d{1,4}[\])]?\]?[ \t]*(?:\([^)\n]{0,80}\))?"
-    r"[*_]*[ \t]*(?:[:：\-–—].*|$))",
+    rf"^(?=[^\d\n]{{0,40}}\d)[ \t]*[*_#]*[ \t]*(?:\[?(?:search )?(?:{_NOUNS}|{FRAME_STEMS.pattern})"
+    r"[ \t]*[#№\[(]?[ \t]*\d{1,4}[\])]?\]?[ \t]*(?:\([^)\n]{0,80}\))?[*_]*[ \t]*(?:[:：–—-]|$)|\[\d{1,3}\]:?[ \t]*\S)",
     re.IGNORECASE,
 )
-_BRACKETED = re.compile(r"^[ \t]*\[\d{1,3}\]:?[ \t]*\S")
+"""The first line of a numbered passage: "Document 1:", "[1]"."""
 _MARKER = re.compile(r"^[ \t]*(?:(?:[\[<{(|]{1,3}|[-=*#~_]{2,})[ \t]*\S.*|[\w ]{0,60}>>>)$")
 _FRAMED = re.compile(r"^[ \t]*([-=*#~_]{2,})[ \t]*\w.*\1[ \t]*$")
 _BEGINS = word_set("begin start beginning begins inicio início début anfang beginn inizio начало 开始 開始 시작")
@@ -94,9 +93,8 @@ _ENDS = word_set("end fin ende fine fim конец 结束 結束 終了 끝")
 _GLUED = re.compile(r"(开始|開始|结束|結束|終了)\b")
 _SPEAKS_OF_FRAME = re.compile(
     r"\bthe users?\b|\bthe (?:\w+ ){0,2}context\b|\bcontext information\b|\bprior knowledge\b|\bxml tags?\b"
-    r"|\b(?:provided|retrieved|following|attached|given) (?:\w+ ){0,2}(?:documents?|files?|results?|context|passages?"
-    r"|sources?|information|excerpts?|memories)\b|\bmake up an answer\b|\byou don['’]?t know\b"
-    r"|\b(?:documents?|files?|results?|context|passages?|excerpts?|memories) (?:above|below|provided)\b"
+    rf"|\b(?:provided|retrieved|following|attached|given) (?:\w+ ){{0,2}}(?:{_NOUNS})\b|\bmake up an answer\b"
+    rf"|\byou don['’]?t know\b|\b(?:{_NOUNS}) (?:above|below|provided)\b"
     r"|^\W*(?:you are (?:an?|the|given)\b|(?:answer|use) (?:the|only|using|it)\b|(?:tone|style|format|length)\s*:)",
     re.IGNORECASE,
 )
@@ -107,16 +105,15 @@ def without_material(text: str) -> str:
     plain, numbers = text.replace("\r\n", "\n").replace(_CUT, "").replace("\x01", ""), count()
     fences = [found[0] for found in _FENCE.finditer(plain)]
     body = _FENCE.sub(lambda _: f"\x01{next(numbers)}\x01", plain)
-    read = _without_frames(_without_marked(_ENCLOSED.sub(_without_enclosed, _without_tags(body))))
+    read = _ENCLOSED.sub(
+        lambda one: f"\n{_CUT}\n" if len(_WORD.findall(one[0])) > _FEW else one[0], _without_tags(body)
+    )
+    read = _without_frames(_without_marked(read))
     if read == body:
         return text
     own = re.sub(rf"(?:\s*{_CUT})+\s*", f"\n{LEFT_OUT}\n", read).strip()
     own = _KEPT_FENCE.sub(lambda match: fences[int(match[1])], own)
     return own if _WORD.search(own.replace(LEFT_OUT, "")) else ""
-
-
-def _without_enclosed(match: re.Match[str]) -> str:
-    return f"\n{_CUT}\n" if len(_WORD.findall(match[0])) > _FEW else match[0]
 
 
 class _Element(NamedTuple):
@@ -249,7 +246,7 @@ def _without_frames(text: str) -> str:
         return f"{_CUT}\n" * bool(is_beside) + text[heads[0].end() : heads[1].start()]
     lines = text.rstrip().split("\n")
     wants_answer = LAST_LABEL.match(lines[-1]) is not None
-    labels = [place for place in range(len(lines) - wants_answer) if _is_label(lines, place)]
+    labels = [place for place, line in enumerate(lines[: len(lines) - wants_answer]) if _LABELLED.match(line)]
     label = labels[-1] if labels else -1
     cut = {place for place, line in enumerate(lines) if line == _CUT}
     for start, end in (*_blocks(lines, label), *pasted(lines, labels)):
@@ -270,19 +267,10 @@ def _without_frames(text: str) -> str:
     return _without_lines(lines, cut | _template(lines, cut))
 
 
-def _is_label(lines: Sequence[str], place: int) -> bool:
-    """Whether a line is the label before what the user says, with something after it."""
-    found = _LABELLED.match(lines[place])
-    if found is None or not (":" in found[0] or "：" in found[0] or _HEADING.match(lines[place])):
-        return False
-    return any(line.strip() for line in (lines[place][found.end() :], *lines[place + 1 : place + 3]))
-
-
 def _blocks(lines: Sequence[str], label: int) -> Iterator[tuple[int, int]]:
     """Yield where material with a heading, or numbered, begins and ends."""
-    passages = [place for place, line in enumerate(lines) if _PASSAGE.match(line)]
-    numbered = sorted([*passages, *(place for place, line in enumerate(lines) if _BRACKETED.match(line))])
-    if len(numbered) > 1 or (passages and label > passages[0]):
+    numbered = [place for place, line in enumerate(lines) if _PASSAGE.match(line)]
+    if len(numbered) > 1 or (numbered and label > numbered[0]):
         yield numbered[0], _end_of_block(lines, numbered[-1], label, is_list=True)
     until = 0
     for place, line in enumerate(lines):
@@ -310,14 +298,9 @@ def _end_of_block(lines: Sequence[str], start: int, label: int, *, is_list: bool
     limit = next((at for at in range(start + 1, len(lines)) if _HEADING.match(lines[at])), len(lines))
     behind = [at for at in range(start + 1, limit) if lines[at].strip() and not lines[at - 1].strip()]
     if is_list:
-        return next((at for at in behind if not _goes_on(lines[at])), limit)
+        return next((at for at in behind if not _GOES_ON.match(lines[at]) and not _PASSAGE.match(lines[at])), limit)
     # Of prose the last paragraph is what the user says of it, where there are several and no heading follows.
     return behind[-1] if behind and limit == len(lines) else limit
-
-
-def _goes_on(line: str) -> bool:
-    """Whether a list goes on with a line that follows a blank one."""
-    return bool(_ITEM.match(line) or _PASSAGE.match(line) or line[:2].isspace())
 
 
 def _is_frame_heading(line: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from shared.text.languages import speaks_of_self
 from shared.text.words import word_set
@@ -96,25 +96,19 @@ def _is_talk(said: Sequence[tuple[int, str, str]]) -> bool:
     to_others = {place for place, _, text in said if _TO_SOMEBODY.search(text)}
     if len(names) < 2 or any(name[0].islower() for name in names) or not of_self | to_others:
         return False
-    return max(names.values()) > 1 or (of_self and to_others and len(of_self | to_others) > 1)
+    return max(names.values()) > 1 or bool(of_self and to_others and len(of_self | to_others) > 1)
 
 
 def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < len(lines):
-        separators = sorted(_FIELDS.findall(lines[start]))
-        end = start + 1
-        while separators and end < len(lines) and sorted(_FIELDS.findall(lines[end])) == separators:
-            end += 1
-        head = _FIELDS.split(lines[start])
+    for separators, rows in groupby(range(len(lines)), key=lambda place: sorted(_FIELDS.findall(lines[place]))):
+        start, *more = rows
         if (
-            end - start >= _FEWEST_ROWS
+            len(more) + 1 >= _FEWEST_ROWS
             and len(set(separators)) == 1
             and not speaks_of_self(lines[start])
-            and all(0 < len(field.split()) <= _LONGEST_FIELD and ":" not in field for field in head)
+            and all(0 < len(one.split()) <= _LONGEST_FIELD and ":" not in one for one in _FIELDS.split(lines[start]))
         ):
-            yield start, end
-        start = end
+            yield start, more[-1] + 1
 
 
 def _things(lines: Sequence[str], last: int) -> Iterator[tuple[int, int]]:

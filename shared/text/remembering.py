@@ -14,11 +14,6 @@ def remembered(most: int, longest: int) -> Callable[[Callable[[str], Answer]], C
 
     def remembering(tell: Callable[[str], Answer]) -> Callable[[str], Answer]:
         known = lru_cache(maxsize=most)(tell)
-
-        @wraps(known)
-        def told(text: str) -> Answer:
-            return known(text) if len(text) <= longest else tell(text)
-
-        return told
+        return wraps(known)(lambda text: known(text) if len(text) <= longest else tell(text))
 
     return remembering

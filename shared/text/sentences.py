@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.text.languages import speaks_of_self
 from shared.text.lines import shorten
+from shared.text.pasted import LETTER
 from shared.text.secrets import announces_secret, has_secret, without_key_blocks
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -26,61 +27,51 @@ _NO_STATEMENT = re.compile(rf"^[ \t]*(?:>.*|\#{{1,6}}[ \t].*|{_RECALLED}|{_NOISE
 """Lines: quoted ones, headings, recalled memories, log lines, traces, tables, data, rules and forms of letters."""
 _PLACEHOLDER = re.compile(
     r"!?\[(?:image|img|photo|picture|video|audio|file|attachment|your \w+)[^\]\n]{0,40}\](?:\([^)\n]*\))?"
-    r"|\{\{[^}\n]*\}\}|<(?:image|img|file|attachment)\b[^>\n]*>",
+    r"|\{\{[^}\n]{0,400}\}\}|<(?:image|img|file|attachment)\b[^>\n]*>",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[(\[:]))(?:\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|「([^」]*)」)")
-_LONG_QUOTATION = 60
+_QUOTED = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[(\[:]))(?:\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」)")
+_LONG_QUOTATION = 62
 """Characters from which a quotation is another's text, and no longer the name of something."""
-_LETTER = re.compile(r"^(?:From|Subject|To|Cc|Sent|Von|Betreff|An|De|Objet|Asunto):[ \t]", re.MULTILINE)
-_DOCUMENT = re.compile(r"^#{1,6}[ \t]+\S", re.MULTILINE)
+_DOCUMENT = re.compile(r"^#{1,6}[ \t]+\S.*", re.MULTILINE)
 _SALUTATION = re.compile(
-    r"(?<=\n)[ \t]*(?:dear|hi|hello|sehr geehrte[rn]?|liebe[rn]?|cher|chère|bonjour|estimad[oa]"
-    r"|hola)\b[^\n,.!?]{0,40},[ \t]*\n.*",
+    r"(?<=\n)[ \t]*(?:dear|hi|hello|sehr geehrte[rn]?|liebe[rn]?|cher|chère|bonjour|estimad[oa]|hola)\b[^\n,.!?]{0,40},"
+    r"[ \t]*\n.*",
     re.IGNORECASE | re.DOTALL,
 )
 """A letter within a message; a message's own first line may greet."""
 _TEXT_WORK = (
     r"summari[sz]e|tl;?dr|condense|rephrase|reword|rewrite|proof-?read|translate|paraphrase|analy[sz]e"
-    r"|(?:shorten|correct|fix|improve|polish|edit|review|check|explain|halve|double|read|make|rate"
-    r"|grade)\b[^\n:.]{0,40}?"
-    r"\b(?:this|these|it|following|below|letter|text|e?-?mail|message|english|german|french|spanish|grammar"
-    r"|spelling|wording"
-    r"|cv|resume|essay|poem|paragraph|clause|recipe|contract|article)|is this (?:clause|contract|text|ok|legal|right)"
-    r"|übersetz\w*|korrigier\w*|fass\w* .{0,20}zusammen|rechtschreibung|traduis\w*|corrige\w*|résume\w*|traduce\w*"
-    r"|resume"
-    r"|(?:sent|wrote|forwarded|copied|pasted|found)\b[^\n.]{0,40}\b(?:this|these|it|following)|here(?:['’]s| is"
-    r"| are) what \w+"
+    r"|(?:shorten|correct|fix|improve|polish|edit|review|check|explain|halve|double|read|make|rate|grade)\b[^\n:.]{0,40}?"
+    r"\b(?:this|these|it|following|below|letter|text|e?-?mail|message|english|german|french|spanish|grammar|spelling"
+    r"|wording|cv|resume|essay|poem|paragraph|clause|recipe|contract|article)"
+    r"|is this (?:clause|contract|text|ok|legal|right)|übersetz\w*|korrigier\w*|fass\w* .{0,20}zusammen"
+    r"|rechtschreibung|traduis\w*|corrige\w*|résume\w*|traduce\w*|resume"
+    r"|(?:sent|wrote|forwarded|copied|pasted|found)\b[^\n.]{0,40}\b(?:this|these|it|following)"
+    r"|here(?:['’]s| is| are) what \w+"
 )
 _HANDED_OVER = re.compile(
-    rf"(?<!i will )(?<!i'll )(?<!we will )(?<!we'll )(?<!have to )\b(?:{_TEXT_WORK})\b[^\n]{{0,120}}"
-    r"(?:\n\s*\n.{40,}|:[ \t]*\n?.{40,})|(?:here it is|hier ist er)\s*:.*",
+    rf"(?<!i will )(?<!i'll )(?<!we will )(?<!we'll )(?<!have to )\b(?:{_TEXT_WORK})\b[^\n]{{0,120}}?"
+    r"(?=\n\s*\n.{40}|:[ \t]*\n?.{40})|(?:here it is|hier ist er)\s*(?=:)",
     re.IGNORECASE | re.DOTALL,
 )
-"""A request to work on a text with that text: after an empty line, or after a colon."""
+"""A request to work on a text, up to that text: after an empty line, or after a colon."""
 _ROLE_PLAY = re.compile(
     r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
-    r"|\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|as a character|in character"
-    r"|let['’]?s play)\b",
+    r"|\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play)\b",
     re.MULTILINE,
 )
 _PLANTED = re.compile(
     r"^[ \t]*[<\[({*#]{1,3}[ \t]*(?:system|admin|developer|notes? (?:to|for)|instructions?)\b.*"
-    r"|(?:^[ \t]*|(?<=[.!?:;][ \t]))(?:(?:system|admin(?:istrator)?|developer|assistant)\b[ \t]*(?:notice|message"
-    r"|prompt"
-    r"|override|update|instructions?)?\b[^:\n]{0,30}:"
-    r"|(?:system |important |admin )?(?:note|notice|message|instructions?) (?:to|for) (?:the |any |all )?(?:ai"
-    r"|assistants?|bots?|llms?|(?:language )?models?)\b)"
-    r".*"
+    r"|(?:^[ \t]*|(?<=[.!?:;][ \t]))(?:(?:system|admin(?:istrator)?|developer|assistant)\b"
+    r"[ \t]*(?:notice|message|prompt|override|update|instructions?)?\b[^:\n]{0,30}:"
+    r"|(?:system |important |admin )?(?:note|notice|message|instructions?) (?:to|for) (?:the |any |all )?"
+    r"(?:ai|assistants?|bots?|llms?|(?:language )?models?)\b).*"
     r"|(?:please )?\b(?:ignore|disregard|forget) (?:all |any |the |your |my )*(?:previous|prior|above|earlier"
-    r"|preceding) "
-    r"(?:instructions?|prompts?|rules|messages?).*"
-    r"|\byou are now (?:an? |the |in )?[A-Z].*"
-    r"|\b(?:remember|store|save)\b[^.\n]{0,60}\bfor (?:this and )?(?:all|every) (?:other )?(?:users?|customers?"
-    r"|sessions?).*"
-    r"|\bignorier\w* (?:alle |die )*(?:vorherigen|bisherigen) .*|\bignore[zr]? (?:toutes )?les (?:instructions"
-    r"|consignes) .*"
-    r"|\bignora (?:todas )?las instrucciones .*",
+    r"|preceding) (?:instructions?|prompts?|rules|messages?).*|\byou are now (?:an? |the |in )?[A-Z].*|\b(?:remember"
+    r"|store|save)\b[^.\n]{0,60}\bfor (?:this and )?(?:all|every) (?:other )?(?:users?|customers?|sessions?).*"
+    r"|\bignorier\w* (?:alle |die )*(?:vorherigen|bisherigen) .*|\bignora (?:todas )?las instrucciones .*"
+    r"|\bignore[zr]? (?:toutes )?les (?:instructions|consignes) .*",
     re.MULTILINE | re.IGNORECASE,
 )
 """An order to whoever reads along, as planted text gives it, to the end of its line."""
@@ -107,8 +98,6 @@ def sentences(content: str) -> list[str]:
 def without_secrets(content: str, mark: str) -> str:
     """Return a text with a mark for each sentence that holds a secret; empty where nothing else says anything."""
     parts = list(_parts(content))
-    if not any(is_secret for _, _, is_secret in parts):
-        return content if re.search(r"\w", content) else ""
     says = any(re.search(r"\w", part) for part, _, is_secret in parts if not is_secret)
     return "".join((mark if is_secret else part) + gap for part, gap, is_secret in parts) if says else ""
 
@@ -132,9 +121,10 @@ def own_words(content: str) -> str:
     if _ROLE_PLAY.search(own):
         return ""
     handed = _HANDED_OVER.search(own)
-    own = _SALUTATION.sub("", _request_of(own, handed) if handed else own)
-    own = _PLACEHOLDER.sub("", _QUOTED.sub(_without_quotation, own))
-    for opening in (_LETTER, _DOCUMENT):
+    own = _SALUTATION.sub("", own[: handed.end()] if handed else own)
+    own = _QUOTED.sub(lambda found: "" if len(found[0]) >= _LONG_QUOTATION else found[0], own)
+    own = _PLACEHOLDER.sub("", own)
+    for opening in (LETTER, _DOCUMENT):
         # One such line may be the writer's; from two on, they hand over a text.
         found = list(opening.finditer(own))
         own = own[: found[0].start()] if len(found) > 1 and not _is_of_self(own, found) else own
@@ -143,25 +133,11 @@ def own_words(content: str) -> str:
 
 def _is_of_self(own: str, headings: Sequence[re.Match[str]]) -> bool:
     """Whether people head so what they say of themselves: "About me", or at once "I am ..." below the first heading."""
-    lines = [own[one.start() :].split("\n", 1)[0] for one in headings]
-    if not lines[0].startswith("#"):
-        return False
-    below = own[headings[0].start() :].partition("\n")[2].lstrip().partition("\n")[0]
-    return any(map(speaks_of_self, lines)) or (not own[: headings[0].start()].strip() and speaks_of_self(below))
-
-
-def _request_of(own: str, handed: re.Match[str]) -> str:
-    """Return a message without the text that it hands over, which goes on to its end or to the end of its line."""
-    gap = re.search(r"\n\s*\n|:", own[handed.start() :])
-    start = handed.start() + (gap.start() if gap else 0)
-    return own[:start]
+    first = headings[0]
+    below = "" if own[: first.start()].strip() else own[first.end() :].lstrip().partition("\n")[0]
+    return first[0].startswith("#") and any(speaks_of_self(text) for text in (below, *(one[0] for one in headings)))
 
 
 def planted(content: str) -> list[str]:
     """Return the orders to whoever reads along that a message holds."""
     return [match[0] for match in _PLANTED.finditer(content)]
-
-
-def _without_quotation(match: re.Match[str]) -> str:
-    inner = next(part for part in match.groups() if part is not None)
-    return "" if len(inner) >= _LONG_QUOTATION else match[0]

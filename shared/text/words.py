@@ -1,7 +1,7 @@
 """English words by how much they say, months and weekdays, and rough stems.
 
-Written by hand for conversations. Words of other languages are in no list and count in full, so
-that a conversation in another language is still remembered, only less selectively.
+Written by hand for conversations. Words of other languages are in no list and count in full, so that a conversation in
+another language is still remembered, only less selectively.
 """
 
 from __future__ import annotations
@@ -23,59 +23,55 @@ def word_set(listed: str) -> frozenset[str]:
 
 EMPTY = word_set(
     """
-    a about after again all also although am an and any are aren as at be because been before being but by can
-    cannot could couldn did didn do does doesn doing don down during each either else even ever every for from
-    further get gets getting got had hadn has hasn have haven having he her here hers herself him himself his
-    how i if in into is isn it its itself just ll let lets may maybe me might mine more most much must my myself
-    neither no nor not now of off oh on once one ones only onto or other others our ours ourselves out over own
-    per perhaps re s same shall she should shouldn since so some such t than that the their theirs them
-    themselves then there these they this those though through to too toward towards under until up upon us ve
-    very via was wasn we well were weren what when where whether which while who whom whose why will with within
-    without won would wouldn yet you your yours yourself yourselves d m im ive dont didnt cant
+    a about after again all also although am an and any are aren as at be because been before being but by can cannot
+    could couldn did didn do does doesn doing don down during each either else even ever every for from further get gets
+    getting got had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn it
+    its itself just ll let lets may maybe me might mine more most much must my myself neither no nor not now of off oh
+    on once one ones only onto or other others our ours ourselves out over own per perhaps re s same shall she should
+    shouldn since so some such t than that the their theirs them themselves then there these they this those though
+    through to too toward towards under until up upon us ve very via was wasn we well were weren what when where whether
+    which while who whom whose why will with within without won would wouldn yet you your yours yourself yourselves d m
+    im ive dont didnt cant
     """
 )
 """Grammar: worth nothing."""
 
 VAGUE = word_set(
     """
-    absolutely actually agree ah alright always amazing anyway anything anyone apart appreciate around aw aww
-    awesome away bad basically beautiful best better bet big bit bless bring bringing brings bro bunch bye came
-    care caring check cheer cheering cheers chat chatting come comes coming completely congrats congratulations
-    cool couple crazy cute dear definitely difference doubt dude easier easy enjoy especially everyone
-    everything exactly excellent excited exciting experience experiences express fab fantastic far feel feeling
-    feelings feels felt fine forward fun funny future gee give gives giving glad go goes going gonna good
-    goodbye gosh gotta great grateful guess guy guys haha hang happen happened happening happy hard hear hearing
-    heard heart hello help helped helpful helping helps hey hi honestly hope hopefully hoping hug huge important
-    impressive incredible indeed inspire inspired inspiring interest interested interesting journey joy keep
-    keeping keeps kid kidding kind kinda knew know knowing known knows laugh let life like likely literally
-    little lol long look looked looking looks lot lots love loved lovely loves loving luck lucky make makes
-    making mean meaningful means mention mentioned moment moments mum nah need needed needs never new nice ok
-    okay omg part passion passionate people perfect pics pic picture place plan please positive possible pretty
-    priceless probably proud push put quite ready real realize really remember reminder reminds rewarding right
-    same saw say saying says see seeing seem seems seen sense share shared sharing show showed shows shown smile
-    someone something sometimes soon sorry sort sound sounds special spread stay staying step still strong stuff
-    stunning super support supportive sure sweet take takes taking talk talked talking tell telling tells thank
-    thankful thanks thing things think thinking thought thoughts thrilled time times told took totally touch
-    tough tried tries truly try trying ups use used useful usually via wanna want wanted wanting wants way ways
-    welcome went whatever wild wish wishing woah wonderful wondering words world worries worth wow yay yeah yep
-    yes yup hmm mmm advice recommend suggest suggestion suggestions recommendation recommendations question idea
-    ideas chatted spoke spoken catch caught update updates friend companion ai problem blast yum yummy awww ugh
-    agreed bummer nope method methods practical consider however finally thankfully afraid
+    absolutely actually agree ah alright always amazing anyway anything anyone apart appreciate around aw aww awesome
+    away bad basically beautiful best better bet big bit bless bring bringing brings bro bunch bye came care caring
+    check cheer cheering cheers chat chatting come comes coming completely congrats congratulations cool couple crazy
+    cute dear definitely difference doubt dude easier easy enjoy especially everyone everything exactly excellent
+    excited exciting experience experiences express fab fantastic far feel feeling feelings feels felt fine forward fun
+    funny future gee give gives giving glad go goes going gonna good goodbye gosh gotta great grateful guess guy guys
+    haha hang happen happened happening happy hard hear hearing heard heart hello help helped helpful helping helps hey
+    hi honestly hope hopefully hoping hug huge important impressive incredible indeed inspire inspired inspiring
+    interest interested interesting journey joy keep keeping keeps kid kidding kind kinda knew know knowing known knows
+    laugh let life like likely literally little lol long look looked looking looks lot lots love loved lovely loves
+    loving luck lucky make makes making mean meaningful means mention mentioned moment moments mum nah need needed needs
+    never new nice ok okay omg part passion passionate people perfect pics pic picture place plan please positive
+    possible pretty priceless probably proud push put quite ready real realize really remember reminder reminds
+    rewarding right same saw say saying says see seeing seem seems seen sense share shared sharing show showed shows
+    shown smile someone something sometimes soon sorry sort sound sounds special spread stay staying step still strong
+    stuff stunning super support supportive sure sweet take takes taking talk talked talking tell telling tells thank
+    thankful thanks thing things think thinking thought thoughts thrilled time times told took totally touch tough tried
+    tries truly try trying ups use used useful usually via wanna want wanted wanting wants way ways welcome went
+    whatever wild wish wishing woah wonderful wondering words world worries worth wow yay yeah yep yes yup hmm mmm
+    advice recommend suggest suggestion suggestions recommendation recommendations question idea ideas chatted spoke
+    spoken catch caught update updates friend companion ai problem blast yum yummy awww ugh agreed bummer nope method
+    methods practical consider however finally thankfully afraid
     """
 )
 """Praise, politeness and the small change of talk: worth little."""
 
 MONTHS = word_tuple("January February March April May June July August September October November December")
 NUMERALS = word_tuple(
-    """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty
-    """
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty"
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-
 
 TERM = re.compile(r"\d+(?:[.,:/]\d+)+|[㐀-鿿]{1,2}|[゠-ヿ]+|[぀-ゟ]+|[^\W_㐀-鿿぀-ヿ]+(?:['’][^\W_]+)?")
 """A word or a number; of scripts without spaces, two characters of Chinese or a run of one Japanese alphabet."""
@@ -113,11 +109,8 @@ def unfounded(text: str, source: str) -> list[str]:
         for word in dict.fromkeys(found)
         if word not in WEEKDAYS
         and not _spellings(word.lower()) & known
-        and not (len(word) >= _LEAST_PART and word.isalpha() and word.lower() in lowered)
+        and not (len(word) > 2 and word.isalpha() and word.lower() in lowered)
     ]
-
-
-_LEAST_PART = 3
 
 
 def _spellings(word: str) -> set[str]:
@@ -131,17 +124,8 @@ def _spellings(word: str) -> set[str]:
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
     # What begins a sentence or a part of one has a capital of its own.
-    return match[0][0].isupper() and text[: match.start()].rstrip()[-1:] not in (
-        "",
-        ".",
-        "!",
-        "?",
-        ":",
-        ";",
-        '"',
-        "“",
-        "(",
-    )
+    before = text[: match.start()].rstrip()[-1:]
+    return match[0][0].isupper() and before != "" and before not in '.!?:;"“('
 
 
 @remembered(most=8192, longest=64)
