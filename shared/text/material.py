@@ -14,21 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from shared.text.frame_words import (
-    BESIDE_STEMS,
-    FORMATTING,
-    FRAME_NOUNS,
-    FRAME_STEMS,
-    FRAME_TAG,
-    FRAME_VOCABULARY,
-    GRAMMAR,
-    LAYOUT,
-    PERSONS_HEADING,
-    SELF_SIGNS,
-    SHORT_HEADING,
-    USER_TAG,
-    USERS_WORD,
-)
+from shared.text.frame_words import ABOUT_FRAME, HEADING, OWN_HEADING, PASSAGE, is_frame_heading, is_persons, kind_of
 from shared.text.languages import speaks_of_self
 from shared.text.pasted import LAST_LABEL, pasted
 from shared.text.words import word_set
@@ -57,9 +43,7 @@ _OTHER_TAG = re.compile(
 _PROLOG = re.compile(r"<\?xml\b[^>]{0,200}\?>|<!DOCTYPE\b[^>]{0,200}>", re.IGNORECASE)
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_]+")
 """A word; of scripts without spaces, two characters."""
-_NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 
-_NOUNS = "|".join(sorted(FRAME_NOUNS))
 _USER_LABEL = (
     r"(?:(?:the |my )?(?:current|new|latest|last|follow[- ]?up|original|final)\s+)?(?:the )?"
     r"(?:(?:user|human|customer)(?:['’]?s)?(?:\s+(?:query|question|input|message|prompt|request|says|asks))?"
@@ -69,35 +53,21 @@ _USER_LABEL = (
     r"|سؤال|السؤال|المستخدم|प्रश्न|सवाल|คำถาม|ผู้ใช้|câu hỏi|người dùng)"
 )
 _LABELLED = re.compile(
-    rf"^[ \t]*(?:[*_#\[(>]*[ \t]*{_USER_LABEL}[ \t]*[*_\])]*[ \t]*[:：][*_]*|\#+[ \t]+{_USER_LABEL}[ \t]*$)[ \t]*",
+    rf"(?:[*_#\[(> \t]*{_USER_LABEL}[*_\]) \t]*[:：][*_]*|[ \t]*\#+[ \t]+[*_]*{_USER_LABEL}[*_ \t]*$)[ \t]*",
     re.IGNORECASE,
 )
 """The label before what the user says, with a colon or as a heading."""
 _INSTRUCTED = re.compile(
     r"^[ \t]*#{1,6}[ \t]*(instruction|input|context|response|output)s?[ \t]*:?[ \t]*$", re.IGNORECASE | re.MULTILINE
 )
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+\S")
 _RULE = re.compile(r"^[ \t]*([-=_*~#])\1{4,}[ \t]*$|^[ \t]*(\"\"\"|''')[ \t]*$")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+\S")
 _GOES_ON = re.compile(rf"\s\s|{_ITEM.pattern}")
-_PASSAGE = re.compile(
-    rf"^(?=[^\d\n]{{0,40}}\d)[ \t]*[*_#]*[ \t]*(?:\[?(?:search )?(?:{_NOUNS}|{FRAME_STEMS.pattern})"
-    r"[ \t]*[#№\[(]?[ \t]*\d{1,4}[\])]?\]?[ \t]*(?:\([^)\n]{0,80}\))?[*_]*[ \t]*(?:[:：–—-]|$)|\[\d{1,3}\]:?[ \t]*\S)",
-    re.IGNORECASE,
-)
-"""The first line of a numbered passage: "Document 1:", "[1]"."""
 _MARKER = re.compile(r"^[ \t]*(?:(?:[\[<{(|]{1,3}|[-=*#~_]{2,})[ \t]*\S.*|[\w ]{0,60}>>>)$")
 _FRAMED = re.compile(r"^[ \t]*([-=*#~_]{2,})[ \t]*\w.*\1[ \t]*$")
 _BEGINS = word_set("begin start beginning begins inicio início début anfang beginn inizio начало 开始 開始 시작")
 _ENDS = word_set("end fin ende fine fim конец 结束 結束 終了 끝")
 _GLUED = re.compile(r"(开始|開始|结束|結束|終了)\b")
-_SPEAKS_OF_FRAME = re.compile(
-    r"\bthe users?\b|\bthe (?:\w+ ){0,2}context\b|\bcontext information\b|\bprior knowledge\b|\bxml tags?\b"
-    rf"|\b(?:provided|retrieved|following|attached|given) (?:\w+ ){{0,2}}(?:{_NOUNS})\b|\bmake up an answer\b"
-    rf"|\byou don['’]?t know\b|\b(?:{_NOUNS}) (?:above|below|provided)\b"
-    r"|^\W*(?:you are (?:an?|the|given)\b|(?:answer|use) (?:the|only|using|it)\b|(?:tone|style|format|length)\s*:)",
-    re.IGNORECASE,
-)
 
 
 def without_material(text: str) -> str:
@@ -117,23 +87,13 @@ def without_material(text: str) -> str:
 
 
 class _Element(NamedTuple):
-    """A paired tag: where it begins and ends, where its content does, and whose words that is (``_kind``)."""
+    """A paired tag: where it begins and ends, where its content does, and whose words that is (``kind_of``)."""
 
     start: int
     end: int
     inner: int
     inner_end: int
     kind: str
-
-
-def _kind(name: str) -> str:
-    """Return whose words stand in a tag: ``user``, ``frame``, anybody's (``format``, ``layout``), or "" if unknown."""
-    parts = {part.lower() for part in _NAME_PART.findall(name)}
-    if parts <= USER_TAG and not parts.isdisjoint(USERS_WORD):
-        return "user"
-    if not parts.isdisjoint(FRAME_TAG):
-        return "frame"
-    return "format" if name.lower() in FORMATTING else "layout" if name.lower() in LAYOUT else ""
 
 
 def _without_tags(text: str) -> str:
@@ -150,7 +110,7 @@ def _without_tags(text: str) -> str:
         for one in elements:
             if not outer or outer[-1].kind == "format" or not outer[-1].start <= one.start < one.end <= outer[-1].end:
                 outer.append(one)
-            # A document may hold such tags too, and then they are not the client's.
+            # A document may hold tags of the user's too, and then they are not the client's.
             if one.start >= hidden and one.kind in ("user", "frame"):
                 hidden = one.end
                 users += [one] * (one.kind == "user")
@@ -176,7 +136,8 @@ def _replaced(text: str, new: Iterable[tuple[_Element, str]]) -> str:
 
 def _with_angles(text: str) -> str:
     """Write the other tags that are closed somewhere as those of XML."""
-    closed = {found[2].lower() for found in _OTHER_TAG.finditer(text) if found[1]} - FORMATTING
+    tags = _OTHER_TAG.finditer(text)
+    closed = {found[2].lower() for found in tags if found[1] and kind_of(found[2]) != "format"}
 
     def written(match: re.Match[str]) -> str:
         return f"<{'/' * bool(match[1])}{match[2]}>" if match[2].lower() in closed else match[0]
@@ -198,12 +159,12 @@ def _elements(text: str) -> list[_Element]:
             opened = open_tags.pop()
             counts[opened[2].lower()] -= 1
             if opened[2].lower() == name:
-                found.append(_Element(opened.start(), tag.end(), opened.end(), tag.start(), _kind(opened[2])))
+                found.append(_Element(opened.start(), tag.end(), opened.end(), tag.start(), kind_of(opened[2])))
                 break
     users = sorted(one.start for one in found if one.kind == "user")
     alone = {line.start(1) for line in _TAG_ALONE.finditer(text)}
     for opened in open_tags:
-        if opened.start() in alone and _kind(opened[2]) == "frame":
+        if opened.start() in alone and kind_of(opened[2]) == "frame":
             end = [*users, len(text)][bisect_left(users, opened.end())]
             found.append(_Element(opened.start(), end, opened.end(), end, "frame"))
     return sorted(found, key=lambda one: (one.start, -one.end))
@@ -251,33 +212,32 @@ def _without_frames(text: str) -> str:
     cut = {place for place, line in enumerate(lines) if line == _CUT}
     for start, end in (*_blocks(lines, label), *pasted(lines, labels)):
         cut.update(range(start, end))
-    if label > 0 and not cut:
-        rules = Counter(line.strip() for line in lines[:label] if _RULE.match(line))
-        # Two equal rules before it are a frame in any language.
-        if wants_answer or any(times > 1 for times in rules.values()):
-            cut.update(range(label))
+    rules = [line.strip() for line in lines[: max(label, 0)] if _RULE.match(line)]
+    # Two equal rules before a label are a frame in any language.
+    if not cut and (wants_answer or len(rules) > len({*rules})):
+        cut.update(range(label))
     if not cut:
         return text
     if min(cut) < label and max(cut) <= label:
         said = lines[label : len(lines) - wants_answer]
         said[0] = _LABELLED.sub("", said[0], count=1)
         # Some templates ask first: "Question: ...", "Context: ...", "Answer:".
-        ends = (at for at, line in enumerate(said) if at and _is_frame_heading(line[: line.find(":") + 1]))
+        ends = (at for at, line in enumerate(said) if at and is_frame_heading(line[: line.find(":") + 1]))
         return "\n".join([_CUT, *said[: next(ends, len(said)) if wants_answer else len(said)]])
     return _without_lines(lines, cut | _template(lines, cut))
 
 
 def _blocks(lines: Sequence[str], label: int) -> Iterator[tuple[int, int]]:
     """Yield where material with a heading, or numbered, begins and ends."""
-    numbered = [place for place, line in enumerate(lines) if _PASSAGE.match(line)]
+    numbered = [place for place, line in enumerate(lines) if PASSAGE.match(line)]
     if len(numbered) > 1 or (numbered and label > numbered[0]):
         yield numbered[0], _end_of_block(lines, numbered[-1], label, is_list=True)
     until = 0
     for place, line in enumerate(lines):
-        if place < until or not _is_frame_heading(line):
+        if place < until or not is_frame_heading(line):
             continue
         following = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), len(lines))
-        if label < 0 and PERSONS_HEADING.fullmatch(line) and any(map(speaks_of_self, lines[following:])):
+        if label < 0 and OWN_HEADING.fullmatch(line) and any(map(speaks_of_self, lines[following:])):
             continue
         until = place + 1
         if following < len(lines):
@@ -295,38 +255,17 @@ def _end_of_block(lines: Sequence[str], start: int, label: int, *, is_list: bool
     if _RULE.match(first):
         return max((at for at, line in enumerate(lines, 1) if line.strip() == first.strip() and at > start + 1),
                    default=len(lines))  # fmt: skip
-    limit = next((at for at in range(start + 1, len(lines)) if _HEADING.match(lines[at])), len(lines))
+    limit = next((at for at in range(start + 1, len(lines)) if HEADING.match(lines[at])), len(lines))
     behind = [at for at in range(start + 1, limit) if lines[at].strip() and not lines[at - 1].strip()]
     if is_list:
-        return next((at for at in behind if not _GOES_ON.match(lines[at]) and not _PASSAGE.match(lines[at])), limit)
+        return next((at for at in behind if not _GOES_ON.match(lines[at]) and not PASSAGE.match(lines[at])), limit)
     # Of prose the last paragraph is what the user says of it, where there are several and no heading follows.
     return behind[-1] if behind and limit == len(lines) else limit
 
 
-def _is_frame_heading(line: str) -> bool:
-    """Whether a line is a heading as clients write it: nothing but words for what is handed over."""
-    bare = re.sub(r"[\"“«„][^\"”»“]{0,200}[\"”»“]|`[^`]{0,200}`|<[^<>]{0,60}>", " ", line.strip())
-    if len(line) > 240 or not (bare.endswith((":", "：", ".")) or _HEADING.match(line) or bare.startswith("**")):
-        return False
-    words = re.findall(r"[^\W_]+", bare.casefold())
-    if not words or _is_persons(bare):
-        return False
-    if all(word in FRAME_VOCABULARY or word.isdigit() for word in words):
-        return not FRAME_NOUNS.isdisjoint(words) and (words[-1:] != ["notes"] or len(words) > 1)
-    if bare.endswith(".") or len(words) > SHORT_HEADING or not FRAME_STEMS.search(bare):
-        return False
-    beside = _WORD.findall(FRAME_STEMS.sub(" ", bare.casefold()))
-    return all(word in GRAMMAR or word.isdigit() or BESIDE_STEMS.match(word) for word in beside)
-
-
-def _is_persons(line: str) -> bool:
-    """Whether a line speaks of who wrote it; clients say "we" too."""
-    return speaks_of_self(re.sub(r"\bwe\b", "", line.casefold())) or SELF_SIGNS.search(line) is not None
-
-
 def _template(lines: Sequence[str], cut: Collection[int]) -> set[int]:
     """Return the lines around material that are the client's too."""
-    headings = [place for place, line in enumerate(lines) if place not in cut and _HEADING.match(line)]
+    headings = [place for place, line in enumerate(lines) if place not in cut and HEADING.match(line)]
     last = max(cut)
     # Task, guidelines and format of a prompt; what follows the material without a heading is the user's.
     gone = {*range(headings[0], last)} if headings else set()
@@ -335,10 +274,10 @@ def _template(lines: Sequence[str], cut: Collection[int]) -> set[int]:
     for place in range(len(lines) - 1, -1, -1):
         line = lines[place].strip()
         if line and place not in cut:
-            is_own = _is_persons(line) or line.endswith(("?", "？"))
+            is_own = is_persons(line) or line.endswith(("?", "？"))
             leads = line.endswith((":", "：")) and (following in cut or following in gone)
             names = line.startswith("[") and following == place + 1 and following in cut
-            if names or (not is_own and (leads or _SPEAKS_OF_FRAME.search(line))):
+            if names or (not is_own and (leads or ABOUT_FRAME.search(line))):
                 gone.add(place)
         following = place if line else following
     return gone

@@ -68,7 +68,8 @@ def pasted(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, i
     yield from _tables(lines)
     # A text with its label before a last label, which waits for what a model says of it.
     if not keys and LAST_LABEL.match(lines[-1]) and not speaks_of_self(lines[-1]):
-        labels = [place for place, line in enumerate(lines[:-1]) if LAST_LABEL.match(line) and not speaks_of_self(line)]
+        labels = [place for place, (line, below) in enumerate(pairwise(lines))
+                  if LAST_LABEL.match(line) and below.strip() and not speaks_of_self(line)]  # fmt: skip
         yield from ((place, len(lines)) for place in sorted([*(place for place, *_ in said), *labels])[:1])
     yield from _things(lines, ends[-2] if len(ends) > 1 else 0)
 
@@ -78,8 +79,7 @@ def _letters(lines: Sequence[str], paragraphs: Sequence[int]) -> Iterator[tuple[
     if not any(place + 1 == following for place, following in pairwise(heads)):
         return
     start = heads[0]
-    while start and lines[start - 1].startswith("---"):
-        start -= 1
+    start -= start > 0 and lines[start - 1].startswith("---")
     # The heads' own paragraph, when nothing but them stands in it, is none of the letter's text.
     ends = [at for at in paragraphs if at > heads[-1] + 1]
     last = [lines[at - 1].rstrip() for at in ends]

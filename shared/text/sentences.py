@@ -79,9 +79,8 @@ _BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _MARKUP = re.compile(r"(?<!\w)[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}(?!\w)", re.MULTILINE)
 _SENTENCE = re.compile(
     # Not after a title, an initial, or a number: "1. April", "at 9. 30".
-    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b\d\.)(?<!\b\d\d\.)"
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\bz\. B\.)(?<!\bd\.h\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bNr\.)"
-    r"(?<!\b[ap]\.m\.)(?<!\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\.)"
+    r"(?<=[.!?…])(?<!\b[A-Z\d]\.)(?<!\b(?:\d\d|Mr|Ms|Dr|St|vs|cf|Nr)\.)(?<!\b(?:e\.g|i\.e|z\.B|d\.h|[ap]\.m)\.)"
+    r"(?<!\bz\. B\.)(?<!\b(?:Mrs|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\.)"
     r"[\"'”’)\]]*\s+|(?<=[。！？])|(?<=[।؟۔])\s+|\n+"
 )
 _LONGEST = 2000
