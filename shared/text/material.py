@@ -26,7 +26,7 @@ _FEW = 6
 _STEM = 6
 """Characters that a word keeps when it is bent."""
 _DEEPEST = 4
-"""So often tags with the user's words are looked for in each other."""
+"""So often tags with the user's words may stand in each other; of a message with more nothing is the user's."""
 _CUT = "\x00"
 """Stands on a line of its own for material while a message is read."""
 _KEPT_FENCE = re.compile("\x01([0-9]+)\x01")
@@ -125,7 +125,7 @@ def _without_tags(text: str) -> str:
             return _replaced(text, ((one, f"\n{_CUT}\n") for one in cuts))
         said = [text[one.inner : one.inner_end] for one in users]
         text = "\n\n".join([_CUT, *map(str.strip, said)]) if cuts else _replaced(text, zip(users, said, strict=True))
-    return text
+    return _CUT
 
 
 def _replaced(text: str, new: Iterable[tuple[_Element, str]]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.text.material import without_material
 from tests.support.api import Api
 from tests.support.house import House
 from worker.agent.fact_rules import ExtractiveFactAgent
@@ -101,6 +102,7 @@ FRAMES = {
     "a template's last message": "You are given a tenancy agreement below. Answer the tenant's question using it.\n"
     "Tone: friendly\n\n<agreement>{doc}</agreement>\n\nCurrent message: {own}",
     "square tags, of the user too": "[CONTEXT]\n{doc}\n[/CONTEXT]\n[QUESTION]{own}[/QUESTION]",
+    "a file within the user's tag": "<user_query>\n{own}\n<file>\n{doc}\n</file>\n</user_query>",
     "Russian": "Контекст:\n=====\n{doc}\n=====\n{own}",
 }  # fmt: skip
 
@@ -199,6 +201,20 @@ def test_a_question_alone_is_no_statement_of_the_template_around_it(sqlite_api: 
     drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"))
     assert (drawn["memories"], drawn["facts"]) == ("[]", "[]")
     assert not [word for word in WORDS_OF_DOC if word in drawn["summaries"]]
+
+
+@pytest.mark.parametrize("name", ["Russian", "LibreChat's file", "an instruction with its input", "DeepSeek's file"])
+def test_lines_may_end_as_on_windows(sqlite_api: Api, house: House, name: str) -> None:
+    message = FRAMES[name].format(doc=DOC, own=OWN).replace("\n", "\r\n")
+    for what, shown in drawn_from(sqlite_api, house, message).items():
+        assert not [word for word in WORDS_OF_DOC if word in shown], (what, shown)
+        assert all(word in shown for word in WORDS_OF_OWN), (what, shown)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("beside", ["", f"<context>{DOC}</context>"])
+def test_tags_of_the_users_in_each_other_without_end_are_read_and_are_nobodys(beside: str) -> None:
+    assert without_material(f"{beside}<user_query>" * 3000 + DOC + "</user_query>" * 3000) == ""
 
 
 @pytest.mark.parametrize("message", [
