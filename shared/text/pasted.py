@@ -105,6 +105,7 @@ def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         if (
             len(more) + 1 >= _FEWEST_ROWS
             and len(set(separators)) == 1
+            and not re.match(r"[ \t]*[-*•+]", lines[start])
             and not speaks_of_self(lines[start])
             and all(0 < len(one.split()) <= _LONGEST_FIELD and ":" not in one for one in _FIELDS.split(lines[start]))
         ):
