@@ -11,155 +11,105 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+from pydantic import WithJsonSchema, model_validator
 
 from shared.facts.categories import Category, category_of
 from shared.llm.answers import ListAnswer
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
 from shared.telemetry.metrics import RefusedFact
 from shared.text.gate import Gate
 from shared.text.likeness import normal
 from shared.text.lines import clean
+from worker.agent import prompt
 from worker.agent.fact_rules import LONGEST, once_each, without_known
 from worker.agent.gates import fact_gate
-from worker.agent.prompt import (
-    ModelPart,
-    PromptLine,
-    earlier_lines,
-    fill,
-    is_apology,
-    known_lines,
-    readable,
-    written,
-)
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, Statement
+from worker.agent.prompt import Answer, ModelPart
+from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement
 
-_FACT_TOKENS = 110
-"""What one fact takes in an answer, with its keys."""
 _MOST_FACTS = 12
-_TOKENS_FOR_A_FACT = 512
-"""One fact is asked for each so many tokens of window, so that small windows keep room to read."""
-_LEAST_BUDGET = 200
-"""Tokens of conversation below which a window is of no use."""
-_KNOWN_SHARE = 4
-"""What is known is shown in at most this fraction (a quarter) of what is free in the window."""
 _BEFORE_SHARE = 8
 """What was said before is shown in at most an eighth of it."""
-_MOST_COMPLAINTS = 3
-Verdict = Statement | RefusedFact
+_LEAST_BESIDE_THOSE = 100
 
 
-class ModelFactAgent(ModelPart, FactAgent):
+class ModelFactAgent(ModelPart):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
     def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         own, recalled = _own_words(segment)
-        budget = self.budget_beside(self._question(own, (), {}, ()), _LEAST_BUDGET)
-        known = known_lines(segment.known, budget // _KNOWN_SHARE)
-        before = earlier_lines(segment.before, budget // _BEFORE_SHARE)
-        budget = self.budget_beside(self._question(own, (), known, before), _LEAST_BUDGET // 2)
-        reading = readable(own.turns, budget)
-        # Only parts in which a user speaks are worth a question.
-        users = {turn.message_id for turn in own.turns if turn.role == "user"}
-        asked = [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
-        verdicts = [verdict for part in asked for verdict in self._judged(own, part, known, before, meter)]
-        refused = Counter(verdict for verdict in verdicts if isinstance(verdict, RefusedFact))
-        refused[RefusedFact.RECALLED] += sum(recalled[: reading.turns])
-        statements = once_each(verdict for verdict in verdicts if isinstance(verdict, Statement))
-        return Extraction(statements, reading.turns, +refused)
-
-    def _judged(
-        self,
-        segment: ExtractionRequest,
-        part: Sequence[PromptLine],
-        known: Mapping[int, str],
-        before: Sequence[PromptLine],
-        meter: Meter,
-    ) -> list[Verdict]:
-        question = self._question(segment, part, known, before)
-        gate = fact_gate(segment)
+        most = self.most(_MOST_FACTS)
+        asking = partial(self.question, "facts", WorkKind.EXTRACT, ExtractionAnswer, most * prompt.ENTRY_TOKENS)
+        asking = partial(asking, app=clean(own.app_name), most=most, limit=LONGEST)
+        budget = self.budget_beside(asking(known="(nothing yet)", before="(nothing)", conversation=""))
+        known = _known_lines(own.known, budget // prompt.SHARE)
+        before = prompt.written(prompt.earlier_lines(own.before, budget // _BEFORE_SHARE))
+        asking = partial(asking, known="\n".join(known.values()) or "(nothing yet)", before=before or "(nothing)")
+        parts, turns_read = prompt.readable(own.turns, self.budget_beside(asking(conversation=""), _LEAST_BESIDE_THOSE))
+        gate, gate_of = fact_gate(own), cache(lambda *ids: fact_gate(own, ids))
 
         def hopeless(answer: ExtractionAnswer) -> str | None:
             """Complain where nothing of a list may stand; else it is judged entry by entry where it is stored."""
-            wrong = [blemish(one) or gate.complaint([one.statement]) for one in answer.facts]
+            wrong = [_blemish(one) or gate.complaint([one.statement]) for one in answer.facts]
             return f"fact 1 {wrong[0]}" if wrong and all(wrong) else None
 
         def complaint(answer: ExtractionAnswer) -> str | None:
-            found = [f"fact {number} {why}" for number, one in enumerate(answer.facts, 1) if (why := blemish(one))]
-            return "; ".join(found[:_MOST_COMPLAINTS]) or hopeless(answer)
+            found = [f"fact {number} {why}" for number, one in enumerate(answer.facts, 1) if (why := _blemish(one))]
+            return "; ".join(found[:3]) or hopeless(answer)
 
-        answer = self.ask(question, meter, complaint, hopeless)
-        shown = {i for line in part for i in line.message_ids}
-        gate_of = cache(lambda *ids: fact_gate(segment, ids))
-        return [_verdict(one, segment, shown, known, gate_of) for one in answer.facts]
-
-    @property
-    def _most(self) -> int:
-        return max(1, min(_MOST_FACTS, self._context_tokens // _TOKENS_FOR_A_FACT))
-
-    def _question(
-        self,
-        segment: ExtractionRequest,
-        part: Sequence[PromptLine],
-        known: Mapping[int, str],
-        before: Sequence[PromptLine],
-    ) -> Question[ExtractionAnswer]:
-        prompt = fill(
-            "facts",
-            mark=self._mark(),
-            app=clean(segment.app_name),
-            known="\n".join(known.values()) or "(nothing yet)",
-            before=written(before) or "(nothing)",
-            conversation=written(part),
-            most=self._most,
-            limit=LONGEST,
-        )
-        return prompt.question(WorkKind.EXTRACT, ExtractionAnswer, self._most * _FACT_TOKENS)
+        verdicts: list[Statement | RefusedFact] = []
+        users = {turn.message_id for turn in own.turns if turn.role == "user"}
+        for part in parts:
+            ids = prompt.message_ids(part)
+            # Only parts in which a user speaks are worth a question.
+            if users.intersection(ids):
+                answer = self.ask(asking(conversation=prompt.written(part)), meter, complaint, hopeless)
+                verdicts += (_verdict(one, own, ids, known, gate_of) for one in answer.facts)
+        refused = Counter(one for one in verdicts if isinstance(one, RefusedFact))
+        refused[RefusedFact.RECALLED] += sum(recalled[:turns_read])
+        return Extraction(once_each(one for one in verdicts if isinstance(one, Statement)), turns_read, +refused)
 
 
 def _own_words(segment: ExtractionRequest) -> tuple[ExtractionRequest, list[int]]:
     """Return the segment without lines that only repeat known facts, and how many each turn had."""
-    turns, counts = [], []
-    for turn in segment.turns:
-        content, repeated = without_known(turn.content, segment.known) if turn.role == "user" else (turn.content, 0)
-        turns.append(replace(turn, content=content))
-        counts.append(repeated)
-    return replace(segment, turns=tuple(turns)), counts
+    read = [without_known(t.content, segment.known) if t.role == "user" else (t.content, 0) for t in segment.turns]
+    turns = (replace(turn, content=content) for turn, (content, _) in zip(segment.turns, read, strict=True))
+    return replace(segment, turns=tuple(turns)), [repeated for _, repeated in read]
 
 
-GateOf = Callable[..., Gate]
-"""Gives the gate of the messages that have these ids."""
+def _known_lines(known: Sequence[PresentFact], budget: int) -> Mapping[int, str]:
+    """Return the newest known facts that fit, each as a line under its id."""
+    newest = sorted(known, key=lambda fact: -fact.fact_id)
+    lines = ((fact.fact_id, f"{fact.fact_id}: {prompt.masked(fact.statement)}") for fact in newest)
+    return dict(prompt.first_fitting(lines, budget, lambda line: prompt.line_tokens(line[1])))
 
 
 def _verdict(
-    one: ExtractedFact, segment: ExtractionRequest, shown: set[str], known: Mapping[int, str], gate_of: GateOf
-) -> Verdict:
-    if blemish(one) is not None or one.confidence is None:
+    one: ExtractedFact,
+    segment: ExtractionRequest,
+    shown: Sequence[str],
+    known: Mapping[int, str],
+    gate_of: Callable[..., Gate],
+) -> Statement | RefusedFact:
+    """Judge an entry by the user turns that bear it: of those it names, or of all shown where it names none."""
+    if _blemish(one) is not None or one.confidence is None:
         return RefusedFact.MALFORMED
     if one.confidence < HIGH:
         return RefusedFact.UNSURE
-    ids = _sources(one, segment, shown, gate_of)
+    turns = prompt.under(one.messages, segment.turns) if one.messages else segment.turns
+    named = [turn.message_id for turn in turns if turn.role == "user" and turn.message_id in shown]
+    ids = [message_id for message_id in named if _bears(gate_of(message_id), one.statement)]
+    if not ids and one.messages and _bears(gate_of(*named), one.statement):
+        ids = named
     if not ids:
         repeats = normal(one.statement) in {normal(fact.statement) for fact in segment.known}
         return RefusedFact.RECALLED if repeats else RefusedFact.UNGROUNDED
     updates = one.updates if one.updates_previous and one.updates in known else None
     # Where it gives no category that there is, it gets one as facts do that a person writes.
-    return Statement(one.statement, one.category or category_of(one.statement), ids, updates)
-
-
-def _sources(one: ExtractedFact, segment: ExtractionRequest, shown: set[str], gate_of: GateOf) -> tuple[str, ...]:
-    """Return the user turns that bear the statement: of those it names, or of all shown where it names none."""
-    named = one.messages or range(1, len(segment.turns) + 1)
-    turns = [segment.turns[number - 1] for number in named if 0 < number <= len(segment.turns)]
-    ids = [turn.message_id for turn in turns if turn.role == "user" and turn.message_id in shown]
-    bearing = [one_id for one_id in ids if _bears(gate_of(one_id), one.statement)]
-    if not bearing and one.messages and _bears(gate_of(*ids), one.statement):
-        bearing = ids
-    return tuple(dict.fromkeys(bearing))
+    category = one.category or category_of(one.statement)
+    return Statement(one.statement, category, tuple(dict.fromkeys(ids)), updates)
 
 
 def _bears(gate: Gate, statement: str) -> bool:
@@ -177,69 +127,34 @@ _OF_THE_MACHINE = re.compile(
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(r"^(?:the )?user(?:['’]s)?\s+(?:is (?=\w+ing\b))?", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[#\[]*(-?\d+)\]*\s*")
 
 
-def _text(value: object) -> str:
-    return clean(value) if isinstance(value, str) else ""
-
-
-def _category(value: object) -> Category | None:
-    word = _text(value).lower()
-    return Category(word) if word in set(Category) else None
-
-
-def _confidence(value: object) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        word = value.strip().lower()
-        value = _WORDED.get(word, word)
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-    return number if 0 <= number <= 1 else None
-
-
-def _whole(value: object) -> int | None:
-    if isinstance(value, str) and value.strip().lstrip("#[").rstrip("]").isdecimal():
-        value = int(value.strip().lstrip("#[").rstrip("]"))
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _wholes(value: object) -> list[int]:
-    values = value if isinstance(value, list) else [value]
-    return [number for one in values if (number := _whole(one)) is not None]
-
-
-class ExtractedFact(BaseModel):
+class ExtractedFact(Answer):
     """One fact as a model gave it; every value that could not be read is None or empty."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    fact: Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
-    category: Annotated[
-        Category | None, BeforeValidator(_category), WithJsonSchema({"type": "string", "enum": [*Category]})
-    ]
-    confidence: Annotated[
-        float | None, BeforeValidator(_confidence), WithJsonSchema({"type": "string", "enum": ["high", "low"]})
-    ]
-    updates_previous: Annotated[
-        bool,
-        BeforeValidator(lambda value: value is True or _text(value).lower() in ("true", "yes")),
-        WithJsonSchema({"type": "boolean"}),
-    ]
-    updates: Annotated[int | None, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
-    messages: Annotated[
-        list[int], BeforeValidator(_wholes), WithJsonSchema({"type": "array", "items": {"type": "integer"}})
-    ]
+    fact: str
+    category: Annotated[Category | None, WithJsonSchema({"type": "string", "enum": [*Category]})]
+    confidence: Annotated[float | None, WithJsonSchema({"type": "string", "enum": ["high", "low"]})]
+    updates_previous: bool
+    updates: Annotated[int | None, WithJsonSchema({"type": "integer"})]
+    messages: list[int]
 
     @model_validator(mode="before")
     @classmethod
     def _whatever_it_is(cls, value: Any) -> dict[str, Any]:
         """Read an entry that is no object as one that says nothing, and a missing field as an unclear one."""
-        given = value if isinstance(value, dict) else {}
-        return {name: given.get(name) for name in cls.model_fields}
+        given = dict.fromkeys(cls.model_fields) | (value if isinstance(value, dict) else {})
+        category, messages = _word(given["category"]), given["messages"]
+        read = map(_whole, messages if isinstance(messages, list) else [messages])
+        return {
+            "fact": clean(given["fact"]) if isinstance(given["fact"], str) else "",
+            "category": category if category in set(Category) else None,
+            "confidence": _confidence(given["confidence"]),
+            "updates_previous": _word(given["updates_previous"]) in ("true", "yes"),
+            "updates": _whole(given["updates"]),
+            "messages": [number for number in read if number is not None],
+        }
 
     @property
     def statement(self) -> str:
@@ -248,18 +163,35 @@ class ExtractedFact(BaseModel):
         return bare[:1].upper() + bare[1:]
 
 
-class ExtractionAnswer(ListAnswer):
+def _word(value: object) -> str:
+    return "" if value is None else clean(str(value)).lower()
+
+
+def _confidence(value: object) -> float | None:
+    word = _word(value)
+    try:
+        number = _WORDED[word] if word in _WORDED else float(word)
+    except ValueError:
+        return None
+    return number if 0 <= number <= 1 else None
+
+
+def _whole(value: object) -> int | None:
+    found = _NUMBER.fullmatch(str(value))
+    return int(found[1]) if found else None
+
+
+class ExtractionAnswer(Answer, ListAnswer):
     """What a piece of conversation states; an empty list is an answer, and so is the list without the object."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
     listed_as: ClassVar[str] = "facts"
 
     facts: list[ExtractedFact]
 
 
-def blemish(one: ExtractedFact) -> str | None:
+def _blemish(one: ExtractedFact) -> str | None:
     """Say why an entry is no fact at all, in words a model can be told; None where it is one."""
-    if is_apology(one.fact):
+    if prompt.is_apology(one.fact):
         return "is an apology and not a fact"
     if _FIRST_PERSON.match(one.statement):
         return "speaks as I"

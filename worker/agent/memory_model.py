@@ -7,64 +7,53 @@ compaction decision may be carried out is ``shared.memories.compaction``'s; stor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
-from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
+from shared.memories.compaction import Action, CompactionCandidate, Decision, refusal
 from shared.text.gate import unlooped
 from shared.text.lines import clean, shorten
+from worker.agent import prompt
 from worker.agent.gates import judge_merged, memory_gate
-from worker.agent.prompt import (
-    ModelPart,
-    PromptLine,
-    Worded,
-    fill,
-    first_fitting,
-    fitting_parts,
-    masked,
-    message_ids,
-    spoken_lines,
-    worded,
-    written,
-)
-from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.prompt import Answer, ModelPart, PromptLine, Worded
+from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
 
-_ANSWER_TOKENS = 160
-"""What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
+_NOTED = "notes on the conversation"
 _NOTE_CHARS = 160
 _NOTE_TOKENS = 100
 _TOKENS_FOR_A_NOTE = 1024
-"""One note is asked for each so many tokens of window, so that small windows keep room to read."""
 _MOST_NOTES = 8
-_LEAST_BUDGET = 200
-"""Tokens of conversation below which a window is of no use."""
 _LEAST_BUDGET_FOR_NOTES = 500
-_KNOWN_SHARE = 4
-"""What is already remembered is shown in at most this fraction (a quarter) of the window."""
 _MOST_TAGS = 3
 _TAG_CHARS = 30
 
 
-class ModelAgent(ModelPart, MemoryAgent):
+class ModelAgent(ModelPart):
     """Proposes what a chat answers. ``timeout_seconds`` is for one creation or compaction with its repair.
 
     A conversation that does not fit the window is read in parts first, and then that time is for each part.
     """
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
-        lines, what = spoken_lines(transcript.turns), "conversation"
+        lines, what = prompt.spoken_lines(transcript.turns), "conversation"
         if not lines:
             return NothingToRemember("Neither the user nor the assistant said anything.")
-        budget = self.budget_beside(self._creation(transcript, (), "notes on the conversation", limit), _LEAST_BUDGET)
-        while len(parts := fitting_parts(lines, budget)) > 1:
-            lines, what = self._note(transcript, lines, what, meter), "notes on the conversation"
+        known = (f"- {prompt.masked(text)}" for text in transcript.known)
+        fitting = prompt.first_fitting(known, self.context_tokens // prompt.SHARE, prompt.line_tokens)
+        shown = {"app": clean(transcript.app_name), "known": "\n".join(fitting) or "(nothing yet)", "limit": limit}
+        creating = partial(
+            self.question, "create", WorkKind.CREATE, CreationAnswer, limit + prompt.ANSWER_TOKENS, **shown
+        )
+        creating = partial(creating, ended=transcript.held_at.date().isoformat())
+        budget = self.budget_beside(creating(what=_NOTED, conversation=""))
+        while len(parts := prompt.fitting_parts(lines, budget)) > 1:
+            lines, what = self._notes(transcript, lines, what, meter), _NOTED
             if not lines:
                 return NothingToRemember(f"None of its {len(parts)} parts holds anything worth keeping.")
-
         gate = memory_gate(transcript)
 
         def refused(answer: CreationAnswer) -> str | None:
@@ -72,95 +61,50 @@ class ModelAgent(ModelPart, MemoryAgent):
             return f"the memory {why}" if why else None
 
         def complaint(answer: CreationAnswer) -> str | None:
-            return _too_long(answer, limit) or refused(answer) or _forgetful(answer, transcript, limit)
+            length = len(answer.content)
+            if answer.remember and length > limit:
+                return f"the memory has {length} characters and may have at most {limit}"
+            return refused(answer) or _forgotten(answer, transcript, limit)
 
-        question = self._creation(transcript, lines, what, limit)
-        answer = self.ask(question, meter, complaint, refused)
-        return _proposal(answer, transcript, limit, message_ids(lines))
+        answer = self.ask(creating(what=what, conversation=prompt.written(lines)), meter, complaint, refused)
+        return _proposal(answer, transcript, limit, prompt.message_ids(lines))
 
     def compact(
         self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
     ) -> Decision:
-        prompt = fill(
-            "compact", mark=self._mark(), present="\n".join(map(listed, existing)), new=listed(new), limit=limit
-        )
-
         def unfit(decision: Decision) -> str | None:
             verdict = judge_merged(decision, existing, new)
             wrong = None if verdict is None else f"the rewritten memory {verdict.words}"
             return refusal(decision, existing, new, limit) or wrong
 
-        answer = self.ask(
-            prompt.question(WorkKind.COMPACT, CompactionAnswer, limit + _ANSWER_TOKENS),
-            meter,
-            lambda a: unfit(a.decision()),
-            lambda a: unfit(_cut(a, limit)),
-        )
-        return _cut(answer, limit)
+        shown = {"present": "\n".join(map(_listed, existing)), "new": _listed(new), "limit": limit}
+        question = self.question("compact", WorkKind.COMPACT, CompactionAnswer, limit + prompt.ANSWER_TOKENS, **shown)
+        answer = self.ask(question, meter, lambda a: unfit(a.decision()), lambda a: unfit(a.decision(limit)))
+        return answer.decision(limit)
 
-    def _creation(
-        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, limit: int
-    ) -> Question[CreationAnswer]:
-        known = (PromptLine(f"- {masked(text)}", ()) for text in transcript.known)
-        shown = first_fitting(known, self._context_tokens // _KNOWN_SHARE)
-        prompt = fill(
-            "create",
-            mark=self._mark(),
-            app=clean(transcript.app_name),
-            ended=transcript.held_at.date().isoformat(),
-            known="\n".join(line.text for line in shown) or "(nothing yet)",
-            what=what,
-            conversation=written(lines),
-            limit=limit,
-        )
-        return prompt.question(WorkKind.CREATE, CreationAnswer, limit + _ANSWER_TOKENS)
-
-    def _note(
-        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, meter: Meter
-    ) -> tuple[PromptLine, ...]:
+    def _notes(self, transcript: Transcript, lines: Sequence[PromptLine], what: str, meter: Meter) -> list[PromptLine]:
         """Return notes on the lines; those on a part fill at most a third of one, so notes on notes come to an end."""
-        most = max(1, min(_MOST_NOTES, self._context_tokens // _TOKENS_FOR_A_NOTE))
+        most = self.most(_MOST_NOTES, _TOKENS_FOR_A_NOTE)
+        shown = {"app": clean(transcript.app_name), "what": what, "most": most, "limit": _NOTE_CHARS}
+        noting = partial(self.question, "notes", WorkKind.CREATE, NotesAnswer, most * _NOTE_TOKENS, **shown)
 
         def too_many(answer: NotesAnswer) -> str | None:
             given = len(answer.notes)
             return f"it gives {given} notes and may give at most {most}" if given > most else None
 
-        budget = self.budget_beside(self._notes(transcript, (), what, (0, 0), most), _LEAST_BUDGET_FOR_NOTES)
-        parts = fitting_parts(lines, budget)
+        budget = self.budget_beside(noting(part=0, parts=0, conversation=""), _LEAST_BUDGET_FOR_NOTES)
+        parts = prompt.fitting_parts(lines, budget)
         taken: list[PromptLine] = []
         for number, part in enumerate(parts, 1):
-            question = self._notes(transcript, part, what, (number, len(parts)), most)
-            answer = self.ask(question, meter, too_many)
+            question = noting(part=number, parts=len(parts), conversation=prompt.written(part))
             # The most important note comes first, and notes must be shorter than the part.
-            notes = (PromptLine(f"- {shorten(note, _NOTE_CHARS)}", message_ids(part)) for note in answer.notes[:most])
-            taken += first_fitting(notes, budget // 3)
-        return tuple(taken)
-
-    def _notes(
-        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, place: tuple[int, int], most: int
-    ) -> Question[NotesAnswer]:
-        prompt = fill(
-            "notes",
-            mark=self._mark(),
-            app=clean(transcript.app_name),
-            part=place[0],
-            parts=place[1],
-            what=what,
-            conversation=written(lines),
-            most=most,
-            limit=_NOTE_CHARS,
-        )
-        return prompt.question(WorkKind.CREATE, NotesAnswer, most * _NOTE_TOKENS)
+            notes = [f"- {shorten(note, _NOTE_CHARS)}" for note in self.ask(question, meter, too_many).notes[:most]]
+            fitting = prompt.first_fitting(notes, budget // 3, prompt.line_tokens)
+            taken += (PromptLine(note, prompt.message_ids(part)) for note in fitting)
+        return taken
 
 
-def _too_long(answer: CreationAnswer, limit: int) -> str | None:
-    length = len(answer.content)
-    if not answer.remember or length <= limit:
-        return None
-    return f"the memory has {length} characters and may have at most {limit}"
-
-
-def _forgetful(answer: CreationAnswer, transcript: Transcript, limit: int) -> str | None:
+def _forgotten(answer: CreationAnswer, transcript: Transcript, limit: int) -> str | None:
     """Say what an answer forgets that the user said; as far as a memory has room for it."""
     if not answer.remember:
         is_nothing = not vital(transcript.turns, WORTH_KEEPING)
@@ -184,13 +128,10 @@ def _proposal(
     return MemoryDraft(content, answer.importance, tuple(distinct)[:_MOST_TAGS], ids)
 
 
-def _cut(answer: CompactionAnswer, limit: int) -> Decision:
-    decision = answer.decision()
-    if decision.action is Action.DELETE or decision.new_content is None:
-        return decision
-    return Decision(
-        decision.action, decision.target_id, decision.reason, shorten(decision.new_content, limit), decision.absorbed_id
-    )
+def _listed(memory: CompactionCandidate) -> str:
+    day = memory.updated_at.date().isoformat()
+    pinned = ", pinned" if memory.pinned else ""
+    return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {prompt.masked(memory.content)}"
 
 
 def _no_truth(value: object) -> object:
@@ -200,14 +141,10 @@ def _no_truth(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_no_truth)]
+_Whole = Annotated[int, BeforeValidator(_no_truth)]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class CreationAnswer(_Answer):
+class CreationAnswer(Answer):
     """One memory, or the reason why there is none."""
 
     reason: str
@@ -219,7 +156,7 @@ class CreationAnswer(_Answer):
 
     @model_validator(mode="after")
     def _says_something(self) -> CreationAnswer:
-        worded(self.memory if self.remember else self.reason)
+        prompt.worded(self.memory if self.remember else self.reason)
         return self
 
     @property
@@ -228,35 +165,25 @@ class CreationAnswer(_Answer):
         return unlooped(clean(self.memory))
 
 
-class NotesAnswer(_Answer):
+class NotesAnswer(Answer):
     """What one part of a long conversation holds; an empty list is an answer."""
 
     notes: list[Worded]
 
 
-class CompactionAnswer(_Answer):
+class CompactionAnswer(Answer):
     """How room is made; whether it may be is judged by ``shared.memories.compaction``."""
 
     reason: Worded
     action: Action
-    target_id: Whole
-    absorbed_id: Whole
+    target_id: _Whole
+    absorbed_id: _Whole
     new_content: str
 
-    def decision(self) -> Decision:
-        """Return it as a decision, with cleaned text."""
-        merged = self.action is Action.EDIT
-        return Decision(
-            self.action,
-            self.target_id,
-            clean(self.reason),
-            clean(self.new_content) if merged else None,
-            self.absorbed_id if merged else NEW,
-        )
-
-
-def listed(memory: CompactionCandidate) -> str:
-    """Return a memory as compaction's prompt shows it."""
-    day = memory.updated_at.date().isoformat()
-    pinned = ", pinned" if memory.pinned else ""
-    return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {masked(memory.content)}"
+    def decision(self, limit: int | None = None) -> Decision:
+        """Return it as a decision with cleaned text, cut to the limit where there is one."""
+        reason = clean(self.reason)
+        if self.action is not Action.EDIT:
+            return Decision(self.action, self.target_id, reason)
+        content = clean(self.new_content) if limit is None else shorten(self.new_content, limit)
+        return Decision(self.action, self.target_id, reason, content, self.absorbed_id)

@@ -23,7 +23,6 @@ from shared.text.words import content_stems
 from worker.agent.classifier import StatementSort, asks, judge
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
-_CHUNK_TOKENS = 40_000
 _JOINING = 6
 """Characters a piece takes beside its text, about."""
 
@@ -31,13 +30,8 @@ _JOINING = 6
 class ExtractiveCompressionAgent(CompressionAgent):
     """Condenses by leaving out."""
 
-    @property
-    def name(self) -> str:
-        return EXTRACTIVE
-
-    @property
-    def chunk_tokens(self) -> int:
-        return _CHUNK_TOKENS
+    name = EXTRACTIVE
+    chunk_tokens = 40_000
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         prompt = sum(estimate_tokens(piece.text) for piece in chunk.pieces)
@@ -79,9 +73,8 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 """What points at something said before, which then is told with it."""
+_STARTS_WITH_JOINER = re.compile(r"^(?:(?:and|also|but|so|then|because|which|ok(?:ay)?)\b,?\s+)+", re.IGNORECASE)
 _CONDITION = re.compile(r"(?:and |but |please )?(?:if|when|whenever|before|after|unless) ", re.IGNORECASE)
-
-
 _NEXT_TASK = re.compile(r"(?:ok(?:ay)?\W+)?(?:now|next|then|and now)\b[^.!?]*:", re.IGNORECASE)
 """How somebody begins who asks for one thing and says how that is to be."""
 _LABELLED = re.compile(r"\W*(?:user|assistant|system|human|ai|claude)\b[^:.!?]{0,20}:", re.IGNORECASE)
@@ -91,8 +84,6 @@ _DISOWNED = re.compile(
     re.IGNORECASE,
 )
 """What takes back what stands before it, which somebody else had written."""
-
-
 _KEPT = 0.4
 _SORTS = {StatementSort.WISH: SemanticKind.PREFERENCE, StatementSort.DECISION: SemanticKind.DECISION}
 _LEAST_SHARE = 0.3
@@ -103,13 +94,7 @@ _LEAST_SAID = 2
 """Words of weight of a statement that is understood without what was said before it."""
 
 
-def standing_kind(sentence: str) -> SemanticKind | None:
-    """Return what a sentence lays down for good: a wish for the future or a decision; None where it does not."""
-    kind, is_standing = _judged(sentence)
-    return kind if is_standing else None
-
-
-def _judged(sentence: str) -> tuple[SemanticKind | None, bool]:
+def stated(sentence: str) -> tuple[SemanticKind | None, bool]:
     """Return what a sentence states, and whether it lays that down for good."""
     judged = judge(sentence)
     if asks(sentence) or _NEXT_TASK.match(sentence) or judged.keep < _KEPT:
@@ -122,20 +107,10 @@ def _judged(sentence: str) -> tuple[SemanticKind | None, bool]:
     return kind, share >= least and judged.fact >= durable
 
 
-def _stands_alone(statement: str) -> bool:
-    least = 2 * _LEAST_SAID if _POINTS.search(statement) else _LEAST_SAID
-    return len(content_stems(statement)) >= least
-
-
-_STARTS_WITH_JOINER = re.compile(r"^(?:(?:and|also|but|so|then|because|which|ok(?:ay)?)\b,?\s+)+", re.IGNORECASE)
-
-
 class ExtractiveLearningAgent(LearningAgent):
     """Learns with the words that were said."""
 
-    @property
-    def name(self) -> str:
-        return EXTRACTIVE
+    name = EXTRACTIVE
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         read = sum(estimate_tokens(prompt.text) for prompt in prompts)
@@ -163,8 +138,9 @@ def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
             continue
         points = _POINTS.search(sentence) and not _CONDITION.match(sentence)
         content = clean(f"{before} {sentence}" if points else _STARTS_WITH_JOINER.sub("", sentence)).rstrip(".!")
-        kind, is_standing = _judged(content)
-        is_understood = before or not points
+        kind, is_standing = stated(content)
+        stands_alone = len(content_stems(content)) >= _LEAST_SAID * (2 if _POINTS.search(content) else 1)
+        is_understood = stands_alone and (before or not points)
         before = sentence
-        if kind is not None and is_understood and len(content) <= _LONGEST and _stands_alone(content):
+        if kind is not None and is_understood and len(content) <= _LONGEST:
             yield SemanticProposal(kind, content[:1].upper() + content[1:], prompt.uuid, sentence, is_standing)
