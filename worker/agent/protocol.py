@@ -74,12 +74,16 @@ class NothingToRemember:
     reason: str
 
 
-class MemoryAgent(Protocol):
-    """The Memory Sub-Agent."""
+class Agent(Protocol):
+    """A part of the Memory Sub-Agent."""
 
     @property
     def name(self) -> str:
-        """Recorded with each memory: ``extractive`` or ``ollama:NAME``."""
+        """Recorded with what it makes: ``extractive`` or ``ollama:NAME``."""
+
+
+class MemoryAgent(Agent, Protocol):
+    """The Memory Sub-Agent."""
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         """Propose one memory of at most ``limit`` characters, or say that there is nothing."""
@@ -136,12 +140,8 @@ class Extraction:
     """Statements that were not fit to become facts."""
 
 
-class FactAgent(Protocol):
+class FactAgent(Agent, Protocol):
     """The part of the Memory Sub-Agent that extracts facts."""
-
-    @property
-    def name(self) -> str:
-        """Recorded with each fact: ``extractive`` or ``ollama:NAME``."""
 
     def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         """Propose what the users of a segment stated, each thing once, only what is of high confidence."""
@@ -169,23 +169,15 @@ class Digest:
     """How many of the span's turns, from the first, were read whole; at least one. The rest is read next time."""
 
 
-class SummaryAgent(Protocol):
+class SummaryAgent(Agent, Protocol):
     """The part of the Memory Sub-Agent that summarises."""
-
-    @property
-    def name(self) -> str:
-        """Recorded with each summary: ``extractive`` or ``ollama:NAME``."""
 
     def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         """Say what a span with at least one turn comes to."""
 
 
-class CompressionAgent(Protocol):
+class CompressionAgent(Agent, Protocol):
     """The part of the Memory Sub-Agent that condenses."""
-
-    @property
-    def name(self) -> str:
-        """Recorded with each version: ``extractive`` or ``ollama:NAME``."""
 
     @property
     def chunk_tokens(self) -> int:
@@ -204,12 +196,8 @@ class SessionFindings:
     """How many of the prompts, from the first, were read whole; at least one. The rest is read next time."""
 
 
-class LearningAgent(Protocol):
+class LearningAgent(Agent, Protocol):
     """The part of the Memory Sub-Agent that learns from recorded sessions."""
-
-    @property
-    def name(self) -> str:
-        """Recorded with each memory: ``extractive`` or ``ollama:NAME``."""
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         """Find preferences, decisions and facts in at least one prompt."""
