@@ -71,7 +71,7 @@ def segments(conversation: CorpusConversation) -> Iterable[tuple[str, Extraction
             )
             for i, one in enumerate(conversation.messages)
         )
-        yield user, ExtractionRequest("bench", f"c{conversation.number}", turns)
+        yield user, ExtractionRequest("bench", turns)
 
 
 def heard_in(subject: CorpusSubject, agent: ExtractiveFactAgent) -> list[Heard]:

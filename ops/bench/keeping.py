@@ -74,7 +74,7 @@ def transcript_of(conversation: CorpusConversation, known: tuple[str, ...]) -> T
         TranscriptTurn(f"m{i}", one.role, one.name, one.content, one.created_at)
         for i, one in enumerate(conversation.messages)
     )
-    return Transcript("bench", f"c{conversation.number}", turns, turns[-1].created_at, known=known)
+    return Transcript("bench", turns, turns[-1].created_at, known=known)
 
 
 def by_agent(agent: ExtractiveAgent) -> Write:

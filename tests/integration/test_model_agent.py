@@ -30,7 +30,6 @@ OTHER = {**GOOD, "memory": "Jo keeps goats."}
 WHOLE = json.dumps(GOOD)
 TRANSCRIPT = Transcript(
     "garden",
-    "con_1",
     (
         TranscriptTurn("msg_0", "user", "Jo", "I keep bees. They are angry today!", NOON),
         TranscriptTurn("msg_1", "assistant", None, "Leave them be until it is warmer.", NOON),
@@ -77,7 +76,7 @@ def test_a_server_left_to_itself_reads_long_conversations_too(server: ModelServe
         TranscriptTurn(f"msg_{i}", "user", None, f"Item {i} is here. " + "And so on. " * 400, NOON) for i in range(9)
     )
     calls = Calls()
-    draft = agent.create(Transcript("garden", "con_1", turns, NOON), LIMIT, calls)
+    draft = agent.create(Transcript("garden", turns, NOON), LIMIT, calls)
     assert isinstance(draft, MemoryDraft) and draft.content == "Item 0 is here."
     assert len(calls) == len(server.chats) > 2
 

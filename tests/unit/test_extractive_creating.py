@@ -19,7 +19,7 @@ def _transcript(*said: tuple[str, str], known: tuple[str, ...] = (), names: bool
         TranscriptTurn(f"m{i}", "user" if names else who, who if names else None, text, _WHEN)
         for i, (who, text) in enumerate(said)
     )
-    return Transcript("chat", "c1", turns, _WHEN, known=known)
+    return Transcript("chat", turns, _WHEN, known=known)
 
 
 def _create(transcript: Transcript, limit: int = 200) -> MemoryDraft | NothingToRemember:
@@ -141,7 +141,7 @@ def test_a_very_long_or_odd_name_leaves_room_for_what_was_said() -> None:
     turn = TranscriptTurn(
         "m0", "user", "Maximiliane Konstanze: of; the Very Long\nName " * 4, "I own a zeppelin", _WHEN
     )
-    made = _create(Transcript("chat", "c1", (turn,), _WHEN), 40)
+    made = _create(Transcript("chat", (turn,), _WHEN), 40)
     assert isinstance(made, MemoryDraft)
     assert "zeppelin" in made.content
     assert len(made.content) <= 40

@@ -43,7 +43,7 @@ def turns(*said: tuple[str, str], start: datetime = NOON) -> tuple[TranscriptTur
 
 
 def transcript(*said: tuple[str, str], known: tuple[str, ...] = ()) -> Transcript:
-    return Transcript("diary", "con_1", turns(*(said or SAID)), NOON + timedelta(hours=1), known=known)
+    return Transcript("diary", turns(*(said or SAID)), NOON + timedelta(hours=1), known=known)
 
 
 def agent(chat: ScriptedChat, context_tokens: int = 8192) -> MemoryAgent:
@@ -114,7 +114,7 @@ def test_what_must_not_be_forgotten_is_asked_for_once_more() -> None:
     "said", [(("system", "Be kind."),), (("user", " \n\x00"),), ()], ids=["only system", "only white space", "nothing"]
 )
 def test_where_nobody_spoke_no_model_is_asked(said: tuple[tuple[str, str], ...]) -> None:
-    silent = Transcript("diary", "con_1", turns(*said), NOON)
+    silent = Transcript("diary", turns(*said), NOON)
     outcome, _, calls = create(given=silent)
     assert isinstance(outcome, NothingToRemember)
     assert not calls

@@ -46,7 +46,7 @@ def test_a_typical_creation_costs_ten_to_fifteen_units(count: int, known: int) -
         TranscriptTurn(f"msg_{i}", ("user", "assistant")[i % 2], None, TURNS[i % 4], NOON + timedelta(minutes=i))
         for i in range(count)
     )
-    transcript = Transcript("diary", "con_1", said, NOON, known=(MEMORY,) * known)
+    transcript = Transcript("diary", said, NOON, known=(MEMORY,) * known)
     answer = {
         "reason": "It fixes a date and a complaint.",
         "remember": True,

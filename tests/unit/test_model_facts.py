@@ -38,7 +38,7 @@ def turns(*said: tuple[str, str], start: int = 1) -> tuple[TranscriptTurn, ...]:
 
 
 def segment(*said: tuple[str, str], **more: Any) -> ExtractionRequest:
-    return ExtractionRequest("diary", "con_1", turns(*(said or SAID)), **more)
+    return ExtractionRequest("diary", turns(*(said or SAID)), **more)
 
 
 def fact(text: str = "Lives in Porto", **changes: Any) -> dict[str, Any]:

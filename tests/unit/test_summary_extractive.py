@@ -31,7 +31,7 @@ def summarise(*said: tuple[str, str], previous: str | None = None) -> tuple[Dige
         TranscriptTurn(f"m{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in enumerate(said)
     )
     calls = Calls()
-    return ExtractiveSummaryAgent().summarise(SummaryRequest("chat", "c1", turns, previous), calls), calls
+    return ExtractiveSummaryAgent().summarise(SummaryRequest("chat", turns, previous), calls), calls
 
 
 def test_decisions_come_first_then_wishes_then_what_is_open() -> None:

@@ -29,7 +29,7 @@ def span(*said: tuple[str, str], previous: str | None = None) -> SummaryRequest:
     turns = tuple(
         TranscriptTurn(f"msg_{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in pairs
     )
-    return SummaryRequest("diary", "con_1", turns, previous)
+    return SummaryRequest("diary", turns, previous)
 
 
 def points(*given: Any) -> dict[str, Any]:

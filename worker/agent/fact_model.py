@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar
@@ -33,6 +33,8 @@ _MOST_FACTS = 12
 _BEFORE_SHARE = 8
 """What was said before is shown in at most an eighth of it."""
 _LEAST_BESIDE_THOSE = 100
+GateOf = Callable[..., Gate]
+"""Gives the gate of the messages that have these ids."""
 
 
 class ModelFactAgent(ModelPart):
@@ -87,11 +89,7 @@ def _known_lines(known: Sequence[PresentFact], budget: int) -> Mapping[int, str]
 
 
 def _verdict(
-    one: ExtractedFact,
-    segment: ExtractionRequest,
-    shown: Sequence[str],
-    known: Mapping[int, str],
-    gate_of: Callable[..., Gate],
+    one: ExtractedFact, segment: ExtractionRequest, shown: Container[str], known: Container[int], gate_of: GateOf
 ) -> Statement | RefusedFact:
     """Judge an entry by the user turns that bear it: of those it names, or of all shown where it names none."""
     if _blemish(one) is not None or one.confidence is None:
@@ -170,7 +168,7 @@ def _word(value: object) -> str:
 def _confidence(value: object) -> float | None:
     word = _word(value)
     try:
-        number = _WORDED[word] if word in _WORDED else float(word)
+        number = float(_WORDED.get(word, word))
     except ValueError:
         return None
     return number if 0 <= number <= 1 else None

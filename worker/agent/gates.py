@@ -23,16 +23,11 @@ _ROLES = ("User", "Assistant")
 """How speakers without a name are called in what is stored."""
 
 
-def memory_gate(transcript: Transcript) -> Gate:
-    """Return the gate of a memory, which users or assistants said; names may be remembered ones."""
-    known = (transcript.app_name, *transcript.known, *_ROLES, *_dates(transcript.turns))
-    return Gate(_said(transcript.turns), known, prompt_rows())
-
-
-def summary_gate(span: SummaryRequest) -> Gate:
-    """Return the gate of a summary's points."""
-    known = (span.app_name, span.previous or "", *_ROLES, *_dates(span.turns))
-    return Gate(_said(span.turns), known, prompt_rows())
+def spoken_gate(given: Transcript | SummaryRequest) -> Gate:
+    """Return the gate of a memory or of a summary's points: users or assistants said it, names may be known before."""
+    before = given.known if isinstance(given, Transcript) else (given.previous or "",)
+    known = (given.app_name, *before, *_ROLES, *_dates(given.turns))
+    return Gate(_said(given.turns), known, prompt_rows())
 
 
 def fact_gate(segment: ExtractionRequest, bearing: Container[str] | None = None, corrected: str = "") -> Gate:

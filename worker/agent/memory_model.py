@@ -6,7 +6,7 @@ compaction decision may be carried out is ``shared.memories.compaction``'s; stor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from shared.memories.compaction import Action, CompactionCandidate, Decision, re
 from shared.text.gate import unlooped
 from shared.text.lines import clean, shorten
 from worker.agent import prompt
-from worker.agent.gates import judge_merged, memory_gate
+from worker.agent.gates import judge_merged, spoken_gate
 from worker.agent.prompt import Answer, ModelPart, PromptLine, Worded
 from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
@@ -54,7 +54,7 @@ class ModelAgent(ModelPart):
             lines, what = self._notes(transcript, lines, what, meter), _NOTED
             if not lines:
                 return NothingToRemember(f"None of its {len(parts)} parts holds anything worth keeping.")
-        gate = memory_gate(transcript)
+        gate = spoken_gate(transcript)
 
         def refused(answer: CreationAnswer) -> str | None:
             why = gate.complaint([answer.content]) if answer.remember else None
@@ -67,7 +67,7 @@ class ModelAgent(ModelPart):
             return refused(answer) or _forgotten(answer, transcript, limit)
 
         answer = self.ask(creating(what=what, conversation=prompt.written(lines)), meter, complaint, refused)
-        return _proposal(answer, transcript, limit, prompt.message_ids(lines))
+        return answer.proposal(transcript.known, limit, prompt.message_ids(lines))
 
     def compact(
         self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
@@ -115,19 +115,6 @@ def _forgotten(answer: CreationAnswer, transcript: Transcript, limit: int) -> st
     return "the memory leaves out what must not be forgotten: a harm, a limit, or a wish that stands"
 
 
-def _proposal(
-    answer: CreationAnswer, transcript: Transcript, limit: int, ids: tuple[str, ...]
-) -> MemoryDraft | NothingToRemember:
-    if not answer.remember:
-        return NothingToRemember(shorten(answer.reason, limit))
-    content = shorten(answer.content, limit)
-    if content.casefold() in {clean(known).casefold() for known in transcript.known}:
-        return NothingToRemember("It only repeats what is already remembered.")
-    tags = (clean(tag).strip("#").lower() for tag in answer.tags)
-    distinct = dict.fromkeys(tag for tag in tags if tag and len(tag) <= _TAG_CHARS)
-    return MemoryDraft(content, answer.importance, tuple(distinct)[:_MOST_TAGS], ids)
-
-
 def _listed(memory: CompactionCandidate) -> str:
     day = memory.updated_at.date().isoformat()
     pinned = ", pinned" if memory.pinned else ""
@@ -163,6 +150,17 @@ class CreationAnswer(Answer):
     def content(self) -> str:
         """The memory as one line, up to where it repeats itself."""
         return unlooped(clean(self.memory))
+
+    def proposal(self, known: Iterable[str], limit: int, ids: tuple[str, ...]) -> MemoryDraft | NothingToRemember:
+        """Return what is proposed; nothing where it is known."""
+        if not self.remember:
+            return NothingToRemember(shorten(self.reason, limit))
+        content = shorten(self.content, limit)
+        if content.casefold() in {clean(text).casefold() for text in known}:
+            return NothingToRemember("It only repeats what is already remembered.")
+        tags = (clean(tag).strip("#").lower() for tag in self.tags)
+        distinct = dict.fromkeys(tag for tag in tags if tag and len(tag) <= _TAG_CHARS)
+        return MemoryDraft(content, self.importance, tuple(distinct)[:_MOST_TAGS], ids)
 
 
 class NotesAnswer(Answer):

@@ -27,7 +27,7 @@ from shared.text.lines import clean
 from shared.text.sentences import without_secrets
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _PROMPTS = files(__package__) / "prompts"
 _LEAST_BUDGET = 200
 """Tokens of conversation below which a window is of no use."""
@@ -153,12 +153,12 @@ def message_ids(lines: Iterable[PromptLine]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i for line in lines for i in line.message_ids))
 
 
-def under(numbers: Iterable[int], shown: Sequence[T]) -> list[T]:
+def under(numbers: Iterable[int], shown: Sequence[_T]) -> list[_T]:
     """Return what was shown under these numbers, which begin with one; others are passed over."""
     return [shown[number - 1] for number in numbers if 0 < number <= len(shown)]
 
 
-def first_fitting(items: Iterable[T], budget: int, cost: Callable[[T], int]) -> Iterator[T]:
+def first_fitting(items: Iterable[_T], budget: int, cost: Callable[[_T], int]) -> Iterator[_T]:
     """Yield the first items that take at most ``budget`` together."""
     for item in items:
         budget -= cost(item)
@@ -167,9 +167,9 @@ def first_fitting(items: Iterable[T], budget: int, cost: Callable[[T], int]) -> 
         yield item
 
 
-def _groups(items: Iterable[T], budget: int, cost: Callable[[T, T | None], int]) -> list[list[T]]:
+def _groups(items: Iterable[_T], budget: int, cost: Callable[[_T, _T | None], int]) -> list[list[_T]]:
     """Divide the items, in order, into groups of at most ``budget``; a cost may depend on the item before."""
-    groups: list[list[T]] = []
+    groups: list[list[_T]] = []
     left = 0
     for item in items:
         if not groups or (left := left - cost(item, groups[-1][-1])) < 0:

@@ -45,11 +45,9 @@ class Transcript:
     """An ended conversation as the agent sees it, oldest turn first."""
 
     app_name: str
-    conversation_id: str
     turns: tuple[TranscriptTurn, ...]
     held_at: datetime
     """As the clock of the person showed it."""
-    end_reason: str | None = None
     known: tuple[str, ...] = ()
     """The app's present memories, so that a recalled memory is not remembered a second time."""
 
@@ -108,7 +106,6 @@ class ExtractionRequest:
     """What was said in a conversation since facts were last extracted of it."""
 
     app_name: str
-    conversation_id: str
     turns: tuple[TranscriptTurn, ...]
     """New turns in order, of users and assistants only, cleaned of what was recalled; user turns are the source."""
     before: tuple[TranscriptTurn, ...] = ()
@@ -152,7 +149,6 @@ class SummaryRequest:
     """What was said in a conversation since it was last summarised."""
 
     app_name: str
-    conversation_id: str
     turns: tuple[TranscriptTurn, ...]
     """New turns in order, of users and assistants only, cleaned of what was recalled."""
     previous: str | None = None

@@ -33,6 +33,8 @@ from worker.agent.session_rules import own_sentences, stated
 
 _LEAST_BUDGET = 600
 """Tokens of a record below which a window is of no use."""
+_ANSWER_SHARE = 4
+"""An answer may take a quarter of the window."""
 _NAMES_CHARS = 300
 _MARKER = "##keepit"
 
@@ -60,7 +62,7 @@ class ModelCompressionAgent(ModelPart):
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         shown = _fitting(chunk.pieces, self.chunk_tokens)
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
-        limit, gate = min(chunk.budget, self._answer_tokens), line_gate(chunk)
+        limit, gate = min(chunk.budget, self.context_tokens // _ANSWER_SHARE), line_gate(chunk)
 
         def complaint(answer: CompressionAnswer) -> str | None:
             invented = [name for line in answer.lines for name in _invented(line, record)]
@@ -75,20 +77,16 @@ class ModelCompressionAgent(ModelPart):
             why = gate.complaint(line.text for line in answer.lines)
             return f"a line {why}" if why else None
 
-        names = first_fitting(
-            (one for one in chunk.must_keep if not has_secret(one)), _NAMES_CHARS, lambda n: len(n) + 2
-        )
+        shareable = (name for name in chunk.must_keep if not has_secret(name))
+        names = first_fitting(shareable, _NAMES_CHARS, lambda name: len(name) + 2)
         answer = self.ask(self._question(record, ", ".join(names), limit), meter, complaint)
         taken = [line for line in answer.lines if not _invented(line, record)]
         return CondensedChunk((), tuple(_blocks(taken, shown, limit)))
 
-    @property
-    def _answer_tokens(self) -> int:
-        return self.context_tokens // 4
-
     def _question(self, record: str, names: str, limit: int) -> Question[CompressionAnswer]:
         shown = {"record": record, "names": names or "(none)", "limit": limit}
-        return self.question("compress", WorkKind.COMPRESS, CompressionAnswer, self._answer_tokens, **shown)
+        tokens = self.context_tokens // _ANSWER_SHARE
+        return self.question("compress", WorkKind.COMPRESS, CompressionAnswer, tokens, **shown)
 
 
 def _line(number: int, piece: BlockPiece) -> str:

@@ -13,7 +13,7 @@ from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.lines import clean, shorten
 from worker.agent import prompt
-from worker.agent.gates import summary_gate
+from worker.agent.gates import spoken_gate
 from worker.agent.prompt import Answer, ModelPart, PromptLine, Worded
 from worker.agent.protocol import Digest, SummaryRequest
 
@@ -40,7 +40,7 @@ class ModelSummaryAgent(ModelPart):
         budget = self.budget_beside(question(previous="(none)", what=_NOTED, conversation=""))
         previous = _fitting(prompt.masked(span.previous or ""), budget // prompt.SHARE) or "(none)"
         budget = self.budget_beside(question(previous=previous, what=_NOTED, conversation=""))
-        code, gate = code_lines(turn.content for turn in span.turns), summary_gate(span)
+        code, gate = code_lines(turn.content for turn in span.turns), spoken_gate(span)
 
         def refused(answer: SummaryAnswer) -> str | None:
             """Complain where the gate takes nothing of a list; else it is judged point by point where it is stored."""

@@ -34,7 +34,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from shared.text.lines import shorten
 from shared.text.secrets import has_secret
-from worker.agent.gates import judge_merged, memory_gate
+from worker.agent.gates import judge_merged, spoken_gate
 from worker.agent.memory_rules import decide_compaction
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
@@ -128,9 +128,7 @@ class CreateMemory:
             last = max((turn.created_at for turn in turns), default=conversation.ended_at or conversation.updated_at)
             zones = zones_now(session, claim.app_id, conversation.user_id, conversation.key)
             held_at = zones.local(min(last, self.clock.now()))
-            transcript = Transcript(
-                app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
-            )
+            transcript = Transcript(app.name, turns, held_at, known)
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
     def _create(
@@ -142,7 +140,7 @@ class CreateMemory:
         """
         draft = one.create(transcript, self.limit, meter)
         if isinstance(draft, MemoryDraft):
-            content = admission.admit(draft.content, memory_gate(transcript))
+            content = admission.admit(draft.content, spoken_gate(transcript))
             draft = (
                 NothingToRemember("refused")
                 if content is None

@@ -113,7 +113,6 @@ class ExtractFacts:
             missing = queries.without_vector(session, conversation.subject, self.embedder.name, EMBED_LIMIT)
             segment = ExtractionRequest(
                 app_name=app.name,
-                conversation_id=conversation.conversation_id,
                 turns=unseen.turns,
                 before=tuple(spoken_turns(session, before).values()),
                 known=tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known),
@@ -157,7 +156,7 @@ class ExtractFacts:
             read = seen.segment.turns[: thought.extraction.turns_read]
             heard = StatementOrigin(
                 conversation_key=claim.conversation_key or 0,
-                conversation_id=seen.segment.conversation_id,
+                conversation_id=conversation.conversation_id,
                 user_id=seen.user_id,
                 # An old chat that is brought in now is heard now: its facts begin their life here.
                 at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)).astimezone(UTC),

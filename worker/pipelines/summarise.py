@@ -31,7 +31,7 @@ from shared.summaries.bullets import written
 from shared.summaries.queries import NewSummary, insert_summary, newest, summaries_to_embed, update_summary_vectors
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.gates import summary_gate
+from worker.agent.gates import spoken_gate
 from worker.agent.protocol import SummaryAgent, SummaryRequest
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
@@ -107,7 +107,6 @@ class Summarise:
             previous = newest(session, conversation.key)
             span = SummaryRequest(
                 app_name=app.name,
-                conversation_id=conversation.conversation_id,
                 turns=unseen.turns,
                 previous=None if previous is None else previous.content,
             )
@@ -123,7 +122,7 @@ class Summarise:
         if not seen.span.turns:
             return SummaryProposal("", 0, ())
         digest = agent.do(lambda one: one.summarise(seen.span, meter))
-        gate = summary_gate(seen.span)
+        gate = spoken_gate(seen.span)
         content = written(filter(None, (admission.admit(point, gate) for point in digest.points)))
         texts = [*([content] if content else []), *seen.missing.summaries.values(), *seen.missing.profiles.values()]
         vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "summary_not_embedded")
