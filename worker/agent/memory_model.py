@@ -45,9 +45,8 @@ class ModelAgent(ModelPart):
         known = (f"- {prompt.masked(text)}" for text in transcript.known)
         fitting = prompt.first_fitting(known, self.context_tokens // prompt.SHARE, prompt.line_tokens)
         shown = {"app": clean(transcript.app_name), "known": "\n".join(fitting) or "(nothing yet)", "limit": limit}
-        creating = partial(
-            self.question, "create", WorkKind.CREATE, CreationAnswer, limit + prompt.ANSWER_TOKENS, **shown
-        )
+        tokens = limit + prompt.ANSWER_TOKENS
+        creating = partial(self.question, "create", WorkKind.CREATE, CreationAnswer, tokens, **shown)
         creating = partial(creating, ended=transcript.held_at.date().isoformat())
         budget = self.budget_beside(creating(what=_NOTED, conversation=""))
         while len(parts := prompt.fitting_parts(lines, budget)) > 1:

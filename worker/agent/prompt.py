@@ -36,7 +36,7 @@ ANSWER_TOKENS = 160
 ENTRY_TOKENS = 110
 """What one entry of a list takes in an answer, with its keys."""
 SHARE = 4
-"""What is shown beside a conversation takes at most this fraction (a quarter) of the window."""
+"""What is shown beside a conversation takes at most this fraction (a quarter) of the room there is."""
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from shared.errors import ModelOutput
 from shared.jobs.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.text.lines import shorten
+from worker.agent.protocol import Agent
 
-
-class NamedAgent(Protocol):
-    """Any agent: each has a name that is recorded with what it makes."""
-
-    @property
-    def name(self) -> str:
-        """``extractive`` or ``ollama:NAME``."""
-
-
-AgentT = TypeVar("AgentT", bound=NamedAgent)
+AgentT = TypeVar("AgentT", bound=Agent)
 ResultT = TypeVar("ResultT")
 _LONGEST_WHY = 300
 
