@@ -37,14 +37,13 @@ _VOCABULARY = word_set(
 ).union(_NOUNS, _FRAME_TAG)
 # Stems, because these languages bend their nouns.
 _STEMS = re.compile(
-    r"\b(?:kontext|dokument|suchergebnis|quelle|erinnerung|datei|anhang|anhäng|auszug|auszüg|wissensbasis"
-    r"|contexto|documento|resultado|memoria|recuerdo|fuente|archivo|adjunt|fragmento|memória|fonte|arquivo|trecho"
-    r"|contexte|résultat|souvenir|mémoire|fichier|pièces? jointe|extrait|contesto|risultat|ricord|documenti|fonti"
-    r"|allegat|bestand|zoekresulta|bronn|herinnering|bijlage|bağlam|belge|sonuç|kaynak|hafıza|anı"
-    r"|контекст|документ|результат|воспоминани|памят|источник|файл|фрагмент|سياق|السياق|مستند|المستندات|نتائج"
-    r"|संदर्भ|दस्तावेज़|दस्तावेज|परिणाम)\w*"
-    r"|上下文|背景信息|参考资料|参考内容|资料|資料|文档|文件|搜索结果|检索|記憶|记忆|附件|知识库|コンテキスト|文脈|参考情報|検索結果"
-    r"|文書|맥락|컨텍스트|문서|검색 ?결과|참고|บริบท|เอกสาร|ผลการค้นหา",
+    r"\b(?:kontext|dokument|suchergebnis|quelle|erinnerung|datei|anh[aä]ng|ausz[uü]g|wissensbasis|context[oe]|document[oi]"
+    r"|resultado|mem[oó]ria|recuerdo|fuente|archivo|adjunt|fragmento|font[ei]|arquivo|trecho|résultat|souvenir|mémoire"
+    r"|fichier|pièces? jointe|extrait|contesto|risultat|ricord|allegat|bestand|zoekresulta|bronn|herinnering|bijlage"
+    r"|bağlam|belge|sonuç|kaynak|hafıza|anı|контекст|документ|результат|воспоминани|памят|источник|файл|фрагмент|(?:ال)?سياق"
+    r"|مستند|المستندات|نتائج|संदर्भ|दस्तावेज़|दस्तावेज|परिणाम)\w*|上下文|背景信息|参考资料|参考内容|[资資]料|文档|文件|搜索结果|检索"
+    r"|記憶|记忆|附件|知识库|コンテキスト|文脈|参考情報|検索結果|文書|맥락|컨텍스트|문서|검색 ?결과|참고|บริบท|เอกสาร"
+    r"|ผลการค้นหา",
     re.IGNORECASE,
 )
 _SELF_SIGNS = re.compile(
@@ -61,7 +60,6 @@ _BESIDE_STEMS = re.compile(
 )
 """How the words begin that such a heading has beside them."""
 _GRAMMAR = frozenset().union(*(empty_words(one) for one in ("de", "es", "fr", "it", "pt", "nl", "ru", "tr")))
-_SHORT_HEADING = 10
 OWN_HEADING = re.compile(
     r"\W*(?:(?:here(?: is|['’]s)|just|for|first),? )?(?:(?:some|more|further|quick|brief|a (?:bit|little|few)(?: of)?"
     r") )+(?:\w+ )?(?:context|background|info|information|facts|notes|details)\W*",
@@ -101,11 +99,11 @@ def is_frame_heading(line: str) -> bool:
     if len(line) > 240 or not (bare.endswith((":", "：", ".")) or HEADING.match(line) or bare.startswith("**")):
         return False
     words = re.findall(r"[^\W_]+", bare.casefold())
-    if not words or is_persons(bare):
+    if is_persons(bare):
         return False
     if all(word in _VOCABULARY or word.isdigit() for word in words):
-        return not _NOUNS.isdisjoint(words) and (words[-1:] != ["notes"] or len(words) > 1)
-    if bare.endswith(".") or len(words) > _SHORT_HEADING or not _STEMS.search(bare):
+        return not _NOUNS.isdisjoint(words) and words != ["notes"]
+    if bare.endswith(".") or len(words) > 10 or not _STEMS.search(bare):
         return False
     beside = re.findall(r"[^\W_]+", _STEMS.sub(" ", bare.casefold()))
     return all(word in _GRAMMAR or word.isdigit() or _BESIDE_STEMS.match(word) for word in beside)

@@ -11,24 +11,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 
 from shared.errors import Invalid
 from shared.text.languages import GERMAN, empty_words, language_of
 from shared.text.secrets import has_secret
 from shared.text.sentences import planted
-from shared.text.words import (
-    EMPTY,
-    MONTHS,
-    NUMERALS,
-    VAGUE,
-    WEEKDAYS,
-    WORD,
-    content_stems,
-    stem,
-    undated,
-    unfounded,
-    word_set,
-)
+from shared.text.words import EMPTY, MONTHS, NUMERALS, VAGUE, WEEKDAYS, WORD, content_stems, stem, undated, unfounded
 
 
 class Refusal(StrEnum):
@@ -51,13 +40,13 @@ class Verdict:
     words: str
 
 
-_ABOUT_TALK = word_set(
-    """
-    user users assistant conversation conversations chat chats dialogue message messages memory memories statement
-    statements summary none nothing null nil empty unknown undefined unspecified na nan true false yes ok okay said
-    says mentioned discussed talked spoke relevant worth keeping remember remembering remembered anything information
-    info details
-    """
+_ABOUT_TALK = frozenset(
+    WORD.findall(
+        "user users assistant conversation conversations chat chats dialogue message messages memory memories statement"
+        " statements summary none nothing null nil empty unknown undefined unspecified na nan true false yes ok okay"
+        " said says mentioned discussed talked spoke relevant worth keeping remember remembering remembered anything"
+        " information info details"
+    )
 )
 """Words about a conversation, which say nothing of what was said in it, and count neither for a text nor against it."""
 _DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *(month[:3] for month in MONTHS), *WEEKDAYS))
@@ -75,9 +64,8 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿຀-໿က-႟ក-៿]+")
 """Scripts that part no words by spaces, or hang small words on them."""
 _DAY_OR_TIME = re.compile(r"\d+\s?[年月日号時时分년월일시]")
-_HIRAGANA = re.compile(r"[぀-ゟ]")
-_GRAMMAR_OF_KANA = re.compile(r"[぀-ゟ]{2}")
-"""Two characters of grammar."""
+_HIRAGANA = re.compile(r"[぀-ゟ]+")
+"""Grammar of Japanese."""
 _SPEAKER = re.compile(r"(?:(?<=\A)|(?<=[;.\n] )|(?<=\n))(?:User|Assistant): ")
 _STATEMENT = re.compile(r"(?<=[.;!?])\s+|(?<=[。！？；])|\n+")
 _STAMMER = re.compile(r"(?<!\w)(\w[^\n]{0,80}?)(?:[\s,;.!?-]+\1(?!\w)){2,}", re.IGNORECASE)
@@ -98,11 +86,13 @@ class Gate:
         """
         texts = [line for text in said for line in text.splitlines()]
         self._orders = [content_stems(order) for text in texts for order in planted(text)]
-        self._said = "\n".join(map(_without_orders, texts)).lower()
+        lines = (reduce(lambda line, order: line.replace(order, " "), planted(text), text) for text in texts)
+        self._said = "\n".join(lines).lower()
         self._source = None if known is None else "\n".join([self._said, *known])
         self._prompt = prompt
         self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._said)))
-        self._stems = frozenset(stem(_bare(word)) for word in words) | _as_digits(words)
+        numbers = (str(number) for number, word in enumerate(NUMERALS) if word in words)
+        self._stems = frozenset((*(stem(_bare(word)) for word in words), *numbers))
         self._prefixes = frozenset(word[:length] for word in words for length in (_PREFIX, max(_PIECE, len(word) - 1)))
 
     def judge(self, text: str) -> Verdict | None:
@@ -194,7 +184,7 @@ def weighty_words(text: str) -> list[str]:
     spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
     pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
     found = [word for word in spaced if word not in grammar]
-    found += [pair for pair in pairs if not _GRAMMAR_OF_KANA.fullmatch(pair)]
+    found += [pair for pair in pairs if not (len(pair) == 2 and _HIRAGANA.fullmatch(pair))]
     # "Needs" and "likes" are how a thing is told, and weigh only where nothing else does; so do forms of Japanese.
     heavy = [word for word in found if word not in VAGUE and not _HIRAGANA.search(word)]
     return list(dict.fromkeys(heavy or found))
@@ -210,12 +200,6 @@ def refuse_secret(text: str, what: str) -> None:
         )
 
 
-def _without_orders(text: str) -> str:
-    for order in planted(text):
-        text = text.replace(order, " ")
-    return text
-
-
 def _rows(text: str) -> Iterator[tuple[str, ...]]:
     words = WORD.findall(text.lower())
     return (tuple(words[at : at + _ECHO_WORDS]) for at in range(len(words) - _ECHO_WORDS + 1))
@@ -224,7 +208,3 @@ def _rows(text: str) -> Iterator[tuple[str, ...]]:
 def _bare(word: str) -> str:
     """Return a word without what hangs on it: "Asta's", "20th"."""
     return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", re.split(r"['’]", word, maxsplit=1)[0])
-
-
-def _as_digits(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(str(number) for number, word in enumerate(NUMERALS) if word in words)

@@ -93,10 +93,8 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*---
 
 def has_secret(text: str) -> bool:
     """Whether a number of an account or card, a password, or a key stands in a text."""
-    return (
-        _SHAPES.search(text) is not None
-        or _WORDS.search(text) is not None
-        or any(map(_is_card, (match[0] for match in _CARD.finditer(text))))
+    return bool(_SHAPES.search(text) or _WORDS.search(text)) or any(
+        _is_card(match[0]) for match in _CARD.finditer(text)
     )
 
 

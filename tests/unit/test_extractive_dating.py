@@ -96,6 +96,7 @@ def test_the_year_is_crossed_correctly() -> None:
         "I read it in two days.",
         "I can do it in 3 days.",
         "twice in a week",
+        "I quit ſix days ago.",
     ],
 )
 def test_names_quotations_code_possessives_and_durations_stay(said: str) -> None:

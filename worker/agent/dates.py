@@ -40,31 +40,27 @@ _OTHERS_WORDS = re.compile(
 """Quotations, code and data: nothing in them is said by whoever writes."""
 _SENTENCE_BEGINS = re.compile(r"(?:\A|[.!?:;…—–\n*•>(\[\"“]|\s-)\s*\Z")
 _NAMED = re.compile(
-    r"(?:\b(?:entitled|titled|nicknamed|named|a\.?k\.?a\.?|known\s+as)|(?<=\bis\s)called|(?<=\bare\s)called"
-    r"|(?<=['’]s\s)called|\b(?:app|band|song|album|book|novel|film|movie|show|series|play|poem|game|company|startup"
-    r"|start-up|firm|shop|store|café|cafe|bar|club|magazine|paper|newspaper|newsletter|podcast|channel|blog|site"
-    r"|website|project|product|team|brand|boat|cat|dog|horse)\s+called)\s+(?:the\s+)?\Z",
+    r"\b(?:entitled|titled|nicknamed|(?<!was )(?<!were )(?<!been )(?<!got )(?<!be )named|a\.?k\.?a\.?|known\s+as"
+    r"|(?:is|are|s|app|band|song|album|book|novel|film|movie|show|series|play|game|company|shop|store|café|bar|club"
+    r"|magazine|(?:news)?paper|newsletter|podcast|channel|blog|(?:web)?site|project|product|team|brand|boat|cat|dog|horse"
+    r"|startup|firm|poem) called)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
-_ONCE_NAMED = re.compile(r"\b(?:was|were|been|got|be)\s+(?:nick)?named\s+\Z", re.IGNORECASE)
-_NOUN = re.compile(r"\b(?:the|an?|my|our|your|his|their|every)\s+\Z", re.IGNORECASE)
+_NOUN = re.compile(r"\b(?:(?:the|an?|my|our|your|his|their|every)\s+|half )\Z", re.IGNORECASE)
 _OF_A_NAME = re.compile(
-    r"\s+(?:Ltd|Limited|Inc|LLC|LLP|GmbH|AG|Corp|Corporation|Co|PLC|plc|Group|Labs?|Studios?|Records|Media|Magazine|FM"
-    r"|TV|Show|Tonight|Today)\b|\s+by\s+(?:the\s+|The\s+)?[A-Z]"
-    r"|\s+(?:is|was)\s.*\b(?:song|band|album|book|novel|film|movie|app|company|employer|newspaper|magazine|show"
-    r"|podcast|newsletter|brand)\b"
+    r"\s+(?:Ltd|Inc|LLC|GmbH|AG|Corp|Co|PLC|Group|Labs?|Studios?|Limited|Media|Magazine|TV|FM|Records|Show"
+    r"|by\s+(?:the\s+)?[A-Z]\w*"
+    r"|(?:is|was)\s+(?:my|our|an?|the)\s+(?:\w+\s+)?(?:song|band|album|book|novel|film|movie|app|company|show|podcast|magazine|brand))\b"
 )
-_AND_ALWAYS = re.compile(r"\s*(?:,|&|\band\b)\s*(?:and\s+)?(?:every|each|all|always|forever|any)\b", re.IGNORECASE)
-_ALWAYS_AND = re.compile(
-    r"\b(?:every|each)\s+(?:single\s+)?\w+\s*(?:,|&|\band\b|\bincluding\b|\beven\b)\s*"
-    r"(?:(?:and|including|also|even)\s+)*\Z",
+_AND_ALWAYS = re.compile(
+    r"\0\s*(?:,|&|\band\b)\s*(?:and\s+)?(?:every|each|all|always|forever|any)\b"
+    r"|\b(?:every|each)\s+(?:single\s+)?\w+\s*(?:,|&|\band\b|\bincluding\b|\beven\b)\s*(?:(?:and|also|even)\s+)*\0",
     re.IGNORECASE,
 )
 _COMES = re.compile(
-    r"\b(?:will|shall|going\s+to|gonna|is|are|am|due|leaves?|fly|flies|moves?|starts?|begins?|ends?|expires?|arrives?"
+    r"\b(?:will|shall|going\s+to|gonna|is|are|am|due|leaves?|fl(?:y|ies)|moves?|starts?|begins?|ends?|expires?|arrives?"
     r"|returns?|opens?|closes?|launch(?:es)?|marry|turns?|retires?|graduates?|travels?|comes?|meets?|visit"
-    r"|runs?\s+out|have\s+(?:an?|my|our)|[\w]+['’](?:ll|m|re))\b"
-    r"|\b(?:he|she|it|that|there|here)['’]s\b",
+    r"|runs?\s+out|have\s+(?:an?|my|our)|\w+['’](?:ll|m|re)|(?:he|she|it|that|there|here)['’]s)\b",
     re.IGNORECASE,
 )
 _TAKES = re.compile(
@@ -75,9 +71,10 @@ _TAKES = re.compile(
 """Beside these ``in two days`` is how long something takes."""
 _BEFORE_A_YEAR = word_set(
     "of in on since from until till by for before after during to than around about between through throughout into as"
-    " like over under early late mid all whole this the that is was are were be been since\u2027 half"
+    " like over under early late mid all whole this the that is was are were be been half"
 ) | {*_SEASONS, *(month.lower() for month in MONTHS)}
 _YEAR_DOES = re.compile(r"\W*\Z|\s+(?:is|was|has|had|will|were|brought|began|started|ended|felt|seems?|looks?)\b")
+_STEPS = {"before": -2, "after": 2, "yesterday": -1, "last": -1, "tomorrow": 1}
 
 
 def resolve(text: str, said_on: date) -> str:
@@ -91,45 +88,35 @@ def resolve(text: str, said_on: date) -> str:
         before, behind = text[: match.start()], text[match.end() :]
         if any(start <= match.start("said") < end for start, end in quoted) or _is_no_time(match, before, behind):
             return match[0]
-        return _preposition(_dated(match, said_on), match, before, behind)
+        return _with_preposition(_dated(match, said_on), match, before, behind)
 
     return _RELATIVE.sub(dated, text)
 
 
 def _is_no_time(match: re.Match[str], before: str, behind: str) -> bool:
     """Say whether relative words are a name here, or say how long or how often."""
-    first, *others = match["said"].split()
     before_all = before + (match["lead"] or "")
-    if _NAMED.search(before_all) and not _ONCE_NAMED.search(before_all):
-        return True
-    if _NOUN.search(before_all) or before_all.lower().endswith("half "):
-        return True
-    is_now = match["now"] or first.lower() in ("today", "tonight")
-    if is_now and (_AND_ALWAYS.match(behind) or _ALWAYS_AND.search(before_all)):
-        return True
-    if match["count"] and not (match["ago"] or match["from"]) and not _lies_ahead(before, behind):
-        return True
-    return _is_title(first, others, before_all, behind)
+    is_now = match["now"] or match["said"].lower() in ("today", "tonight")
+    return bool(
+        # Letters that only pass for those of the words.
+        re.search("[ſıİ\u212a]", match[0])
+        or _NAMED.search(before_all)
+        or _NOUN.search(before_all)
+        or (is_now and _AND_ALWAYS.search(f"{before_all}\0{behind}"))
+        or (match["count"] and not (match["ago"] or match["from"]) and not _lies_ahead(before, behind))
+        or _is_title(*match["said"].split(), before=before_all, behind=behind)
+    )
 
 
-def _is_title(first: str, others: list[str], before: str, behind: str) -> bool:
-    if (before + behind).upper() == before + behind and first.isupper():
-        return re.search(r"\w", before + behind) is None and first != first.upper()
-    capital = first[0].isupper()
-    is_capital = any(word[0].isupper() and word.capitalize() not in WEEKDAYS for word in others)
-    if is_capital and (capital or first == "the"):
-        return not first.isupper() or len(first) == 1
-    if not capital:
+def _is_title(first: str, *others: str, before: str, behind: str) -> bool:
+    if first.isupper() and (before + behind).upper() == before + behind:
         return False
-    if len(first) > 1 and first.isupper():
+    if first.isupper() and len(first) > 1:
         # Loud, unless it goes on a name.
-        words = before.split()
-        return bool(words) and words[-1][0].isupper() and len(words[-1]) > 1
-    if _OF_A_NAME.match(behind):
-        return True
-    if before.rstrip().endswith(":"):
-        return not behind.strip(" .!?\n")
-    return _SENTENCE_BEGINS.search(before) is None
+        return not others and re.search(r"(?:^|\s)[^\W\d_a-z]\S+\s+\Z", before) is not None
+    if any(word[0].isupper() and word.capitalize() not in WEEKDAYS for word in others):
+        return first[0].isupper() or first == "the"
+    return first[0].isupper() and not (_SENTENCE_BEGINS.search(before) and not _OF_A_NAME.match(behind))
 
 
 def _lies_ahead(before: str, behind: str) -> bool:
@@ -138,22 +125,17 @@ def _lies_ahead(before: str, behind: str) -> bool:
     return bool(_COMES.search(sentence)) and not _TAKES.search(sentence)
 
 
-def _preposition(meant: str, match: re.Match[str], before: str, behind: str) -> str:
+def _with_preposition(meant: str, match: re.Match[str], before: str, behind: str) -> str:
     """Put before a date what it needs there: a year after a verb, and any date after a number."""
-    words = before.split()
-    last = words[-1].lower() if words else ""
-    if last == "\u2063":
-        last = words[-2].lower() if len(words) > 1 else ""
-    after_a_day = len(words) > 1 and words[-2].strip(",.").capitalize() in MONTHS
-    if meant.isdigit():
-        if _SENTENCE_BEGINS.search(before):
-            return meant if _YEAR_DOES.match(behind) else f"{'In' if match[0][0].isupper() else 'in'} {meant}"
-        return meant if last in _BEFORE_A_YEAR or after_a_day else f"in {meant}"
-    if last[-1:].isdigit() and not after_a_day and match["day"] is None and meant.split()[0] not in ("the", "a"):
-        return f"{'on' if meant.split()[0] in WEEKDAYS or meant[0].isdigit() else 'in'} {meant}"
-    if last[-1:].isdigit() and match["day"]:
-        return f"on {meant}"
-    return meant
+    *_, day, last = ("", "", *before.lower().split())
+    length = len(meant.split())
+    is_year, begins = length == 1, _SENTENCE_BEGINS.search(before)
+    if is_year and begins:
+        return meant if _YEAR_DOES.match(behind) else f"{'In' if match[0][0].isupper() else 'in'} {meant}"
+    if not match["day"] and day.strip(",.").capitalize() in MONTHS:
+        return meant
+    is_bare = last not in _BEFORE_A_YEAR if is_year else last[-1:].isdigit() and length < 5
+    return f"{'on' if length > 2 else 'in'} {meant}" if is_bare else meant
 
 
 def written(day: date) -> str:
@@ -161,69 +143,39 @@ def written(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def month_of(day: date) -> str:
-    """Return a day's month as ``May 2023``."""
-    return f"{MONTHS[day.month - 1]} {day.year}"
-
-
 def _dated(match: re.Match[str], said_on: date) -> str:
-    if match["day"]:
-        return _day(match["day"].lower(), said_on)
-    if match["unit"]:
-        return _neighbour(" ".join(match["side"].lower().split()), match["unit"].lower(), said_on)
-    if match["now"]:
-        if match["now"].lower() == "weekend":
-            # Until Sunday is over it is the one at hand.
-            return f"the weekend of {written(said_on + timedelta(days=5 - said_on.weekday()))}"
-        return month_of(said_on) if match["now"].lower() == "month" else str(said_on.year)
-    if match["count"]:
-        return _distant(match, said_on)
-    amount = "couple of" if "couple" in match["vague"].lower() else "few"
-    return f"a {amount} {match['vague_units'].lower()} before {written(said_on)}"
-
-
-def _day(phrase: str, said_on: date) -> str:
-    if " before " in " ".join(phrase.split()):
-        return written(said_on - timedelta(days=2))
-    if " after " in " ".join(phrase.split()):
-        return written(said_on + timedelta(days=2))
-    if phrase.startswith(("yesterday", "last")):
-        return written(said_on - timedelta(days=1))
-    return written(said_on + timedelta(days=1) if phrase.startswith("tomorrow") else said_on)
-
-
-def _neighbour(side: str, unit: str, said_on: date) -> str:
-    ahead = side in ("next", "this coming")
-    if unit == "month":
-        return _months_from(said_on, 1 if ahead else -1)
-    if unit == "year":
-        return str(said_on.year + (1 if ahead else -1))
-    if unit in ("week", "weekend"):
-        return f"the {unit} {'after' if ahead else 'before'} {written(said_on)}"
-    weekday = unit.capitalize()
-    if weekday in WEEKDAYS:
-        distance = (WEEKDAYS.index(weekday) - said_on.weekday()) % 7 or 7
-        return f"{weekday} {written(said_on + timedelta(days=distance if ahead else (distance - 7 or -7)))}"
-    # The nearest such season that lies wholly on the named side of the day.
-    first_month = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}[unit]
-    if ahead:
-        return f"{unit} {said_on.year if said_on.month < first_month else said_on.year + 1}"
-    return f"{unit} {said_on.year if said_on.month >= first_month + 3 else said_on.year - 1}"
-
-
-def _distant(match: re.Match[str], said_on: date) -> str:
-    count, unit = match["count"].lower(), match["units"].lower()
-    number = (_COUNTS.get(count) or int(count)) * (-1 if match["ago"] else 1)
+    found = {group: " ".join((said or "").lower().split()) for group, said in match.groupdict().items()}
+    unit = found["unit"] or found["now"] or found["units"]
+    ahead = found["side"] in ("next", "this coming") or not (found["side"] or found["ago"])
+    count = found["count"]
+    number = (_COUNTS.get(count) or int(count or not found["now"])) * (1 if ahead else -1)
+    seen_from = f"{'after' if ahead else 'before'} {written(said_on)}"
+    if found["day"]:
+        step = next((_STEPS[word] for word in found["day"].split() if word in _STEPS), 0)
+        return written(said_on + timedelta(days=step))
+    if found["vague"]:
+        amount = "couple of" if "couple" in found["vague"] else "few"
+        return f"a {amount} {found['vague_units']} before {written(said_on)}"
     if unit == "day":
         return written(said_on + timedelta(days=number))
-    if unit in ("week", "fortnight"):
-        if match["exact"]:
-            return written(said_on + timedelta(weeks=number * (2 if unit == "fortnight" else 1)))
-        plural = "s" if abs(number) != 1 else ""
-        return f"{count} {unit}{plural} {'before' if number < 0 else 'after'} {written(said_on)}"
-    return _months_from(said_on, number) if unit == "month" else str(said_on.year + number)
-
-
-def _months_from(day: date, months: int) -> str:
-    index = day.year * 12 + day.month - 1 + months
-    return f"{MONTHS[index % 12]} {index // 12}"
+    if unit == "year":
+        return str(said_on.year + number)
+    if unit == "month":
+        year, month = divmod(said_on.year * 12 + said_on.month - 1 + number, 12)
+        return f"{MONTHS[month]} {year}"
+    if found["now"]:
+        # Until Sunday is over it is the weekend at hand.
+        return f"the weekend of {written(said_on + timedelta(days=5 - said_on.weekday()))}"
+    if found["exact"]:
+        return written(said_on + timedelta(weeks=number * (2 if unit == "fortnight" else 1)))
+    if count:
+        return f"{count} {unit}{'s' if abs(number) != 1 else ''} {seen_from}"
+    if unit in ("week", "weekend"):
+        return f"the {unit} {seen_from}"
+    if unit not in _SEASONS:
+        distance = (WEEKDAYS.index(unit.capitalize()) - said_on.weekday()) % 7 or 7
+        return f"{unit.capitalize()} {written(said_on + timedelta(days=distance if ahead else (distance - 7 or -7)))}"
+    # The nearest such season that lies wholly on the named side of the day.
+    first_month = {"spring": 3, "summer": 6, "winter": 12}.get(unit, 9)
+    is_other_year = said_on.month >= first_month if ahead else said_on.month < first_month + 3
+    return f"{unit} {said_on.year + number * is_other_year}"

@@ -13,32 +13,31 @@ _OPENING = re.compile(
     r"(?:[,!.:]+\s*|\s+(?=(?:i|my)\b)))+",
     re.IGNORECASE,
 )
-_SHORT_FORMS = {"'m": " am", "'ve": " have", "'ll": " will", "'d": " would"}
-_SHORT = re.compile(r"\b(i)(['’](?:m|ve|ll|d))\b", re.IGNORECASE)
+_SHORT_FORMS = {"m": "am", "ve": "have", "ll": "will", "d": "would"}
+_SHORT = re.compile(r"\b(i)['’](m|ve|ll|d)\b", re.IGNORECASE)
 _BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
 _ADVERBS = word_set(
-    """
-    always never also just really usually often only still currently now both mostly already no longer
-    """
+    "always never also just really usually often only still currently now both mostly already no longer"
 )
-_IRREGULAR = {
-    "am": "is", "are": "is", "have": "has", "do": "does", "was": "was", "were": "was", "don't": "does not",
-    "can't": "cannot", "haven't": "has not", "go": "goes",
+_VERBS = {
+    "am": "is", "are": "is", "have": "has", "do": "does", "were": "was", "don't": "does not", "can't": "cannot",
+    "haven't": "has not", "go": "goes",
 }  # fmt: skip
 _UNCHANGED = word_set(
-    """
-    will would can cannot could should must may might shall had did won't wouldn't couldn't
-    """
+    "will would can cannot could should must may might shall had did was won't wouldn't couldn't went got made took"
+    " came saw knew thought felt found left lost told gave kept ran ate drank drove wrote read spoke bought brought met"
+    " sat stood slept paid sent heard held began became broke chose fell forgot grew led understood won sold spent said"
+    " put set cut hit let quit wore swam sang taught lent dealt fed fought fled flew hid hung laid lay lit rode rang"
+    " rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread caught swept bred dug spun"
 )
-_PERSONS = {
-    "me": "them", "my": "their", "mine": "theirs", "myself": "themselves",
-    "us": "them", "our": "their", "ours": "theirs",
-}  # fmt: skip
-_PERSON = re.compile(r"\b(?:me|my|mine|myself|us|our|ours)\b", re.IGNORECASE)
+"""Verbs that are the same in the third person: helping ones, and past forms without "ed"."""
+_PERSONS = {"me": "them", "my": "their", "mine": "theirs", "myself": "themselves"}
+_PERSONS |= {"us": "them", "our": "their", "ours": "theirs"}
+_PERSON = re.compile(rf"\b(?:{'|'.join(_PERSONS)})\b", re.IGNORECASE)
 _AGAIN = re.compile(
-    r"\b(?:i|i['’]\w+|we|we['’]\w+)\b|^(?:and|or)\b"
-    r"|\b(?:and|but|or|so) (?:always |never |also |often |then |just )?(?:am|have|do|work|live|own|run|like|love|hate"
-    r"|need|want|prefer|study|teach|play|keep|use|speak|write|read|make|go|eat|drink|sleep|drive|ride|help|know|can['’]?t)\b",
+    r"\b(?:i|we)\b|^(?:and|or)\b|\b(?:and|but|or|so) (?:always |never |also |often |then |just )?(?:am|have|do|work"
+    r"|live|own|run|like|love|hate|need|want|prefer|study|teach|play|keep|use|speak|write|read|make|go|eat|drink|sleep"
+    r"|drive|ride|help|know|can['’]?t)\b",
     re.IGNORECASE,
 )
 """Where the speaker does a second thing: two verbs would have to be turned, and it stays as it was said."""
@@ -50,20 +49,21 @@ def in_third_person(text: str, name: str = "") -> str:
 
     Only where it begins with the speaker, in English; any other stays in its words.
     """
-    said = _SHORT.sub(lambda match: match[1] + _SHORT_FORMS[match[2].lower().replace("’", "'")], _OPENING.sub("", text))
+    said = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _OPENING.sub("", text))
     begins = _BEGINS.fullmatch(said)
-    if begins is None or not _is_english(said):
+    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(said):
         return text
-    rest = begins["rest"]
-    if _AGAIN.search(rest):
-        return text
-    if begins["who"].lower() == "my":
-        return f"{name}'s {_turned(rest)}" if name else _capitalised(_turned(rest))
-    words = rest.split(" ")
-    at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
-    words[at] = _verb(words[at])
-    told = _turned(" ".join(words))
-    return f"{name} {told}" if name else _capitalised(told)
+    words = begins["rest"].split(" ")
+    speaks = begins["who"].lower() == "i"
+    if speaks:
+        at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
+        words[at] = _verb(words[at])
+    # "US" and "ME" are places.
+    told = _PERSON.sub(
+        lambda match: match[0] if match[0] in ("US", "ME", "MY") else _PERSONS[match[0].lower()], " ".join(words)
+    )
+    who = name if speaks else f"{name}'s"
+    return f"{who} {told}" if name else told[:1].upper() + told[1:]
 
 
 def _is_english(text: str) -> bool:
@@ -74,34 +74,15 @@ def _is_english(text: str) -> bool:
 
 def _verb(word: str) -> str:
     lowered = word.lower().replace("’", "'")
-    if lowered in _IRREGULAR or lowered in _UNCHANGED:
-        return _IRREGULAR.get(lowered, word)
-    if not lowered.isalpha() or lowered.endswith("ed") or lowered in _PAST:
+    if lowered in _VERBS:
+        return _VERBS[lowered]
+    if not lowered.isalpha() or lowered.endswith("ed") or lowered in _UNCHANGED:
         return word
     if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
         return word + "es"
     return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
 
 
-_PAST = word_set(
-    """
-    went got made took came saw knew thought felt found left lost told gave kept ran ate drank drove wrote
-    read spoke bought brought met sat stood slept paid sent heard held began became broke chose fell forgot
-    grew led understood won sold spent said put set cut hit let quit wore swam sang taught lent dealt fed fought fled
-    flew hid hung laid lay lit rode rang rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread
-    caught swept bred dug spun
-    """
-)
-
-
-def _turned(text: str) -> str:
-    # "US" and "ME" are places.
-    return _PERSON.sub(
-        lambda match: match[0] if match[0].isupper() and len(match[0]) == 2 else _PERSONS[match[0].lower()], text
-    )
-
-
-_LONGEST_NAME = 40
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
 _NO_NAMES = word_set("user human me you customer client guest anonymous unknown")
 
@@ -109,9 +90,5 @@ _NO_NAMES = word_set("user human me you customer client guest anonymous unknown"
 def name_of(name: str | None) -> str:
     """Return a speaker's name where it can stand before a statement, else nothing."""
     written = clean(name or "")
-    fits = len(written) <= _LONGEST_NAME and _NAME.fullmatch(written) and written.lower() not in _NO_NAMES
+    fits = len(written) <= 40 and _NAME.fullmatch(written) and written.lower() not in _NO_NAMES
     return written if fits else ""
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

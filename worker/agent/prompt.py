@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from string import Template
 from typing import Annotated, TypeVar
 
@@ -138,14 +139,9 @@ def _speaker(turn: TranscriptTurn) -> str:
 
 def written(lines: Iterable[PromptLine]) -> str:
     """Return the lines as one text, with the day wherever it changes."""
-    texts: list[str] = []
-    day: date | None = None
-    for line in lines:
-        if line.day is not None and line.day != day:
-            day = line.day
-            texts.append(f"({day.isoformat()})")
-        texts.append(line.text)
-    return "\n".join(texts)
+    days = groupby(lines, key=lambda line: line.day)
+    parts = ([*([f"({day.isoformat()})"] if day else []), *(line.text for line in said)] for day, said in days)
+    return "\n".join(text for part in parts for text in part)
 
 
 def message_ids(lines: Iterable[PromptLine]) -> tuple[str, ...]:
@@ -206,9 +202,6 @@ def fitting_parts(lines: Iterable[PromptLine], budget: int) -> list[list[PromptL
     return _groups(pieces, budget, cost)
 
 
-_DAY_LINE_TOKENS = 20
-
-
 def readable(turns: Sequence[TranscriptTurn], budget: int) -> tuple[list[list[PromptLine]], int]:
     """Return what of the turns is read in one go: the parts shown, one question each, and how many turns that makes.
 
@@ -225,22 +218,22 @@ def readable(turns: Sequence[TranscriptTurn], budget: int) -> tuple[list[list[Pr
 
 def _pieces(line: PromptLine, budget: int) -> list[list[PromptLine]]:
     speaker, _, said = line.text.partition(": ")
-    texts = split_text(said, budget - line_tokens(speaker[:80]) - _DAY_LINE_TOKENS)
-    return [[replace(line, text=f"{speaker[:80]}: {text}")] for text in texts]
+    begins = f"{speaker[:80]}: "
+    texts = split_text(said, budget - line_tokens(begins) - _DAY_TOKENS)
+    return [[replace(line, text=begins + text)] for text in texts]
 
 
 def earlier_lines(turns: Sequence[TranscriptTurn], budget: int) -> list[PromptLine]:
     """Return the last of the turns already seen that fit, whole, oldest first."""
     latest = reversed(spoken_lines(turns))
-    return [*first_fitting(latest, budget, lambda line: line_tokens(line.text) + _DAY_LINE_TOKENS)][::-1]
+    return [*first_fitting(latest, budget, lambda line: line_tokens(line.text) + _DAY_TOKENS)][::-1]
 
 
 _APOLOGY = re.compile(
-    r"\W*(?:(?:oh|well|unfortunately|regrettably|as requested)\W+)*(?:"
-    r"(?:i['’]?m|i am|we['’]?re|we are)\s+(?:\w+\s+)?(?:sorry|afraid|unable|not able|not allowed|just an ai|an ai)\b"
-    r"|(?:sorry|apologies|my apologies)\b"
-    r"|i\s+(?:apologi[sz]e|can\s?not|can['’]?t|won['’]?t|could\s?not|couldn['’]?t|do not have|don['’]?t have)\b"
-    r"|as an? (?:ai|artificial|large language|language model)\b)",
+    r"\W*(?:(?:oh|well|unfortunately|regrettably|as requested)\W+)*(?:(?:my )?apologies|sorry"
+    r"|(?:i['’]?m|i am|we['’]?re|we are)\s+(?:\w+\s+)?(?:sorry|afraid|unable|not able|not allowed|an ai)"
+    r"|i\s+(?:apologi[sz]e|can(?:\s?no|['’]?)t|won['’]?t|could(?:\s?no|n['’]?)t|do(?: no|n['’]?)t have)"
+    r"|as an? (?:ai|artificial|large language|language model))\b",
     re.IGNORECASE,
 )
 
