@@ -1,6 +1,6 @@
-"""Make the weights of ``worker.agent.classifier`` out of ops/training.
+"""Make the weights of ``shared.text.classifier`` out of ops/training.
 
-Run: python -m ops.train                 writes worker/agent/classifier.npz, about two minutes
+Run: python -m ops.train                 writes shared/text/classifier.npz, about two minutes
      python -m ops.train --validate      leaves out a writer, then a language, at a time, and prints as JSON how well
                                          what is left tells the statements that were left out
 
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.agent.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementSort, places_of, shares_of, traits_of
+from shared.text.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementSort, places_of, shares_of, traits_of
+from worker.agent.persons import in_third_person
 
 DATA = Path(__file__).with_name("training")
 _STATEMENT = re.compile(r"([k-])([f-])([A-Z]) (.*)")
@@ -66,7 +67,10 @@ def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]
         if match is None:
             raise ValueError(f"writer {writer}: no statement: {line}")
         keep, fact, sort, text = match.groups()
-        said.append(Labelled(writer, language, text, asked, in_fiction, keep == "k", fact == "f", StatementSort(sort)))
+        # Facts stand in the third person, and are read again.
+        for form in dict.fromkeys((text, in_third_person(text) if fact == "f" else text)):
+            one = Labelled(writer, language, form, asked, in_fiction, keep == "k", fact == "f", StatementSort(sort))
+            said.append(one)
         asked = False
     return said
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.facts.categories import Category
-from shared.text.harms import states_limit
+from shared.text.classifier import states_harm
 from shared.text.words import word_set
 
 SURE = 0.8
@@ -40,12 +40,12 @@ class SelectableFact:
     last_seen: datetime
     pin: int | None = None
     """Its place among the pinned ones."""
-    states_limit: bool = field(init=False, compare=False)
-    """Whether it states a harm or a limit of the user's."""
+    states_harm: bool = field(init=False, compare=False)
+    """Whether it states a harm or a limit."""
 
     def __post_init__(self) -> None:
         """Read the statement once: that takes longer than all else of choosing."""
-        object.__setattr__(self, "states_limit", states_limit(self.statement))
+        object.__setattr__(self, "states_harm", states_harm(self.statement))
 
 
 def standing_order(facts: Iterable[SelectableFact]) -> tuple[SelectableFact, ...]:
@@ -92,7 +92,7 @@ def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
 
 def always_told(fact: SelectableFact) -> bool:
     """Whether it is told whatever the message says: pinned, or a harm or a limit of the user's."""
-    return fact.pin is not None or fact.states_limit
+    return fact.pin is not None or fact.states_harm
 
 
 def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
@@ -101,7 +101,7 @@ def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
     shared = len(words & _words_of(fact.statement)) if words else 0
     own = (-shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
     # Harms before all others, so that they have a place where not all fit.
-    return (0 if fact.states_limit else 1, _ORDER[fact.category], *own)
+    return (0 if fact.states_harm else 1, _ORDER[fact.category], *own)
 
 
 def _asked_words(message: str | None) -> frozenset[str]:

@@ -55,7 +55,6 @@ from shared.context.window import CountedMessage, length, squeezed, staying
 from shared.search.candidates import SearchHit
 from shared.search.ranking import RankedCandidate
 from shared.telemetry.metrics import CompactionStage
-from shared.text.lines import shorten
 from shared.text.words import EMPTY, TERM, stem
 
 
@@ -165,7 +164,7 @@ class RecallMaterial:
     ) -> tuple[SelectableFact, ...]:
         """Return the facts that a message asks for and that have no place in what is recalled already."""
         shown = [memory for memory in self.memories if memory.memory_id in recalled.memory_ids]
-        others = [fact for fact in unsaid(self.facts, shown) if fact.fact_id not in recalled.fact_ids]
+        others = [fact for fact in unsaid(self.facts, shown, True) if fact.fact_id not in recalled.fact_ids]
         return packed(lifted(others, message), LEAST_FOR_FACTS, scale) if others else ()
 
 
@@ -217,16 +216,21 @@ def _facts(
     return packed(facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
 
 
-_BETWEEN_STATEMENTS = re.compile(r"; |(?<=[.!?]) |(?<=^User): ")
+_SENTENCES = re.compile(r"(?<=[.!?]) ")
 
 
-def unsaid(facts: Sequence[SelectableFact], memories: Sequence[RecalledMemory]) -> list[SelectableFact]:
+def unsaid(
+    facts: Sequence[SelectableFact], memories: Sequence[RecalledMemory], is_final: bool = False
+) -> list[SelectableFact]:
     """Return the facts that are no statement of one of these memories, which say them already.
 
-    What is told whatever there is room for (a limit, what is pinned) is told again.
+    What is told whatever there is room for (a harm, what is pinned) stays, unless ``is_final``: then no memory will go.
     """
-    said = {_told(piece) for memory in memories for piece in _BETWEEN_STATEMENTS.split(memory.content)}
-    return [fact for fact in facts if always_told(fact) or _told(fact.statement) not in said]
+    texts = [text for memory in memories for text in memory.content.removeprefix("User: ").split("; ")]
+    # "Any allergies? Nuts" is one statement, and so are "Likes tea. Has a cat" two.
+    said = {_told(piece) for text in texts for piece in (text, *_SENTENCES.split(text))}
+    stays = [fact.pin is not None if is_final else always_told(fact) for fact in facts]
+    return [fact for fact, is_told in zip(facts, stays, strict=True) if is_told or _told(fact.statement) not in said]
 
 
 def _told(statement: str) -> tuple[str, ...]:
@@ -246,6 +250,7 @@ def _taken(block: str, scale: TokenScale) -> int:
 def _recollection(
     memories: MemoryBlock, facts: Sequence[SelectableFact], scale: TokenScale, profile: str = ""
 ) -> Recollection:
+    facts = unsaid(facts, memories.included, is_final=True)
     text = join_blocks((memories.text, facts_text(facts), profile))
     return Recollection(
         text=text,
@@ -331,8 +336,8 @@ def extend(
         beside = [one for one in extra.companions.get(place_of(hit), ()) if _key(one) not in lines]
         if left and needed(left, *(one.content for one in beside)) <= budget:
             for one in beside:
-                # Of what is wholly known its beginning: the assistant's line would mislead without it.
-                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or _beginning_of(one.content))
+                # Also what is wholly known, by a mark: the assistant's line would mislead without it.
+                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or LEFT_OUT)
             prior.add(hit.content)
             lines.setdefault(_key(hit), _quoted(hit, left))
     style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
@@ -358,14 +363,6 @@ def extend(
         hits=tuple(by_candidate[one.candidate.doc_id, one.candidate.part] for one in found.included),
         retrieved_tokens=tokens - before,
     )
-
-
-_BEGINNING = 24
-"""Characters by which a line that stands above is known again."""
-
-
-def _beginning_of(text: str) -> str:
-    return text if len(text) <= _BEGINNING else f"{shorten(text, _BEGINNING)} {LEFT_OUT}"
 
 
 def _key(hit: SearchHit) -> HitKey:

@@ -9,11 +9,12 @@ Source: seed 000; decisions.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from shared.text.likeness import normal
+from shared.text.classifier import StatementSort, judge
 from shared.text.lines import clean
 
 
@@ -38,50 +39,26 @@ LIFETIMES = {
 """A fact that was not heard of for longer than this expires, unless it is pinned."""
 
 
-_FIRST_PERSON = re.compile(r"^(?:i'm|i am|i've|i have|i|my|we're|we are|we|our) ")
-_LIKING = re.compile(
-    r"\b(?:prefers?|preferred|likes?|loves?|enjoys?|hates?|dislikes?|favou?rites?|fond of|can't stand|rather|avoids?"
-    r"|always|never|usually|wants? (?:answers|replies|code|you|it|the assistant)|please|fan of|interested in)\b"
-)
-_WORK = re.compile(
-    r"\b(?:projects?|deadlines?|milestones?|roadmap|sprint|release|launch(?:es|ing)?|prototype|thesis|dissertation"
-    r"|goals?|plans?|planning|intends?|aims?|trying to|hopes? to|wants? to|needs? to|has to|must|due (?:on|by|in)"
-    r"|working on|building|developing|writing (?:an?|the|his|her|their|my)|migrating|refactoring|implementing"
-    r"|designing|preparing|renovating|organi[sz]ing|learning|studying for|training for|saving (?:up )?for"
-    r"|going to|will|next (?:week|month|year|quarter)|tomorrow|by (?:monday|tuesday|wednesday|thursday|friday"
-    r"|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december))\b"
-)
-_KIN = (
-    r"(?:wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|mother|father|mom|mum|dad|parents?|sisters?"
-    r"|brothers?|siblings?|sons?|daughters?|kids?|child(?:ren)?|babys?|twins?|grandmother|grandfather|grandchildren"
-    r"|aunt|uncle|cousins?|nephews?|nieces?|famil(?:y|ies)|dogs?|cats?|pets?)"
-)
-_SELF = re.compile(
-    rf"\b(?:{_KIN}|names?|named|called|born|birthday|years? old|aged?|lives?|living|resides?|based in|moved (?:to|from)"
-    r"|comes? from|grew up|native|nationality|citizen|married|divorced|single|engaged|widowed|allerg(?:y|ic|ies)"
-    r"|intoleran(?:t|ce)|diabet(?:es|ic)|asthma|disabilit(?:y|ies)|diagnosed|pregnant|blood type|pronouns|e-?mail"
-    r"|phone number|address|speaks|fluent|religio(?:n|us)|vegan|vegetarian|height|studied|graduated|degree"
-    r"|works? (?:at|for|as|in)|employed|self-employed|freelancer?|retired|profession|occupation|job|career)\b"
-)
-_PROFESSION = re.compile(
-    r"^(?:is )?(?:an? )(?:[\w-]+ ){0,3}(?:developer|engineer|programmer|designer|teacher|professor|nurse|doctor"
-    r"|physician|surgeon|dentist|lawyer|attorney|accountant|architect|artist|musician|writer|author|journalist"
-    r"|editor|chef|cook|student|scientist|researcher|analyst|consultant|manager|director|founder|carpenter|plumber"
-    r"|electrician|mechanic|pilot|driver|farmer|translator|photographer|librarian|therapist|psychologist|pharmacist"
-    r"|veterinarian|administrator|salesperson|parent|mother|father|widow|widower|man|woman)\b"
-)
+_USER = re.compile(r"^(?:the )?user(?:['’]s)? ", re.IGNORECASE)
+_SORTS = {
+    Category.IDENTITY: (StatementSort.HARM, StatementSort.IDENTITY, StatementSort.RELATIVE),
+    Category.PREFERENCE: (StatementSort.WISH, StatementSort.LIKE),
+    Category.PROJECT: (StatementSort.PLAN, StatementSort.DECISION, StatementSort.NEED),
+}
 
 
 def category_of(statement: str) -> Category:
-    """Return what a statement is about."""
-    line = _FIRST_PERSON.sub("", normal(statement), count=1)
-    if single_value(statement) is not None or _PROFESSION.match(line):
-        return Category.IDENTITY
-    if _LIKING.search(line):
+    """Return what a statement is about; one that says nothing known is a preference."""
+    if not re.search(r"[^\W\d_]", statement):
         return Category.PREFERENCE
-    if _WORK.search(line):
-        return Category.PROJECT
-    return Category.IDENTITY if _SELF.search(line) else Category.PREFERENCE
+    if single_value(statement) is not None:
+        return Category.IDENTITY
+    return category_as(judge(_USER.sub("", statement)).sorts)
+
+
+def category_as(sorts: Mapping[StatementSort, float]) -> Category:
+    """Return what a statement is about that is of such sorts."""
+    return max(_SORTS, key=lambda category: sum(sorts[sort] for sort in _SORTS[category]))
 
 
 _SUBJECT = r"^(?:(?:the )?user(?P<owns>['’]s)? ?|(?P<they>they|he|she) |i )?"
@@ -95,6 +72,7 @@ _HEADS = {
     "job": r"(?:works?|is working) (?:now |currently )?as (?:an? |the )?(?P<value>[\w-]+(?: [\w-]+){0,2})",
     "name": rf"(?:full )?(?:name is|is (?:called|named)) (?-i:{_NAME})",
     "age": r"(?:is|am|age is|are) (?:now )?(?P<value>\d{1,3})(?: years? old| years? of age)?",
+    "birthday": r"birthday is (?:on )?(?P<value>[\w.]+(?: \w+){0,2})",
     "email": r"(?:email|e-mail)(?: address)? is (?P<value>\S+@\S+?)",
 }
 _PATTERNS = {kind: re.compile(_SUBJECT + _NOW + head + _END, re.IGNORECASE) for kind, head in _HEADS.items()}

@@ -17,7 +17,7 @@ from shared.text.words import EMPTY, WORD, word_set, word_tuple
 
 ENGLISH = "en"
 GERMAN = "de"
-_TOLD_APART = word_tuple("en de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el")
+TOLD_APART = word_tuple("en de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el")
 """Those written with spaces; more would be taken for one another."""
 _KANA, _HAN = re.compile(r"[぀-ヿ]"), re.compile(r"[㐀-鿿]")
 _LEAST_SHARE = 0.3
@@ -52,6 +52,6 @@ def language_of(text: str) -> str:
     words = [part for word in WORD.findall(text.lower()) for part in word.replace("’", "'").split("'")]
     # Each word is looked up once for each language, however often it stands there.
     times = Counter(words)
-    counted = {one: sum(times[word] for word in empty_words(one).intersection(times)) for one in _TOLD_APART}
+    counted = {one: sum(times[word] for word in empty_words(one).intersection(times)) for one in TOLD_APART}
     best = max(counted, key=counted.__getitem__)
     return best if counted[best] >= max(3, _LEAST_SHARE * len(words)) else ENGLISH

@@ -57,7 +57,14 @@ _KINDRED = {
     "build": "builds building develops developing",
 }
 _ROOTS = {form: root for root, forms in _KINDRED.items() for form in [root, *forms.split()]}
-_NEGATIONS = word_set("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
+_NEGATIONS = word_set(
+    "not no never none nothing cannot without neither nor hardly refuses stopped quit former "
+    # Of other languages; "ne" stands beside a second one.
+    "nicht kein keine keinen keinem keiner nie niemals pas jamais non nunca não niet geen nooit inte aldrig "
+    "не нет никогда nigdy değil bukan tidak không לא नहीं"
+)
+_DENIES = re.compile(r"ない|ません|なかっ|ではな|じゃな|않|없|아니|不|没|沒|لا |ليس|لست")
+"""Negations that are part of a word, or of a script without spaces."""
 _PAST = word_set("used was were had did formerly previously former anymore longer ex stopped quit will would")
 _GRAMMAR = _LIGHT | _NEGATIONS | _PAST
 _SIDES = word_set("with from about as")
@@ -95,7 +102,7 @@ def gist(statement: str) -> Gist:
     spoken = [_plain(word) for word in _WORD.findall(spelled_out)]
     content = (word for word in spoken if not (word in _GRAMMAR or _is_number(word)))
     told = [_root(word) for word in content]
-    against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike")
+    against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike") + bool(_DENIES.search(statement))
     kept = [("like" if word == "dislike" else word) for word in told]
     return Gist(
         names=_names(statement),

@@ -82,6 +82,8 @@ _SENTENCE = re.compile(
     r"(?<=[.!?…])(?<!\b[A-Z\d]\.)(?<!\b(?:\d\d|Mr|Ms|Dr|St|vs|cf|Nr)\.)(?<!\b(?:e\.g|i\.e|z\.B|d\.h|[ap]\.m)\.)"
     r"(?<!\bz\. B\.)(?<!\b(?:Mrs|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\.)"
     r"[\"'”’)\]]*\s+|(?<=[。！？])|(?<=[।؟۔])\s+|\n+"
+    # "In house number 29. My sister ...": no date goes on so.
+    r"|(?<=\d\.)\s+(?=(?:I|My|We|Our|The|He|She|It|They|This|That|And|But|So|Please|Also)\b)"
 )
 _LONGEST = 2000
 """No memory may be longer, so no more of one sentence is read, characters."""

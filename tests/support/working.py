@@ -32,7 +32,7 @@ def open_worker(url: str, home: Path, clock: Clock, registry: CollectorRegistry,
         worker.database.dispose()
         if settings.model is not None:
             # A worker's connections end with its process; all agents ask over one.
-            worker.pipelines[JobKind.CREATE_MEMORY].agent._chat.close()  # type: ignore[attr-defined]
+            worker.pipelines[JobKind.CREATE_MEMORY].agent.chat.close()  # type: ignore[attr-defined]
 
 
 def work_off(worker: Wired, clock: Clock) -> None:

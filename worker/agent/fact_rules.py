@@ -13,19 +13,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from shared.facts.categories import Category, contradict, single_value
+from shared.facts.categories import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
+from shared.text.classifier import Judgement, StatementSort
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
 from shared.text.secrets import has_secret
 from shared.text.words import content_stems
-from worker.agent.classifier import Judgement, StatementSort
-from worker.agent.corrections import with_values_of
+from worker.agent.corrections import has_common_word, put_right, with_values_of
 from worker.agent.persons import in_third_person, name_of
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
-from worker.agent.statements import SpokenStatement, is_change, is_of_change, may_correct, read_statements
+from worker.agent.statements import CHANGED, SpokenStatement, is_surely_change, may_correct, read_statements
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -52,11 +52,7 @@ _PLAIN = 0.8
 """From this probability of "fact" on it is one, however little its sort counts: "I like tea"."""
 LONGEST = 200
 """Characters of a statement at most; a longer one is not made, because cutting changes meaning."""
-_CATEGORIES = {
-    Category.IDENTITY: (StatementSort.HARM, StatementSort.IDENTITY, StatementSort.RELATIVE),
-    Category.PREFERENCE: (StatementSort.WISH, StatementSort.LIKE),
-    Category.PROJECT: (StatementSort.PLAN, StatementSort.DECISION, StatementSort.NEED),
-}
+_BULLETS = frozenset("-*•+>")
 _MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
 
 
@@ -82,10 +78,9 @@ def _told(said: Sequence[SpokenStatement], known: Sequence[PresentFact]) -> Iter
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):
-            sorts = one.judged.sorts
-            category = max(_CATEGORIES, key=lambda each: sum(sorts[sort] for sort in _CATEGORIES[each]))
-            updates = _changed(one, known) if is_change(one) else _denied(text, known)
-            yield Statement(text, category, (one.turn.message_id,), updates)
+            updates = _changed(one, known) if may_correct(one) else None
+            updates = _contradicted(one, text, known) if updates is None else updates
+            yield Statement(text, category_as(one.judged.sorts), (one.turn.message_id,), updates)
 
 
 def _certainty(judged: Judgement) -> float:
@@ -105,8 +100,15 @@ _CLEARLY = 0.15
 
 
 def _put_right(said: SpokenStatement, known: Sequence[PresentFact]) -> Statement | None:
-    """Return the one known fact of which a correction gives another value, with that value."""
-    right = [(fact, text) for fact in known if (text := with_values_of(fact.statement, said.text)) != fact.statement]
+    """Return the one known fact that a correction puts right, as it puts it; none of one that names another thing."""
+    is_next = is_surely_change(said)
+    right = [
+        (fact, text)
+        for fact in known
+        if (said.judged.change >= CHANGED or has_common_word(fact.statement, said.text))
+        and (text := put_right(fact.statement, said.text, is_next=is_next)) != fact.statement
+        and all(name in text.lower() for name in gist(said.text).names)
+    ]
     if len(right) != 1:
         return None
     fact, text = right[0]
@@ -115,24 +117,36 @@ def _put_right(said: SpokenStatement, known: Sequence[PresentFact]) -> Statement
 
 def _changed(said: SpokenStatement, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that a change, or a clause of it, is about; None where it may be none, or several."""
-    for text in (said.text, *(part for part, judged in said.parts() if is_of_change(judged))):
+    least = _ALIKE if said.judged.change >= CHANGED else _DENIED
+    for text in (said.text, *(part for part, judged in said.parts() if judged.change >= CHANGED)):
         words = content_stems(text)
         shares = sorted(((_share(words, fact.statement), fact.fact_id) for fact in known), reverse=True)
         best, second = [*shares, (0.0, 0), (0.0, 0)][:2]
-        if best[0] >= _ALIKE and best[0] - second[0] >= _CLEARLY:
+        if best[0] >= least and best[0] - second[0] >= _CLEARLY:
             return best[1]
     return None
 
 
-def _denied(text: str, known: Sequence[PresentFact]) -> int | None:
-    """Return the one known fact most of whose words stand in a text that says it is not so, or is after all."""
-    words, said = content_stems(text), gist(text)
-    denied = [
-        fact.fact_id
-        for fact in known
-        if _share(words, fact.statement) >= _DENIED and gist(fact.statement).positive != said.positive
-    ]
-    return denied[0] if len(denied) == 1 else None
+def _contradicted(said: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
+    """Return the one known fact of which a text says most words, but denies it, or gives another value or wish."""
+    words, told = content_stems(text), gist(text)
+    is_wish = said.judged.sort is StatementSort.WISH
+    against = []
+    for fact in known:
+        before = gist(fact.statement)
+        is_alike = _share(words, fact.statement) >= _DENIED
+        # "Answer in French", "Answer in English": the rest of the shorter one stands in the other.
+        is_other_wish = is_wish and len(told.names) == len(before.names) == 1 and _is_rest_alike(told, before)
+        has_other_value = is_alike and with_values_of(fact.statement, text) != fact.statement
+        if (is_alike and before.positive != told.positive) or has_other_value or is_other_wish:
+            against.append(fact.fact_id)
+    return against[0] if len(against) == 1 else None
+
+
+def _is_rest_alike(one: Gist, other: Gist) -> bool:
+    names = {*one.names, *other.names}
+    rests = sorted((one.content - names, other.content - names), key=len)
+    return one.names != other.names and bool(rests[0]) and rests[0] <= rests[1]
 
 
 def _share(words: frozenset[str], other: str) -> float:
@@ -141,11 +155,12 @@ def _share(words: frozenset[str], other: str) -> float:
 
 
 def without_known(content: str, known: Sequence[PresentFact]) -> tuple[str, int]:
-    """Leave out the lines that a known fact says word for word, and count them."""
+    """Leave out the lines of a list that known facts say word for word, and count them; one such line is told again."""
     recalled = {normal(fact.statement) for fact in known}
     lines = content.splitlines()
-    own = [line for line in lines if normal(_MARKER.sub("", line)) not in recalled]
-    return "\n".join(own), len(lines) - len(own)
+    again = [line for line in lines if normal(_MARKER.sub("", line)) in recalled]
+    gone = [line for line in again if len(again) > 1 or line.lstrip()[:1] in _BULLETS]
+    return "\n".join(line for line in lines if line not in gone), len(gone)
 
 
 def once_each(statements: Iterable[Statement]) -> tuple[Statement, ...]:

@@ -12,9 +12,10 @@ from itertools import pairwise
 from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compress.assembly import Chunk
 from shared.sessions.semantic.memories import SessionPrompt
-from shared.text.gate import Gate, Verdict, unlooped
+from shared.text.classifier import ASKS, asks
+from shared.text.gate import Gate, Refusal, Verdict, unlooped, weighty_words
 from shared.text.sentences import sentences
-from worker.agent.classifier import ASKS
+from shared.text.words import VAGUE
 from worker.agent.dates import resolve
 from worker.agent.prompt import prompt_rows
 from worker.agent.protocol import SPOKEN_ROLES, ExtractionRequest, SummaryRequest, Transcript, TranscriptTurn
@@ -55,6 +56,19 @@ def judge_merged(
     return Gate([one.content for one in sources], known, prompt_rows()).judge(unlooped(decision.new_content))
 
 
+def judge_reason(reason: str, existing: Sequence[CompactionCandidate], new: CompactionCandidate) -> Verdict | None:
+    """Say why the reason of a compaction may not be kept; None where it may, in whatever words it is given."""
+    listed = (f"{one.id} {one.importance} {one.updated_at.date().isoformat()}" for one in (*existing, new))
+    return judge_label(reason, Gate([one.content for one in (*existing, new)], (*_ROLES, *listed), prompt_rows()))
+
+
+def judge_label(text: str, gate: Gate) -> Verdict | None:
+    """Say why what names or explains a memory may not stand beside it; it need not have been said in these words."""
+    verdict = gate.judge(text)
+    is_told = verdict is not None and verdict.why is Refusal.UNSAID and not gate.invented(text)
+    return None if is_told else verdict
+
+
 def finding_gate(prompts: Sequence[SessionPrompt]) -> Gate:
     """Return the gate of what is learnt from sessions, which people typed."""
     return Gate([prompt.text for prompt in prompts], (), prompt_rows())
@@ -83,8 +97,14 @@ def _near(day: datetime) -> str:
 
 
 def _asked(turns: Sequence[TranscriptTurn], answers: Container[TranscriptTurn]) -> Iterator[str]:
-    """Yield what an assistant asked last, or said last, before one of the answers."""
+    """Yield what an assistant asked before one of the answers, and said last where the answer takes that up."""
     for before, turn in pairwise(turns):
         if before.role == "assistant" and turn in answers:
-            found = sentences(before.content)
-            yield from (one for one in found if one.rstrip().endswith(ASKS) or one is found[-1])
+            found, takes_up = sentences(before.content), _takes_up(turn.content)
+            yield from (one for one in found if one.rstrip().endswith(ASKS) or (takes_up and one is found[-1]))
+
+
+def _takes_up(answer: str) -> bool:
+    """Whether an answer may agree with what was only said before it: it asks nothing, and is more than thanks."""
+    words = weighty_words(answer)
+    return not asks(answer) and not (words and VAGUE.issuperset(words))

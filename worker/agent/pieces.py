@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from shared.text.classifier import StatementSort, judge
 from shared.text.likeness import gist
 from shared.text.sentences import sentences
 from shared.text.words import content_stems
-from worker.agent.classifier import StatementSort, judge
 
-_LENGTH_POWER = 0.7
+_LENGTH_POWER = 0.8
 """Worth is divided by length to this power: 1 is pure density, which favours fragments."""
-_WORDS_POWER = 0.5
+_WORDS_POWER = 0.35
 """Worth is multiplied by its words of weight to this power: what names more of two that matter alike goes first."""
 _LEAST_NEW = 0.2
 """Of a piece's words, so many are said nowhere else, or it is a repetition."""
@@ -62,18 +62,9 @@ def read(content: str) -> list[MemoryPiece]:
     """Read a memory back into its pieces."""
     before, *labelled = _LABEL.split(content)
     spoken = [("", before), *zip(labelled[::2], labelled[1::2], strict=True)]
-    found = [
-        (speaker, text)
-        for speaker, part in spoken
-        for sentence in sentences(part)
-        for one in sentence.split("; ")
-        if (text := one.strip(" ."))
-    ]
-    judged = [judge(text) for _, text in found]
-    return [
-        MemoryPiece(text, speaker, one.worth, one.sort, position=i)
-        for i, ((speaker, text), one) in enumerate(zip(found, judged, strict=True))
-    ]
+    found = [(text.strip(" ."), who) for who, part in spoken for one in sentences(part) for text in one.split("; ")]
+    judged = [(text, who, judge(text)) for text, who in found if text]
+    return [MemoryPiece(text, who, one.worth, one.sort, position=i) for i, (text, who, one) in enumerate(judged)]
 
 
 def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = frozenset()) -> list[MemoryPiece]:
@@ -84,22 +75,20 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = fro
     """
     chosen: list[MemoryPiece] = []
     covered = said
-    left = [(piece, words) for piece in pieces if (words := words_of(piece.text)) and len(piece.text) <= limit]
-    while left:
+    left = [(piece, words) for piece in pieces if (words := words_of(piece.text))]
+    while True:
         # What says too little new now says no more later, and what no longer fits never will.
         left = [
             (piece, words)
             for piece, words in left
             if len(words - covered) >= _LEAST_NEW * len(words) and len(render([*chosen, piece])) <= limit
         ]
-        best = max(
-            left, key=lambda one: _gain(one[0], one[1], covered) / len(one[0].text) ** _LENGTH_POWER, default=None
-        )
-        if best is None:
+        if not left:
             break
-        chosen.append(best[0])
-        covered |= best[1]
-        left = [one for one in left if one[0].position != best[0].position]
+        best, says = max(left, key=lambda one: _gain(one[0], one[1], covered) / len(one[0].text) ** _LENGTH_POWER)
+        chosen.append(best)
+        covered |= says
+        left = [one for one in left if one[0].position != best.position]
     wholes = {piece.position: piece for piece in reversed(pieces)}
     for i, piece in enumerate(chosen):
         if len(render(filled := [*chosen[:i], wholes[piece.position], *chosen[i + 1 :]])) <= limit:

@@ -7,7 +7,7 @@ for the future and decisions; what they wish or state in passing only once it wa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
@@ -17,10 +17,10 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
+from shared.text.classifier import StatementSort, asks, judge
 from shared.text.lines import clean
 from shared.text.sentences import sentences
 from shared.text.words import content_stems
-from worker.agent.classifier import StatementSort, asks, judge
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
 _JOINING = 6
@@ -34,18 +34,14 @@ class ExtractiveCompressionAgent(CompressionAgent):
     chunk_tokens = 40_000
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
-        prompt = sum(estimate_tokens(piece.text) for piece in chunk.pieces)
-        kept = metered(
-            meter,
-            Prospect(WorkKind.COMPRESS, EXTRACTIVE, prompt, LAST_RESORT.tokens_in(chunk.budget)),
-            lambda: {
-                piece.number
-                for piece in fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
-                if piece.number is not None
-            },
-            lambda kept: sum(estimate_tokens(piece.text) for piece in chunk.pieces if piece.number in kept),
-        )
-        return CondensedChunk(tuple(sorted(kept)))
+        prospect = Prospect(WorkKind.COMPRESS, EXTRACTIVE, _tokens(chunk.pieces), LAST_RESORT.tokens_in(chunk.budget))
+        kept = fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
+        pieces = metered(meter, prospect, lambda: list(kept), _tokens)
+        return CondensedChunk(tuple(sorted(piece.number for piece in pieces if piece.number is not None)))
+
+
+def _tokens(said: Iterable[BlockPiece | SessionPrompt]) -> int:
+    return sum(estimate_tokens(one.text) for one in said)
 
 
 def _best_first(chunk: Chunk) -> Iterator[BlockPiece]:
@@ -85,10 +81,12 @@ _DISOWNED = re.compile(
 )
 """What takes back what stands before it, which somebody else had written."""
 _KEPT = 0.4
-_SORTS = {StatementSort.WISH: SemanticKind.PREFERENCE, StatementSort.DECISION: SemanticKind.DECISION}
-_LEAST_SHARE = 0.3
-_FOR_GOOD = {SemanticKind.PREFERENCE: (0.4, 0.0), SemanticKind.DECISION: (0.6, 0.1)}
+_FOR_GOOD = {
+    StatementSort.WISH: (SemanticKind.PREFERENCE, 0.4, 0.0),
+    StatementSort.DECISION: (SemanticKind.DECISION, 0.6, 0.1),
+}
 """The least share of the sort, and the least probability of "durable", of what is laid down for good."""
+_LEAST_SHARE = 0.3
 _IS_SO = 0.5
 _LEAST_SAID = 2
 """Words of weight of a statement that is understood without what was said before it."""
@@ -99,11 +97,10 @@ def stated(sentence: str) -> tuple[SemanticKind | None, bool]:
     judged = judge(sentence)
     if asks(sentence) or _NEXT_TASK.match(sentence) or judged.keep < _KEPT:
         return None, False
-    sort = max(_SORTS, key=lambda each: judged.sorts[each])
-    kind, share = _SORTS[sort], judged.sorts[sort]
+    sort = max(_FOR_GOOD, key=lambda each: judged.sorts[each])
+    share, (kind, least, durable) = judged.sorts[sort], _FOR_GOOD[sort]
     if share < _LEAST_SHARE or share < judged.sorts[StatementSort.IDENTITY]:
         return (SemanticKind.FACT if judged.fact >= _IS_SO else None), False
-    least, durable = _FOR_GOOD[kind]
     return kind, share >= least and judged.fact >= durable
 
 
@@ -113,14 +110,12 @@ class ExtractiveLearningAgent(LearningAgent):
     name = EXTRACTIVE
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
-        read = sum(estimate_tokens(prompt.text) for prompt in prompts)
-        proposals = metered(
-            meter,
-            Prospect(WorkKind.LEARN, EXTRACTIVE, read, read),
-            lambda: tuple(found for prompt in prompts for found in _found(prompt)),
-            lambda proposals: sum(estimate_tokens(one.content) for one in proposals),
+        prospect = Prospect(WorkKind.LEARN, EXTRACTIVE, _tokens(prompts), _tokens(prompts))
+        found = (one for prompt in prompts for one in _found(prompt))
+        told = metered(
+            meter, prospect, lambda: tuple(found), lambda told: sum(estimate_tokens(one.content) for one in told)
         )
-        return SessionFindings(proposals, len(prompts))
+        return SessionFindings(told, len(prompts))
 
 
 def own_sentences(text: str) -> list[str]:

@@ -11,12 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from shared.text.classifier import ASKS, Judgement, StatementSort, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from worker.agent.classifier import ASKS, Judgement, StatementSort, asks, judge
-from worker.agent.corrections import with_only_value_of, with_spelling_of, with_values_of
+from worker.agent.corrections import has_common_word, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
@@ -45,10 +46,11 @@ _TEMPLATE_TIMES = 3
 """A message said so often is a template's, and no statement."""
 _PLAYS = re.compile(r"(?:^|\s)\*[^*\n]+\*(?:\s|$)")
 _EMOJI = re.compile("[\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff\U000e0020-\U000e007f]+")
-_TALK = 0.25
-"""Up to this probability an opening clause is none of what is said."""
+_SURE_HARM = 0.5
+_TALK = 0.2
+"""Up to this probability an opening clause is none of what is said; "ash" of "ash, not oak" has a little more."""
 _STATEMENT_END = " .!。！।۔"
-_OPENING = re.compile(r"([^,،，、]+)([,،，、])\s*(.+)", re.DOTALL)
+_OPENING = re.compile(r"([^,،，、]+)([,،](?=\s)|[，、])\s*(.+)", re.DOTALL)
 _HEADING = re.compile(
     r"(?:\w+ ){0,3}(?:about (?:me|myself)|background|context|facts?|info(?:rmation)?|notes?|profile)(?: \w+){0,2}: +",
     re.IGNORECASE,
@@ -68,8 +70,8 @@ class SpokenStatement:
     position: int
     """Among all statements of the talk."""
     judged: Judgement
-    is_answer: bool = False
-    """Whether it is joined to what was asked."""
+    is_whole: bool = False
+    """Whether it is not to be cut: it is joined to what was asked, or to what takes it back."""
 
     @property
     def asks(self) -> bool:
@@ -81,9 +83,14 @@ class SpokenStatement:
         """Whether it has room for little but a correction."""
         return len(self.text) <= _SHORT_ANSWER
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether it may be nothing but a correction."""
+        return len(self.text) <= 2 * _SHORT_ANSWER
+
     def parts(self, least_words: int = _LEAST_WORDS) -> Iterator[tuple[str, Judgement]]:
         """Yield whole clauses of it, one or several in a row, that may stand for it, with what each is taken for."""
-        cuts = [] if self.is_answer else [*_CLAUSE.finditer(self.text)][: _MOST_CLAUSES - 1]
+        cuts = [] if self.is_whole else _cuts(self.text)[: _MOST_CLAUSES - 1]
         starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(self.text)]
         for first, start in enumerate(starts):
             for end in ends[first:]:
@@ -127,10 +134,15 @@ def read_statements(
 
 def vital(turns: Sequence[TranscriptTurn], least: int) -> list[SpokenStatement]:
     """Return what users said that is of an importance of at least ``least`` (0..10), in their order."""
-    return [one for one in read_statements(turns) if one.judged.keep >= _SURE and one.judged.importance >= least]
+    found = (one for one in read_statements(turns) if one.judged.importance >= least)
+    return [
+        one
+        for one in found
+        if one.judged.keep >= (_SURE_OF_VITAL if one.judged.importance >= NOT_TO_BE_LOST else _SURE)
+    ]
 
 
-_SURE = 0.85
+_SURE, _SURE_OF_VITAL = 0.9, 0.7
 """From this probability on a model is asked again for what it left out."""
 
 
@@ -173,11 +185,11 @@ def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -
         judged = judge(told, bool(answers), in_fiction)
         joined = bool(answers) and _needs_question(said)
         if joined:
-            text, judged = (
-                f"{answers} {told.strip(_STATEMENT_END)}",
-                judged.beside(judge(f"{answers} {told}", True, in_fiction)),
-            )
-        yield SpokenStatement(text, turn, position, judged, joined)
+            text, reading = f"{answers} {told.strip(_STATEMENT_END)}", judge(f"{answers} {told}", True, in_fiction)
+            # A "yes" says nothing by itself, and all where it was asked for an allergy.
+            is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= _SURE_HARM
+            judged = reading if is_harm else judged.beside(reading)
+        yield SpokenStatement(text, turn, position, with_harm_of_another(text, judged), joined)
         position += 1
 
 
@@ -205,7 +217,7 @@ def _needs_question(said: str) -> bool:
 
 
 def _cut(content: str, asked: str) -> list[str]:
-    found = _headed(sentences(content))
+    found = _headed([repaired(one) for one in sentences(content)])
     if asked and sum(map(len, found)) <= _SHORT_ANSWER:
         return [" ".join(found)] if found else []
     return [clause for sentence in found for clause in _clauses(sentence)]
@@ -229,15 +241,28 @@ def _clauses(sentence: str) -> list[str]:
     """Return a sentence, or where it is long its clauses, none of them so short that it hangs."""
     if len(sentence) <= _LONG:
         return [sentence]
+    cuts = _cuts(sentence)
     found = [""]
-    for part in _CLAUSE.split(sentence):
+    for start, end in zip((0, *(cut.end() for cut in cuts)), (*(cut.start() for cut in cuts), None), strict=True):
         if len(found[-1]) < _LEAST_CLAUSE:
-            found[-1] = f"{found[-1]} {part}".strip()
+            found[-1] = f"{found[-1]} {sentence[start:end]}".strip()
         else:
-            found.append(part)
+            found.append(sentence[start:end])
     if len(found) > 1 and len(found[-1]) < _LEAST_CLAUSE:
         found[-2:] = [f"{found[-2]} {found[-1]}"]
     return [one.strip(" ,，、،") for one in found]
+
+
+def _cuts(text: str) -> list[re.Match[str]]:
+    """Return where a text may be cut into clauses: nowhere that what takes something back is parted from it."""
+    cuts = list(_CLAUSE.finditer(text))
+    bounds = [0, *(cut.end() for cut in cuts), len(text), len(text)]
+    # "samedi, non pardon, dimanche" is cut neither before nor behind the "non pardon".
+    repairs = [any(is_repair(text[bounds[at] : end].rstrip(" ,，、،")) for end in bounds[at + 1 : at + 3])
+               for at in range(1, len(cuts) + 1)]  # fmt: skip
+    short = [word_count(text[start:end]) < _LEAST_WORDS for start, end in pairwise(bounds[1:-1])]
+    glued = [is_one or (at > 0 and repairs[at - 1] and short[at - 1]) for at, is_one in enumerate(repairs)]
+    return [cut for cut, is_one in zip(cuts, glued, strict=True) if not is_one]
 
 
 def _question_of(turn: TranscriptTurn) -> str:
@@ -249,38 +274,46 @@ def _question_of(turn: TranscriptTurn) -> str:
 def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
     """Put right what a later statement takes back: "by the 14th" and then "not the 14th, the 12th"; a slip of a key.
 
-    A short correction that was heeded says nothing more by itself, and is left out.
+    A short correction that was heeded says nothing more by itself, and is left out. One that was not stays with what
+    was said before it, so that neither is read alone.
     """
-    kept = list(found)
-    heeded: list[SpokenStatement] = []
-    for later in filter(may_correct, found):
-        for at, earlier in enumerate(kept):
-            if earlier.position < later.position and earlier.turn.name == later.turn.name:
-                text = with_values_of(earlier.text, later.text)
-                if text == earlier.text and is_change(later) and later.is_short:
-                    text = with_spelling_of(text, later.text)
-                    # "At 7:40", and in the next turn "correction: 17:40".
-                    is_next = earlier.position == later.position - 1
-                    text = with_only_value_of(text, later.text) if is_next and text == earlier.text else text
-                heeded += [later] if text != earlier.text and later.is_short else []
+    kept: list[SpokenStatement] = []
+    turns = list(dict.fromkeys(one.turn.message_id for one in found))
+    for later in found:
+        is_heeded, is_sure = False, later.is_brief and later.judged.change >= CHANGED
+        since = turns[max(0, turns.index(later.turn.message_id) - 1) :]
+        for at, earlier in enumerate(kept if may_correct(later) else ()):
+            if earlier.turn.name == later.turn.name and (is_sure or has_common_word(earlier.text, later.text)):
+                is_near = is_sure and earlier.turn.message_id in since
+                is_next = is_near and earlier.position == later.position - 1 and is_surely_change(later)
+                text = put_right(earlier.text, later.text, is_near, is_next)
+                is_heeded |= text != earlier.text
                 kept[at] = replace(earlier, text=text)
-    return [one for one in kept if one not in heeded]
+        if later.is_brief and is_heeded:
+            continue
+        if kept and later.is_brief and _takes_back(later) and kept[-1].turn.name == later.turn.name:
+            kept[-1] = replace(kept[-1], text=f"{kept[-1].text}, {later.text}", is_whole=True)
+            continue
+        kept.append(later)
+    return kept
 
 
 def may_correct(statement: SpokenStatement) -> bool:
     """Whether a statement may give another value of what was said; a short one has only to hint at it."""
-    return statement.judged.sorts[StatementSort.CHANGE] >= (_MAYBE_CHANGE if statement.is_short else 2 * _MAYBE_CHANGE)
+    return statement.judged.change >= (_HINTS if statement.is_short else 2 * _HINTS)
 
 
-def is_change(statement: SpokenStatement) -> bool:
-    """Whether a statement corrects something, or says that it has changed."""
-    return is_of_change(statement.judged)
+def is_surely_change(statement: SpokenStatement) -> bool:
+    """Whether a statement is short and nothing but a correction or a change."""
+    return statement.is_short and statement.judged.change >= _SURELY
 
 
-def is_of_change(judged: Judgement) -> bool:
-    """Whether what was judged is a correction or a change."""
-    return judged.sorts[StatementSort.CHANGE] >= _SURE_CHANGE
+def _takes_back(statement: SpokenStatement) -> bool:
+    """Whether a statement takes back what was said before it, and tells nothing by itself that lasts."""
+    is_repair = is_surely_change(statement) and statement.judged.fact < _LASTS
+    return is_repair or opens_with_repair(statement.text)
 
 
-_SURE_CHANGE = 0.3
-_MAYBE_CHANGE = 0.1
+CHANGED = 0.3
+"""From this share of "change" on a statement corrects something, or says that it has changed."""
+_HINTS, _SURELY, _LASTS = 0.1, 0.5, 0.5

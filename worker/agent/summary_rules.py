@@ -12,7 +12,7 @@ from enum import IntEnum
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from worker.agent.classifier import StatementSort
+from shared.text.classifier import StatementSort
 from worker.agent.pieces import MemoryPiece, choose, new_share, words_of
 from worker.agent.protocol import SPOKEN_ROLES, Digest, SummaryAgent, SummaryRequest, TranscriptTurn
 from worker.agent.statements import SpokenStatement, read_statements, speaker_name

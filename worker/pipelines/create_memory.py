@@ -32,9 +32,10 @@ from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
+from shared.text.gate import Gate
 from shared.text.lines import shorten
 from shared.text.secrets import has_secret
-from worker.agent.gates import judge_merged, spoken_gate
+from worker.agent.gates import judge_label, judge_merged, judge_reason, spoken_gate
 from worker.agent.memory_rules import decide_compaction
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
@@ -140,11 +141,12 @@ class CreateMemory:
         """
         draft = one.create(transcript, self.limit, meter)
         if isinstance(draft, MemoryDraft):
-            content = admission.admit(draft.content, spoken_gate(transcript))
+            gate = spoken_gate(transcript)
+            content = admission.admit(draft.content, gate)
             draft = (
                 NothingToRemember("refused")
                 if content is None
-                else replace(draft, content=content, tags=tuple(one for one in draft.tags if not has_secret(one)))
+                else replace(draft, content=content, tags=tuple(one for one in draft.tags if _may_tag(one, gate)))
             )
         if self.rules is None or one is self.rules:
             return draft
@@ -180,7 +182,10 @@ class CreateMemory:
             what = f"decided what may not be done: {refused}"
             return _left_to_rules(draft, agent, CompactionReason.INVALID_DECISION, what)
         eviction = compaction.carry_out(decision)
-        reason = shorten(agent.reason(eviction.reason), LONGEST_REASON)
+        # What the rules count and name is theirs to say.
+        verdict = None if agent.name == EXTRACTIVE else judge_reason(decision.reason, seen.existing, new)
+        told = eviction.reason if verdict is None else f"its reason is not kept: {verdict.why}"
+        reason = shorten(agent.reason(told), LONGEST_REASON)
         return MemoryProposal(draft, replace(eviction, reason=reason), CompactionReason.AGENT)
 
     def _write(
@@ -233,6 +238,14 @@ class CreateMemory:
             removed, rule = eviction.removed_id, eviction.rule
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
+
+
+def _may_tag(tag: str, gate: Gate) -> bool:
+    """Whether a tag may stand: one word names a topic, and more than one have to have been said."""
+    if has_secret(tag.upper()):
+        # Tags come in lower case, and some keys are known by their capitals.
+        return False
+    return (judge_label(tag, gate) if tag.isalpha() else gate.judge(tag)) is None
 
 
 def _candidate(draft: MemoryDraft, seen: Snapshot) -> CompactionCandidate:

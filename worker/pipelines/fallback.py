@@ -46,7 +46,8 @@ class JobAgent(Generic[AgentT]):
             if self.rules is None or self.why is not None:
                 raise
             why = shorten(error.message, _LONGEST_WHY)
-            self.why = f"done by {self.rules.name}, as {self.agent.name} could not: {why}"
+            is_other = self.rules.name != self.agent.name
+            self.why = f"done by {self.rules.name}, as {self.agent.name} could not: {why}" if is_other else why
             get_logger().warning(
                 "agent_fell_back", job_id=self.claim.job_id, app_id=self.claim.app_id, agent=self.agent.name
             )

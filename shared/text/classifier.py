@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.text.remembering import remembered
+
 PLACES = 1 << 15
 """Rows of weights that n-grams are hashed to; four times as many told no more."""
 LONGEST_GRAM = 4
@@ -25,6 +27,8 @@ _READ = 400
 """Characters of a statement that are looked at."""
 _FULL_STOPS = " .。．।۔"
 """At the end of a statement they tell how somebody types, and nothing of what is said."""
+_REAL = 2
+"""From one half on, the share of fiction makes it doubtful that a statement is true of anybody."""
 WEIGHTS = Path(__file__).with_name("classifier.npz")
 
 
@@ -86,6 +90,11 @@ class Judgement:
         fit = [one for one in StatementSort if (one not in _NEVER) == (self.keep >= 0.5)]
         return max(fit, key=lambda one: self.sorts[one])
 
+    @property
+    def change(self) -> float:
+        """That it corrects something, or says that it has changed."""
+        return self.sorts[StatementSort.CHANGE]
+
     def beside(self, other: Judgement) -> Judgement:
         """Return what two readings of one statement come to; what only one of them is sure of is doubtful."""
         sorts = {sort: (share + other.sorts[sort]) / 2 for sort, share in self.sorts.items()}
@@ -113,6 +122,31 @@ def places_of(text: str) -> NDArray[np.int64]:
 def shares_of(rarity: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return what each n-gram of one text counts, of length 1 together: shape (n,)."""
     return rarity / (np.linalg.norm(rarity) or 1.0)
+
+
+_HARM = 0.15
+"""From this share on a fact is told whatever is asked: a place taken for nothing costs less than a harm untold."""
+_SURE_HARM = 0.5
+_OWNER = 2
+"""Words before what a relative has: "her son is ..."."""
+
+
+@remembered(most=8192, longest=200)
+def states_harm(fact: str) -> bool:
+    """Whether a fact states what harms if it is forgotten, of the user's or of another person's."""
+    return judge(fact).sorts[StatementSort.HARM] >= _HARM or _harm_of_another(fact).sorts[StatementSort.HARM] >= _HARM
+
+
+def with_harm_of_another(text: str, judged: Judgement) -> Judgement:
+    """Return what a statement is taken for; a harm of another's, "her son is allergic to eggs", is a harm too."""
+    of_another = _harm_of_another(text)
+    is_harm = of_another.sorts[StatementSort.HARM] >= _SURE_HARM > judged.sorts[StatementSort.HARM]
+    return Judgement(judged.keep, judged.fact, of_another.sorts) if is_harm else judged
+
+
+def _harm_of_another(text: str) -> Judgement:
+    words = text.split()
+    return judge(" ".join(words[_OWNER if len(words) > _OWNER + 1 else 0 :]))
 
 
 ASKS = ("?", "？", "؟")
@@ -186,5 +220,7 @@ def judge(text: str, asked: bool = False, in_fiction: bool = False) -> Judgement
     scores = told + traits_of(text, asked, in_fiction) @ model.traits + model.bias
     shares = np.exp(scores[2:] - scores[2:].max())
     shares /= shares.sum()
-    keep, fact = (1 / (1 + np.exp(-scores[:2]))).tolist()
-    return Judgement(keep, fact, dict(zip(StatementSort, shares.tolist(), strict=True)))
+    sorts = dict(zip(StatementSort, shares.tolist(), strict=True))
+    # The words of what is made up are those of real statements; that it is made up is told by its sort.
+    keep, fact = (min(1.0, _REAL * (1 - sorts[StatementSort.FICTION])) / (1 + np.exp(-scores[:2]))).tolist()
+    return Judgement(keep, fact, sorts)
