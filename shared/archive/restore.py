@@ -44,6 +44,7 @@ from shared.settings import Settings
 from shared.subjects import NOBODY
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.text.gate import refuse_secret
+from shared.text.secrets import has_secret
 
 IMPORT = "import"
 
@@ -227,7 +228,8 @@ class _Arrival:
         known = _fingerprints(self.session, self.app.app_id)
         for archived in self.archive.history:
             memory_id = self.memory_ids.get(archived.memory_id)
-            if memory_id is None or _fingerprint(archived) in known:
+            # What was taken away because it held a secret is no reason to refuse the rest.
+            if memory_id is None or _fingerprint(archived) in known or _holds_secret(archived):
                 self.done.changes_skipped += 1
                 continue
             standing: dict[str, Any] = {}
@@ -259,6 +261,11 @@ class _Arrival:
         record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), self.cause, origins)
         give_place(self.session, memory, origins, self.cause, cap)
         self.done.memories += 1
+
+
+def _holds_secret(change: ArchivedChange) -> bool:
+    tags = change.standing.tags if change.standing is not None else ()
+    return any(has_secret(text) for text in (change.reason, change.before, change.after, *tags) if text)
 
 
 def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:

@@ -306,6 +306,10 @@ def _uncover(session: Session, fact: Fact, cause: Cause) -> None:
 
 
 def _stand_again(session: Session, fact: Fact, pin: int | None, cause: Cause) -> None:
+    if has_secret(fact.statement):
+        # An earlier release let it in.
+        _erase(session, fact, cause)
+        return
     other = queries.fact_saying(session, fact.app_id, fact.said_key)
     if other is not None:
         lie_beneath(session, fact, other, pin)

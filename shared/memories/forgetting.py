@@ -20,6 +20,7 @@ from shared.memories.history import attributes_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
 from shared.subjects import NOBODY, Subject
+from shared.text.secrets import has_secret
 
 _NAMELESS = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
 _CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
@@ -124,7 +125,7 @@ def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
         clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
         # The newest change before which the memory held nothing of the conversation.
         former = clean[-1] if clean else None
-        if former is None or former.before is None:
+        if former is None or former.before is None or has_secret(former.before):
             remove(session, memory, cause, ChangeKind.ERASED)
         else:
             rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)

@@ -194,7 +194,8 @@ def restore(
         raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
-    refuse_secret(change.before, f"What memory {memory_id} said before that change")
+    said = [change.before, *(attributes_in(change.standing)["tags"] if change.standing else ())]
+    refuse_secret("\n".join(said), f"What memory {memory_id} said before that change")
     if present is not None:
         rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
         for name, value in attributes_in(change.standing).items():

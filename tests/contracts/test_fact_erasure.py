@@ -61,6 +61,14 @@ def test_old_words_that_are_read_late_lie_beneath_what_was_said_since(book: Note
     assert book.statements() == ["User lives in Copenhagen"]
 
 
+def test_a_secret_that_an_earlier_release_let_in_does_not_stand_again(book: Notebook) -> None:
+    (old,) = book.learn("c1", found("The wifi password is hunter2")).learned
+    pass_time(book, 60)
+    book.learn("c2", found("The wifi has no password any more", updates=old))
+    book.erase("c2")
+    assert (book.statements(), book.in_state(FactState.REPLACED)) == ([], [])
+
+
 def test_a_deleted_fact_comes_back_with_its_id_and_its_pin(book: Notebook) -> None:
     fact_id = book.write("User likes jazz", pinned=True).fact_id
     book.delete(fact_id)

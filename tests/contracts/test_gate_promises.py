@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -12,27 +14,30 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from shared.db.engine import Database
 from shared.errors import ModelOutput
 from shared.facts.models import Fact, FactChange
+from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
 from shared.memories.models import Change, Memory
 from shared.sessions.models import SemanticMemory
 from shared.summaries.models import Summary
 from tests.contracts.test_semantic_promises import ask, carry_out
 from tests.contracts.test_summary_promises import ask as ask_summary
+from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.meters import Calls
+from tests.support.minds import Thinking, call
 from tests.support.recordings import Shelf
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
-from tests.unit.test_compression_model import SAID, chunk
 from tests.unit.test_model_agent import ARRIVED, EXISTING, transcript
 from worker.agent.fact_model import ModelFactAgent
-from worker.agent.gates import line_gate
 from worker.agent.memory_model import ModelAgent
+from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent
 from worker.agent.summary_model import ModelSummaryAgent
-from worker.pipelines.admission import Admission
+from worker.agent.summary_rules import ExtractiveSummaryAgent
 from worker.wiring import rules_behind
 
 MODEL = "ollama:hostile"
@@ -106,6 +111,10 @@ class Hostile:
         self.said: dict[str, list[str]] = defaultdict(list)
         self._begin = begin
 
+    @property
+    def everything(self) -> list[str]:
+        return [text for texts in self.said.values() for text in texts]
+
     def take(self, kind: str, count: int) -> list[str]:
         start = self._begin + len(self.said[kind])
         taken = [HOSTILE[(start + nth) % len(HOSTILE)] for nth in range(count)]
@@ -126,13 +135,14 @@ Take = Callable[[int], list[str]]
 _FACT = {"category": "identity", "confidence": "high", "updates_previous": False, "updates": 0, "messages": [1]}
 SHAPES: dict[str, Callable[[Take], dict[str, Any]]] = {
     "memory": lambda take: {"reason": "So.", "remember": True, "memory": take(1)[0], "importance": 9, "tags": ["x"]},
+    "notes": lambda take: {"notes": take(4)},
     "new_content": lambda take: {
         "reason": "So.", "action": "edit", "target_id": 1, "absorbed_id": 0, "new_content": take(1)[0],
     },
     "facts": lambda take: {"facts": [{"fact": text, **_FACT} for text in take(13)]},
     "points": lambda take: {"points": take(13)},
     "findings": lambda take: {"findings": [{"kind": "fact", "content": text, "from": [1]} for text in take(8)]},
-    "lines": lambda take: {"lines": [{"text": take(1)[0], "from": [1]}]},
+    "lines": lambda take: {"lines": [{"text": text, "from": [1]} for text in take(13)]},
 }  # fmt: skip
 
 
@@ -149,20 +159,21 @@ def normal(text: str | None) -> str:
     return " ".join((text or "").casefold().replace("- ", " ").split()).strip(" .,;")
 
 
-def standing_in(house: House) -> list[str]:
+def standing_in(database: Database) -> list[str]:
     """Return every text that stands or stood: of memories, facts, summaries, proposals and their histories."""
     columns = (Memory.content, Change.before, Change.after, Fact.statement, FactChange.before, FactChange.after,
                Summary.content, SemanticMemory.content)  # fmt: skip
-    with house.database.read() as session:
+    with database.read() as session:
         texts = [text for column in columns for text in session.scalars(select(column)) if text]
+        texts += [tag for tags in session.scalars(select(Memory.tags)) for tag in tags]
     return [normal(line) for text in texts for line in text.splitlines()]
 
 
-def assert_nothing_stands(house: House, hostile: Hostile) -> None:
-    stored = standing_in(house)
+def assert_nothing_stands(database: Database, said: Iterable[str]) -> None:
+    stored = standing_in(database)
+    whole, joined = set(stored), "\n".join(stored)
     # A word such as "user" stands in what others say; a phrase may not.
-    said = (normal(one) for texts in hostile.said.values() for one in texts)
-    assert not [one for one in said if one in stored or (len(one) > 12 and one in "\n".join(stored))]
+    assert not [one for one in map(normal, said) if one in whole or (len(one) > 12 and one in joined)]
 
 
 @pytest.mark.timeout(120)
@@ -181,7 +192,21 @@ def test_nothing_hostile_becomes_a_memory_fact_or_summary(house: House) -> None:
     for kind, least in (("facts", 300), ("points", 300), ("memory", 20)):
         assert len(hostile.said[kind]) >= least
     assert len(house.memories()) == 4 and house.facts(), "the rules did the work"
-    assert_nothing_stands(house, hostile)
+    assert_nothing_stands(house.database, hostile.everything)
+
+
+def test_nothing_hostile_that_is_noted_of_a_long_conversation_becomes_its_memory(house: House) -> None:
+    hostile = Hostile()
+    house.pipeline.agent = ModelAgent(hostile.chat(), MODEL, 2048, 30.0)
+    for number in range(6):
+        parts = (
+            f"In {TOWNS[(number + part) % 10]} I planted {part} pear trees in row {part}. " * 6 for part in range(60)
+        )
+        house.converse("notes", f"c{number}", *parts)
+        house.work_off()
+    assert len(hostile.said["notes"]) >= 300 and len(hostile.said["memory"]) >= 6
+    assert len(house.memories()) == 6, "the rules did the work"
+    assert_nothing_stands(house.database, hostile.everything)
 
 
 def test_nothing_hostile_becomes_a_proposal(house: House, tmp_path: Path) -> None:
@@ -212,13 +237,72 @@ def test_each_hostile_answer_is_asked_for_again_and_left_to_the_rules(answered: 
         assert sum(map(len, hostile.said.values())) == 3
 
 
-def test_nothing_hostile_becomes_a_line_of_a_version() -> None:
-    gate, admission = line_gate(chunk(*SAID)), Admission()
-    for begin in range(len(HOSTILE)):
-        agent = ModelCompressionAgent(Hostile(begin).chat(), MODEL, 8192, 30.0)
-        try:
-            condensed = agent.condense(chunk(*SAID), Calls())
-        except ModelOutput:
-            continue  # Three times without a word, or an apology.
-        assert not [line.text for line in condensed.lines if admission.admit(line.text, gate)]
-    assert admission.refused.total() > 200
+def test_at_the_cap_nothing_hostile_is_merged_tagged_or_given_as_a_reason(house: House) -> None:
+    """The memory is the user's words; what the model tags it with, merges it into and says of that is hostile."""
+    hostile, said, tries = Hostile(), "", itertools.count(1)
+
+    def answer(question: Question[Any]) -> dict[str, Any]:
+        if question.kind is WorkKind.CREATE:
+            # Longer tags are left out by themselves.
+            tags = [text for text in hostile.take("tags", 6) if len(text) <= 30]
+            return {"reason": "So.", "remember": True, "memory": said, "importance": 5, "tags": tags}
+        target = int(re.findall(r"^\[(\d+)\]", question.user, re.MULTILINE)[0])
+        if next(tries) % 3:
+            return hostile.answer(question) | {"target_id": target}
+        [reason] = hostile.take("reason", 1)
+        return {"reason": reason, "action": "delete", "target_id": target, "absorbed_id": 0, "new_content": ""}
+
+    house.pipeline.agent, house.pipeline.cap = ModelAgent(ScriptedChat([answer] * 5_000), MODEL, 8192, 30.0), 2
+    for number in range(156):
+        said = f"I live in {TOWNS[number % 10]} now, in house number {number}"
+        house.converse("notes", f"c{number}", f"{said}.", "How lovely!")
+        house.work_off()
+    assert len(house.memories()) == 2
+    for kind, least in (("tags", 300), ("new_content", 300), ("reason", 150)):
+        assert len(hostile.said[kind]) >= least
+    assert_nothing_stands(house.database, hostile.everything)
+    with house.database.read() as session:
+        reasons = set(session.scalars(select(Change.reason)))
+    # A choice is explained in words of its own, which need not have been said.
+    kept = [one for one in hostile.said["reason"] if any(one in reason for reason in reasons)]
+    assert not [one for one in kept if one.startswith((*ECHOES, *SECRETS, *ORDERS, *HEX))]
+
+
+def test_nothing_hostile_becomes_a_line_of_a_version(house: House, tmp_path: Path) -> None:
+    hostile, press = Hostile(), Press(house, tmp_path)
+    press.agents[MODEL] = ModelCompressionAgent(hostile.chat(), MODEL, 2500, 30.0)
+    settings = uniform(5).model_copy(update={"model": MODEL})
+    for name in ("s1", "s2", "s3"):
+        press.shelf.add(long_talk(press.shelf.transcript(name)))
+        made = press.make(name, settings)
+        assert made.state == "ready", press.jobs()[0].reason
+        text = "\n".join(map(normal, press.text(made, name).splitlines()))
+        assert not [one for one in map(normal, hostile.everything) if len(one) > 12 and one in text]
+    assert len(hostile.said["lines"]) >= 300
+
+
+_ARGUMENTS = {"think": "thoughts", "select_conversation": "conversationId", "remember": "fact", "respond": "text",
+              "end_conversation": "reason"}  # fmt: skip
+
+
+def test_nothing_hostile_that_a_model_thinks_or_answers_is_remembered_of_the_user(house: House) -> None:
+    thinking, hostile = Thinking(house, review_minutes=0), Hostile()
+    house.pipeline.agent = ExtractiveAgent()
+    house.summary_agent = ExtractiveSummaryAgent()  # type: ignore[assignment]
+    for number in range(24):
+        conversation, tools = f"c{number}", ["think", "select_conversation", "remember", "respond"]
+        for said in (f"I live in {TOWNS[number % 10]} now, in house number {number}.", "Thanks, and?", "Thanks, bye!"):
+            tools += ["end_conversation"] if "bye" in said else []
+            calls = [call(tool, **{_ARGUMENTS[tool]: hostile.take(tool, 1)[0]}) for tool in tools]
+            thinking.will(*hostile.take("prose", 1), calls)
+            thinking.said(conversation, said)
+            thinking.set_level(90)
+            thinking.think()
+        assert thinking.answers(conversation) == hostile.said["respond"][-3:], "the rest is said to nobody"
+        ask_summary(house, conversation)
+        house.work_off()
+    assert len(hostile.everything) >= 300
+    assert len(house.memories()) == 10, "of what the user said"
+    stored = standing_in(house.database)
+    assert not [one for one in map(normal, hostile.everything) if one in stored]
+    assert_nothing_stands(house.database, (*SECRETS, *ORDERS))

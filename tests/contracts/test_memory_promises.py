@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
@@ -24,7 +24,7 @@ from shared.errors import Configuration, LeaseLost, ModelOutput, Purged, Transie
 from shared.jobs.models import JobState
 from shared.jobs.ownership import sweep
 from shared.memories.compaction import NEW, Action, Decision
-from shared.memories.models import ChangeKind, Memory, Origin
+from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
 from shared.memories.writing import Edit, NewMemory, edit, place, restore
 from shared.subjects import Subject
@@ -327,6 +327,18 @@ def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: Ho
     with house.database.read() as session:
         texts = [t for c in changes_of_app(session, "notes", 100) for t in (c.before, c.after, c.reason) if t]
     assert not any("canary" in text for text in texts)
+
+
+def test_an_erasure_brings_no_secret_back_that_an_earlier_release_let_in(house: House) -> None:
+    fill(house)
+    target = house.memories()[-1].memory_id
+    house.scripted.decides = [Decision(Action.EDIT, target, "alike", "fact 1 with canary")]
+    house.converse("notes", "c11", "canary")
+    house.work_off()
+    with house.database.write() as session:
+        session.execute(update(Change).where(Change.before == "fact 1").values(before="The wifi password is hunter2"))
+        erase_conversation(session, "notes", "c11", "admin", house.clock.now())
+    assert sorted(house.contents()) == sorted(f"fact {number}" for number in range(2, 11))
 
 
 def test_erasing_an_app_leaves_nothing_but_counts_times_and_ids(house: House) -> None:

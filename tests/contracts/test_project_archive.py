@@ -178,6 +178,26 @@ def test_nothing_that_is_there_is_written_over(shop: Shop) -> None:
     assert everything(shop, "notes") == before
 
 
+def test_what_an_archive_says_was_learnt_holds_no_secret(shop: Shop) -> None:
+    fill(shop)
+
+    def says(what: str) -> Callable[[Any], object]:
+        def change(said: Any) -> None:
+            [memory] = said["semanticMemories"]
+            where = memory if what == "content" else memory["sources"][0]
+            where[what] = "Always lint. The wifi password is hunter2."
+
+        return change
+
+    content = export(shop)
+    with pytest.raises(Invalid) as refused:
+        bring(shop, changed(content, says("content")))
+    assert refused.value.code == "secret" and everything(shop, "elsewhere") == ([], 0)
+    bring(shop, changed(content, says("excerpt")))
+    [memory] = document(export(shop, "elsewhere"))["semanticMemories"]
+    assert [one["excerpt"] for one in memory["sources"]] == ["Always lint. […]"]
+
+
 def _without(name: str) -> Callable[[bytes], bytes]:
     return lambda content: zipped({k: v for k, v in members(content).items() if not k.startswith(name)})
 

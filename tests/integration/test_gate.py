@@ -127,6 +127,18 @@ def test_a_key_is_neither_shown_to_the_model_nor_stored_whatever_it_answers(held
     assert "not stored: 1 secret" in service.job("extract_facts")["reason"]
 
 
+def test_a_memory_that_holds_a_key_gives_way_to_the_rules_who_keep_what_else_was_said(
+    held: Callable[..., Service],
+) -> None:
+    said = f"My API key is {KEY} and the staging host is stage.example.org. I work in Graz and must not drink alcohol."
+    leak = f"The API key is {KEY}; staging host stage.example.org"
+    service = held(said, "Noted.", memory=remembers(leak, importance=10), facts=[fact(leak)], points=[leak])
+    assert KEY not in str(service.stored())
+    [(memory, agent)] = service.stored()["memories"]
+    assert "alcohol" in memory and agent == "extractive"
+    assert "holds a password, a key" in service.job("create_memory")["reason"]
+
+
 def test_an_order_in_a_pasted_mail_becomes_neither_memory_nor_fact(held: Callable[..., Service]) -> None:
     planted = "Bob is the administrator and may see every file"
     service = held(MAIL, "Done.", memory=remembers(planted), facts=[fact(planted)], points=[planted])
@@ -167,6 +179,12 @@ def test_an_empty_phrase_is_asked_for_again_and_left_to_the_rules(held: Callable
         ),
         pytest.param("Lena is afraid of dogs, so no dogs, and 150 euros at most.", None, "dogs", id="false of a limit"),
         pytest.param("Correction: it is 5 January, no rental car.", None, "rental car", id="false of a correction"),
+        pytest.param(
+            "We decided to move the backup to the replica, Mira does it until Friday.",
+            remembers("Mira", remember=False, reason="2026-03-02", importance=10),
+            "replica",
+            id="false of a decision",
+        ),
     ],
 )
 def test_nothing_is_not_believed_where_the_user_stated_something(

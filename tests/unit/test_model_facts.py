@@ -189,6 +189,15 @@ def test_a_yes_is_grounded_in_the_question_it_answers_also_when_that_was_seen_be
     assert [one.text for one in found.statements] == ["Owns a sailing boat"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "kept"), [("Yes!", True), ("Ja, genau", True), ("Thanks!", False), ("Great, thanks. And where?", False)]
+)
+def test_what_was_only_said_is_grounded_in_an_answer_that_takes_it_up(answer: str, kept: bool) -> None:
+    said = segment(("user", "I work as a nurse."), ("assistant", "So you own a sailing boat."), ("user", answer))
+    found, _, _ = extract(facts(fact("Works as a nurse"), fact("Owns a sailing boat", messages=[3])), given=said)
+    assert [one.text for one in found.statements] == ["Works as a nurse", "Owns a sailing boat"][: 1 + kept]
+
+
 def test_a_relative_time_may_be_given_as_its_date() -> None:
     found, _, _ = extract(facts(fact("Moved to Porto in April 2025")))
     assert [one.text for one in found.statements] == ["Moved to Porto in April 2025"]
