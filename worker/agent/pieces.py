@@ -19,6 +19,8 @@ _LENGTH_POWER = 0.8
 """Worth is divided by length to this power: 1 is pure density, which favours fragments."""
 _WORDS_POWER = 0.35
 """Worth is multiplied by its words of weight to this power: what names more of two that matter alike goes first."""
+_FIRST = 2.2
+"""From this worth on a piece goes first, however long: only what surely harms if it is forgotten has so much."""
 _LEAST_NEW = 0.2
 """Of a piece's words, so many are said nowhere else, or it is a repetition."""
 _LABEL = re.compile(r"(?:^|(?<=[.!?] ))([^\s:;]{1,30}(?: [^\s:;]{1,30}){0,2}): ")
@@ -70,8 +72,8 @@ def read(content: str) -> list[MemoryPiece]:
 def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = frozenset()) -> list[MemoryPiece]:
     """Choose the pieces that are worth most within ``limit`` characters, given what is said elsewhere.
 
-    One after another by worth per length; a piece that no longer fits is passed over. Where room is left, a part gives
-    way to the whole of which it is one.
+    One after another by worth per length, sure harms first; a piece that no longer fits is passed over. Where room is
+    left, a part gives way to the whole of which it is one.
     """
     chosen: list[MemoryPiece] = []
     covered = said
@@ -85,7 +87,8 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = fro
         ]
         if not left:
             break
-        best, says = max(left, key=lambda one: _gain(one[0], one[1], covered) / len(one[0].text) ** _LENGTH_POWER)
+        first = [one for one in left if one[0].worth >= _FIRST] or left
+        best, says = max(first, key=lambda one: _gain(one[0], one[1], covered) / len(one[0].text) ** _LENGTH_POWER)
         chosen.append(best)
         covered |= says
         left = [one for one in left if one[0].position != best.position]

@@ -284,7 +284,7 @@ def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
         since = turns[max(0, turns.index(later.turn.message_id) - 1) :]
         for at, earlier in enumerate(kept if may_correct(later) else ()):
             if earlier.turn.name == later.turn.name and (is_sure or has_common_word(earlier.text, later.text)):
-                is_near = is_sure and earlier.turn.message_id in since
+                is_near = is_sure and later.is_short and earlier.turn.message_id in since
                 is_next = is_near and earlier.position == later.position - 1 and is_surely_change(later)
                 text = put_right(earlier.text, later.text, is_near, is_next)
                 is_heeded |= text != earlier.text
