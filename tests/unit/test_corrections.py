@@ -79,10 +79,10 @@ def test_a_word_is_put_right_where_it_is_denied(said: str, later: str, right: st
 
 
 def test_of_what_was_said_next_the_only_value_or_name_is_put_right() -> None:
-    assert put_right("The train is at 7:40 on 3 March 2026", "correction: 17:40", is_next=True).startswith(
+    assert put_right("The train is at 7:40 on 3 March 2026", "correction: 17:40", True, is_next=True).startswith(
         "The train is at 17:40"
     )
-    assert put_right("We run MySQL on a small box", "it's MariaDB actually", is_next=True) == (
+    assert put_right("We run MySQL on a small box", "it's MariaDB actually", True, is_next=True) == (
         "We run MariaDB on a small box"
     )
     assert put_right("We run MySQL on a small box", "it's MariaDB actually") == "We run MySQL on a small box"
@@ -124,6 +124,21 @@ def test_no_sentence_stops_it_and_no_value_is_made_up(parts: list[str]) -> None:
 def test_what_only_denies_another_thing_puts_nothing_right(said: str, later: str) -> None:
     turn = TranscriptTurn("m1", "user", None, f"{said}. {later}.", datetime(2026, 3, 4, tzinfo=UTC))
     assert [one.text for one in read_statements([turn])] == [said, later]
+
+
+@pytest.mark.parametrize(
+    ("said", "later"),
+    [
+        ("I take metformin 500 mg", "and ibuprofen 400 mg now"),
+        ("I take metformin 500 mg", "I switched to ibuprofen 400 mg"),
+        ("The rent is 800 euros", "the electricity went up to 90 euros"),
+        ("My weight is 80 kg", "my wife is down to 65 kg now"),
+    ],
+)
+def test_a_value_of_another_thing_puts_nothing_right(said: str, later: str) -> None:
+    turn = TranscriptTurn("m1", "user", None, f"{said}. {later}.", datetime(2026, 3, 4, tzinfo=UTC))
+    assert read_statements([turn])[0].text.startswith(said)
+    assert put_right(said, later, is_next=True) == said
 
 
 def test_only_values_may_differ() -> None:

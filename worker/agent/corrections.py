@@ -57,12 +57,14 @@ class _Value:
     """The words beside it that say of what it is, and on which side: "3 rooms", "python 3.12"."""
 
 
-def put_right(text: str, later: str, is_near: bool = False, is_next: bool = False) -> str:
+def put_right(text: str, later: str, is_sure: bool = False, is_near: bool = False, is_next: bool = False) -> str:
     """Return a text as a later one puts it right; as it is where that is not told.
 
-    ``is_near``: whether it may be of words too, which mean another thing elsewhere; ``is_next``: it was said next.
+    ``is_sure``: whether that is surely a correction; ``is_near``: whether it may be of words too, which mean another
+    thing elsewhere; ``is_next``: it was said next.
     """
-    ways = [with_values_of, *[with_word_of, with_spelling_of] * is_near, *[with_only_of] * is_next]
+    ways = [with_values_of, *[with_only_of] * is_next] if _is_of_same(text, later, is_sure) else []
+    ways += [with_word_of, with_spelling_of] * is_near
     return next((right for way in ways if (right := way(text, later)) != text), text)
 
 
@@ -102,11 +104,19 @@ def opens_with_repair(text: str) -> bool:
     return any(is_repair(", ".join(parts[:count]), _SURELY) for count in (1, 2))
 
 
-def has_common_word(text: str, later: str) -> bool:
-    """Whether a word of weight or a value stands in both; the names of months and days say nothing of the matter."""
-    words = ({_folded(word[0]) for word in _words_of(each)} for each in (text, later))
-    values = ({value.text for value in _values(each)} for each in (text, later))
-    return bool(set.intersection(*words) - _DAYS or set.intersection(*values))
+def _is_of_same(text: str, later: str, is_sure: bool) -> bool:
+    """Whether a later statement speaks of the same: it names the wrong value too, or next to nothing that is new.
+
+    "Ibuprofen 400 mg" puts nothing right in "metformin 500 mg", though both are milligrams; "python 3.13" and "python
+    3.12" are of the same.
+    """
+    values = [{value.text for value in _values(each)} for each in (text, later)]
+    units = set.intersection(*({unit for value in _values(each) for unit in value.units} for each in (text, later)))
+    if set.intersection(*values) or any(unit[0] == "<" and unit[1:] not in _DAYS for unit in units):
+        return True
+    said = _DAYS | VAGUE | {unit.strip("<>") for unit in units}
+    here, there = ({_folded(word[0]) for word in _words_of(each)} - said for each in (text, later))
+    return len(there - here) <= (1 if is_sure or here & there else 0)
 
 
 def with_values_of(text: str, later: str) -> str:

@@ -22,7 +22,7 @@ from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
 from shared.text.secrets import has_secret
 from shared.text.words import content_stems
-from worker.agent.corrections import has_common_word, put_right, with_values_of
+from worker.agent.corrections import put_right, with_values_of
 from worker.agent.persons import in_third_person, name_of
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 from worker.agent.statements import CHANGED, SpokenStatement, is_surely_change, may_correct, read_statements
@@ -105,8 +105,7 @@ def _put_right(said: SpokenStatement, known: Sequence[PresentFact]) -> Statement
     right = [
         (fact, text)
         for fact in known
-        if (said.judged.change >= CHANGED or has_common_word(fact.statement, said.text))
-        and (text := put_right(fact.statement, said.text, is_next=is_next)) != fact.statement
+        if (text := put_right(fact.statement, said.text, is_sure=is_next, is_next=is_next)) != fact.statement
         and all(name in text.lower() for name in gist(said.text).names)
     ]
     if len(right) != 1:

@@ -17,7 +17,7 @@ from shared.text.classifier import ASKS, Judgement, StatementSort, asks, judge, 
 from shared.text.gate import Gate
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from worker.agent.corrections import has_common_word, is_repair, opens_with_repair, put_right, repaired
+from worker.agent.corrections import is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
@@ -283,10 +283,10 @@ def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
         is_heeded, is_sure = False, later.is_brief and later.judged.change >= CHANGED
         since = turns[max(0, turns.index(later.turn.message_id) - 1) :]
         for at, earlier in enumerate(kept if may_correct(later) else ()):
-            if earlier.turn.name == later.turn.name and (is_sure or has_common_word(earlier.text, later.text)):
+            if earlier.turn.name == later.turn.name:
                 is_near = is_sure and later.is_short and earlier.turn.message_id in since
                 is_next = is_near and earlier.position == later.position - 1 and is_surely_change(later)
-                text = put_right(earlier.text, later.text, is_near, is_next)
+                text = put_right(earlier.text, later.text, is_surely_change(later), is_near, is_next)
                 is_heeded |= text != earlier.text
                 kept[at] = replace(earlier, text=text)
         if later.is_brief and is_heeded:
