@@ -336,8 +336,8 @@ def extend(
         beside = [one for one in extra.companions.get(place_of(hit), ()) if _key(one) not in lines]
         if left and needed(left, *(one.content for one in beside)) <= budget:
             for one in beside:
-                # Also what is wholly known, by a mark: the assistant's line would mislead without it.
-                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or LEFT_OUT)
+                # Of what is wholly known its first clause: the assistant's line would mislead without it.
+                lines[_key(one)] = _quoted(one, prior.left_of(one.content) or _beginning_of(one.content))
             prior.add(hit.content)
             lines.setdefault(_key(hit), _quoted(hit, left))
     style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
@@ -363,6 +363,15 @@ def extend(
         hits=tuple(by_candidate[one.candidate.doc_id, one.candidate.part] for one in found.included),
         retrieved_tokens=tokens - before,
     )
+
+
+_CLAUSE = re.compile(r"[^,;.!?…。！？，、]+")
+
+
+def _beginning_of(text: str) -> str:
+    """Return a text up to the end of its first clause; never less, because "not" may stand at its end."""
+    clause = _CLAUSE.match(text)
+    return f"{clause[0]} {LEFT_OUT}" if clause and len(clause[0]) + 1 < len(text) else text
 
 
 def _key(hit: SearchHit) -> HitKey:

@@ -213,6 +213,12 @@ def test_a_chat_in_which_nothing_was_stated_ends_as_nothing(app: App, said: tupl
     assert (app.memories(), app.facts()) == ([], {})
 
 
+def test_what_is_quoted_beside_an_answer_is_never_cut_so_that_it_says_the_opposite(app: App) -> None:
+    app.hold("Danke! Ich rauche übrigens seit Mai nicht mehr.", "Glückwunsch, seit Mai ohne Rauchen!")
+    told = app.recalled("Seit wann bin ich ohne Rauchen?")
+    assert "seit Mai nicht mehr" in told and "Ich rauche […]" not in told and "Ich rauche übrigens […]" not in told
+
+
 def test_another_users_chat_never_shows(app: App) -> None:
     said = "My sister Wilhelmina is allergic to walnuts and lives in Trondheim."
     app.hold(said, "Noted: no walnuts for Wilhelmina.", user="ben")
