@@ -44,7 +44,7 @@ from shared.settings import Settings
 from shared.subjects import NOBODY
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.text.gate import refuse_secret
-from shared.text.secrets import has_secret
+from shared.text.secrets import any_secret
 
 IMPORT = "import"
 
@@ -265,7 +265,7 @@ class _Arrival:
 
 def _holds_secret(change: ArchivedChange) -> bool:
     tags = change.standing.tags if change.standing is not None else ()
-    return any(has_secret(text) for text in (change.reason, change.before, change.after, *tags) if text)
+    return any_secret((change.reason, change.before, change.after, *tags))
 
 
 def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:

@@ -23,7 +23,7 @@ from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 from shared.subjects import NOBODY, Subject
 from shared.text.gate import refuse_secret
-from shared.text.secrets import has_secret
+from shared.text.secrets import any_secret
 
 
 @dataclass
@@ -120,7 +120,7 @@ class ArrivingFacts:
     def _take_history(self, history: Sequence[ArchivedFactChange]) -> None:
         for one in history:
             fact = self._arrived.get(one.fact_id)
-            if fact is None or any(has_secret(text) for text in (one.reason, one.before, one.after) if text):
+            if fact is None or any_secret((one.reason, one.before, one.after)):
                 self.changes_skipped += 1
                 continue
             related = self._arrived.get(one.related_fact_id or 0)

@@ -126,7 +126,8 @@ def shares_of(rarity: NDArray[np.float32]) -> NDArray[np.float32]:
 
 _HARM = 0.15
 """From this share on a fact is told whatever is asked: a place taken for nothing costs less than a harm untold."""
-_SURE_HARM = 0.5
+SURE_HARM = 0.5
+"""From this share on it is one beyond doubt."""
 _OWNER = 2
 """Words before what a relative has: "her son is ..."."""
 
@@ -140,7 +141,7 @@ def states_harm(fact: str) -> bool:
 def with_harm_of_another(text: str, judged: Judgement) -> Judgement:
     """Return what a statement is taken for; a harm of another's, "her son is allergic to eggs", is a harm too."""
     of_another = _harm_of_another(text)
-    is_harm = of_another.sorts[StatementSort.HARM] >= _SURE_HARM > judged.sorts[StatementSort.HARM]
+    is_harm = of_another.sorts[StatementSort.HARM] >= SURE_HARM > judged.sorts[StatementSort.HARM]
     return Judgement(judged.keep, judged.fact, of_another.sorts) if is_harm else judged
 
 

@@ -8,6 +8,7 @@ and the pin of a board are none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _SHAPES = re.compile(
     # Keys of services, which begin with what they are.
@@ -96,6 +97,11 @@ def has_secret(text: str) -> bool:
     return bool(_SHAPES.search(text) or _WORDS.search(text)) or any(
         _is_card(match[0]) for match in _CARD.finditer(text)
     )
+
+
+def any_secret(texts: Iterable[str | None]) -> bool:
+    """Whether one of several texts, of which some may not be there, holds a secret."""
+    return any(has_secret(text) for text in texts if text)
 
 
 def announces_secret(text: str) -> bool:

@@ -96,7 +96,11 @@ def sentences(content: str) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def without_secrets(content: str, mark: str) -> str:
+SECRET_MARK = "[…]"
+"""What stands for a sentence that holds a secret."""
+
+
+def without_secrets(content: str, mark: str = SECRET_MARK) -> str:
     """Return a text with a mark for each sentence that holds a secret; empty where nothing else says anything."""
     parts = list(_parts(content))
     says = any(re.search(r"\w", part) for part, _, is_secret in parts if not is_secret)

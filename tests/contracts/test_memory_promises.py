@@ -314,12 +314,17 @@ def test_without_a_model_too_what_is_vital_outlives_what_is_slight(extractive: H
     assert [job.reason for job in extractive.jobs()] == [None], "nothing failed"
 
 
-def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: House) -> None:
+def merge_canary(house: House) -> None:
+    """Fill an app, and have what a further conversation says merged into its first memory."""
     fill(house)
     target = house.memories()[-1].memory_id
     house.scripted.decides = [Decision(Action.EDIT, target, "alike", "fact 1 with canary")]
     house.converse("notes", "c11", "canary")
     house.work_off()
+
+
+def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: House) -> None:
+    merge_canary(house)
     with house.database.write() as session:
         receipt = erase_conversation(session, "notes", "c11", "admin", house.clock.now())
     assert set(receipt.left.values()) == {0}
@@ -330,11 +335,7 @@ def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: Ho
 
 
 def test_an_erasure_brings_no_secret_back_that_an_earlier_release_let_in(house: House) -> None:
-    fill(house)
-    target = house.memories()[-1].memory_id
-    house.scripted.decides = [Decision(Action.EDIT, target, "alike", "fact 1 with canary")]
-    house.converse("notes", "c11", "canary")
-    house.work_off()
+    merge_canary(house)
     with house.database.write() as session:
         session.execute(update(Change).where(Change.before == "fact 1").values(before="The wifi password is hunter2"))
         erase_conversation(session, "notes", "c11", "admin", house.clock.now())

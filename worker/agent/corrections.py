@@ -41,9 +41,10 @@ _LONGEST_REPAIR = 40
 _LONGEST_MARKER = 3
 _REPAIRS = 0.3
 """From this share of "change" on a clause takes back the one before it."""
-_SURELY = 0.5
+SURELY = 0.5
 """The same of a statement by itself, where nothing else tells."""
-_LASTS = 0.5
+LASTS = 0.5
+"""From this probability of "fact" on it tells something by itself that lasts."""
 _DAYS = {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 _LEAST_RESPELT = 5
 _SAME_WORD = 0.8
@@ -73,10 +74,10 @@ def repaired(sentence: str) -> str:
     parts = _PARTS.split(sentence)
     for at in range(len(parts) - 2, 0, -1):
         before, marker, behind = parts[at - 1 : at + 2]
-        if len(marker.split()) <= _LONGEST_MARKER and not _VALUE.search(marker) and is_repair(f"{marker}, {behind}"):
-            right = _spliced(before, behind)
-            if right != before:
-                return ", ".join([*parts[: at - 1], right, *parts[at + 2 :]])
+        is_marker = len(marker.split()) <= _LONGEST_MARKER and not _VALUE.search(marker)
+        # Few clauses have values to exchange, and asking the classifier takes longer.
+        if is_marker and (right := _spliced(before, behind)) != before and is_repair(f"{marker}, {behind}"):
+            return ", ".join([*parts[: at - 1], right, *parts[at + 2 :]])
     return sentence
 
 
@@ -88,20 +89,20 @@ def _spliced(before: str, behind: str) -> str:
         return before
     wrong, right = alike[0], there[0]
     rest = behind[right.start :].rstrip(" .!。")
-    return before[: wrong.start] + rest + (before[wrong.start + len(wrong.text) :] if rest == right.text else "")
+    return _replaced(before, wrong, rest) if rest == right.text else before[: wrong.start] + rest
 
 
 def is_repair(clause: str, least: float = _REPAIRS) -> bool:
     """Whether a clause takes back what stands before it, and tells nothing by itself that lasts."""
     judged = judge(clause[: _LONGEST_REPAIR + 1])
     is_short = len(clause) <= _LONGEST_REPAIR
-    return is_short and judged.change >= least and judged.fact < _LASTS
+    return is_short and judged.change >= least and judged.fact < LASTS
 
 
 def opens_with_repair(text: str) -> bool:
     """Whether a text begins by taking back what was said before it: "no, dos, desayuno y cena"."""
     parts = _PARTS.split(text)
-    return any(is_repair(", ".join(parts[:count]), _SURELY) for count in (1, 2))
+    return any(is_repair(", ".join(parts[:count]), SURELY) for count in (1, 2))
 
 
 def _is_of_same(text: str, later: str, is_sure: bool) -> bool:

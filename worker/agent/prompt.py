@@ -105,7 +105,7 @@ def prompt_rows() -> Echoes:
 
 def masked(text: str) -> str:
     """Return a text as a model is shown it: one clean line, with a mark for each sentence that holds a secret."""
-    return clean(without_secrets(text, "[…]"))
+    return clean(without_secrets(text))
 
 
 def line_tokens(text: str) -> int:

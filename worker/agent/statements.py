@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from shared.text.classifier import ASKS, Judgement, StatementSort, asks, judge, with_harm_of_another
+from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementSort, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from worker.agent.corrections import is_repair, opens_with_repair, put_right, repaired
+from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
 from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
@@ -46,7 +46,6 @@ _TEMPLATE_TIMES = 3
 """A message said so often is a template's, and no statement."""
 _PLAYS = re.compile(r"(?:^|\s)\*[^*\n]+\*(?:\s|$)")
 _EMOJI = re.compile("[\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff\U000e0020-\U000e007f]+")
-_SURE_HARM = 0.5
 _TALK = 0.2
 """Up to this probability an opening clause is none of what is said; "ash" of "ash, not oak" has a little more."""
 _STATEMENT_END = " .!。！।۔"
@@ -187,7 +186,7 @@ def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -
         if joined:
             text, reading = f"{answers} {told.strip(_STATEMENT_END)}", judge(f"{answers} {told}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
-            is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= _SURE_HARM
+            is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= SURE_HARM
             judged = reading if is_harm else judged.beside(reading)
         yield SpokenStatement(text, turn, position, with_harm_of_another(text, judged), joined)
         position += 1
@@ -305,15 +304,15 @@ def may_correct(statement: SpokenStatement) -> bool:
 
 def is_surely_change(statement: SpokenStatement) -> bool:
     """Whether a statement is short and nothing but a correction or a change."""
-    return statement.is_short and statement.judged.change >= _SURELY
+    return statement.is_short and statement.judged.change >= SURELY
 
 
 def _takes_back(statement: SpokenStatement) -> bool:
     """Whether a statement takes back what was said before it, and tells nothing by itself that lasts."""
-    is_repair = is_surely_change(statement) and statement.judged.fact < _LASTS
+    is_repair = is_surely_change(statement) and statement.judged.fact < LASTS
     return is_repair or opens_with_repair(statement.text)
 
 
 CHANGED = 0.3
 """From this share of "change" on a statement corrects something, or says that it has changed."""
-_HINTS, _SURELY, _LASTS = 0.1, 0.5, 0.5
+_HINTS = 0.1

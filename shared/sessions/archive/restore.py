@@ -64,7 +64,7 @@ from shared.sessions.transcripts.records import complete_bytes
 from shared.setting_groups import SessionSettings
 from shared.text.gate import refuse_secret
 from shared.text.json_reading import read_json
-from shared.text.sentences import without_secrets
+from shared.text.sentences import SECRET_MARK, without_secrets
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20
@@ -399,10 +399,6 @@ def _insert_composition(
         session.add(component)
 
 
-_SECRET = "[…]"
-"""What stands in an excerpt for each sentence that holds a secret."""
-
-
 def _insert_memory(
     session: Session,
     project: Project,
@@ -423,5 +419,5 @@ def _insert_memory(
     session.flush()
     for source in (source for source in one.sources if source.session_id in sessions):
         key = sessions[source.session_id].key
-        excerpt = without_secrets(source.excerpt, _SECRET) or _SECRET
+        excerpt = without_secrets(source.excerpt) or SECRET_MARK
         session.add(row_of(SemanticSource, source, memory_key=row.key, session_key=key, excerpt=excerpt))
