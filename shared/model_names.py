@@ -17,3 +17,12 @@ def provider_of(model: str) -> str | None:
 def forms_of(providers: tuple[str, ...]) -> str:
     """Return how models of the providers are written, for a message."""
     return " or ".join(f"{provider}:NAME" for provider in providers)
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two names that a server knows mean one model: Ollama reads a missing tag as ``latest``."""
+    return _with_tag(one) == _with_tag(other)
+
+
+def _with_tag(name: str) -> str:
+    return name if ":" in name.rsplit("/", 1)[-1] else f"{name}:latest"

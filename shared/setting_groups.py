@@ -77,6 +77,11 @@ class ModelSettings(SettingsGroup):
         validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
         description="Address of Ollama; used only when a model of its is set.",
     )
+    ollama_num_parallel: int = Field(
+        1, ge=1, le=1024,
+        validation_alias=AliasChoices("OLLAMA_NUM_PARALLEL", "ollama_num_parallel"),
+        description="Calls that Ollama does at once, as it is set there; no more workers than that are of use.",
+    )  # fmt: skip
     openai_base_url: str = Field(
         "https://api.openai.com/v1",
         validation_alias=AliasChoices("AFTERTHOUGHT_OPENAI_BASE_URL", "OPENAI_BASE_URL", "openai_base_url"),

@@ -14,6 +14,7 @@ import httpx
 from shared.addresses import without_credentials
 from shared.llm.model_server import ServerStatus
 from shared.llm.transport import is_loopback
+from shared.model_names import same_model
 
 _MOST_NAMED = 5
 
@@ -53,7 +54,7 @@ def api_status(api: Api, model: str, timeout_seconds: float) -> ServerStatus:
         return bad(f"{api.product} at {host} answers with status {response.status_code}; try again later.")
     names = _names(answer)
     # Not every server lists its models; what cannot be told is not held against it.
-    if names and model not in names:
+    if names and not any(same_model(name, model) for name in names):
         some = ", ".join(sorted(names)[:_MOST_NAMED])
         return bad(f"{api.product} at {host} has no model {model}. Name one it has, for example: {some}.")
     return ServerStatus(model, host, api.product)

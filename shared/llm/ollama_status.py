@@ -12,6 +12,7 @@ import httpx
 from shared.addresses import without_credentials
 from shared.llm.model_server import ServerStatus
 from shared.llm.transport import is_loopback
+from shared.model_names import same_model
 
 
 def ollama_status(host: str, model: str, timeout_seconds: float) -> ServerStatus:
@@ -26,8 +27,9 @@ def ollama_status(host: str, model: str, timeout_seconds: float) -> ServerStatus
     except ValueError:
         return ServerStatus(model, host, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
     entries = models if isinstance(models, list) else []
-    names = {_canonical(str(one.get("model") or one.get("name"))) for one in entries if isinstance(one, dict)}
-    mend = None if _canonical(model) in names else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
+    names = [str(one.get("model") or one.get("name")) for one in entries if isinstance(one, dict)]
+    has_it = any(same_model(name, model) for name in names)
+    mend = None if has_it else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
     return ServerStatus(model, host, f"Ollama {version}", mend)
 
 
@@ -38,11 +40,6 @@ def _get(client: httpx.Client, path: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError("not an object")
     return answer
-
-
-def _canonical(model: str) -> str:
-    """Return the name with its tag: Ollama reads a missing one as ``latest``."""
-    return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
 
 
 def _how_to_reach(host: str, error: Exception) -> str:

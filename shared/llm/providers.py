@@ -157,7 +157,7 @@ def are_servers_there(settings: Settings) -> bool:
 def _is_there(provider: str | None, settings: ModelSettings) -> bool:
     if provider is None:
         return True
-    api = _api_of(provider, settings)
+    api = api_of(provider, settings)
     address, path = (settings.ollama_host, "/api/version") if api is None else (api.base_url, api.models_path)
     return is_there(address, path, _STATUS_SECONDS)
 
@@ -168,7 +168,7 @@ def server_status(setting: str, settings: ModelSettings, timeout_seconds: float 
     Does not raise for what is found there.
     """
     provider, name = split_model(setting)
-    api = _api_of(provider, settings)
+    api = api_of(provider, settings)
     if api is None:
         return ollama_status(settings.ollama_host, name, timeout_seconds)
     missing = next((one for one in _LIBRARIES[provider] if find_spec(one) is None), None)
@@ -182,7 +182,7 @@ _LIBRARIES = {"openai": ("openai", "langchain_openai"), "anthropic": ("anthropic
 _ANTHROPIC_VERSION = "2023-06-01"
 
 
-def _api_of(provider: str, settings: ModelSettings) -> Api | None:
+def api_of(provider: str, settings: ModelSettings) -> Api | None:
     """Return where a provider's API is; None for Ollama, which has commands of its own."""
     if provider == "openai":
         key = settings.openai_api_key

@@ -76,6 +76,10 @@ class Script:
     """What a chat's body is answered where no act is left; None: sensibly."""
     away: int | None = None
     """What a proxy says to everybody while there is no server behind it; 0: it takes the connection and breaks it."""
+    shown: dict[str, Any] = field(default_factory=dict)
+    """What it tells of each model beside its name."""
+    props: dict[str, Any] = field(default_factory=dict)
+    """What it tells of itself, as llama.cpp does."""
 
 
 class ModelServer:
@@ -90,8 +94,10 @@ class ModelServer:
         models: tuple[str, ...] = ("tiny:latest", "embedder:latest"),
         port: int = 0,
         answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None,
+        shown: dict[str, Any] | None = None,
+        props: dict[str, Any] | None = None,
     ) -> None:
-        self.script = Script(list(models), deque(acts), answers=answers)
+        self.script = Script(list(models), deque(acts), answers=answers, shown=shown or {}, props=props or {})
         self._server = _Server(("127.0.0.1", port), self.handler, self.script)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 

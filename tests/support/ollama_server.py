@@ -35,10 +35,12 @@ class _Handler(Handler):
             return 200, {"models": [{"name": name, "model": name} for name in names]}
         if self.path == "/api/ps":
             return 200, {"models": []}
+        if self.path == "/v1/models":
+            return 200, {"object": "list", "data": [{"id": name, "owned_by": "library"} for name in names]}
         if not self.has(str(body.get("model", ""))):
             return 404, self.error(404, "model not found")
         if self.path == "/api/show":
-            return 200, {"details": {"family": "test"}, "capabilities": ["completion"]}
+            return 200, {"details": {"family": "test"}, "capabilities": ["completion"]} | self.server.script.shown
         if self.path == "/api/embed":
             texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
             count = sum(map(count_tokens, texts))

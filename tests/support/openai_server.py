@@ -15,8 +15,12 @@ class _Handler(Handler):
 
     def get(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if self.path == "/v1/models":
-            listed = [{"id": name.removesuffix(":latest"), "object": "model"} for name in self.server.script.models]
+            script = self.server.script
+            names = [name.removesuffix(":latest") for name in script.models]
+            listed = [{"id": name, "object": "model", **script.shown} for name in names]
             return 200, {"object": "list", "data": listed}
+        if self.path == "/props" and self.server.script.props:
+            return 200, self.server.script.props
         if self.path == "/v1/embeddings" and self.has(str(body.get("model"))):
             texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
             rows = [{"object": "embedding", "index": at, "embedding": embedding(t)} for at, t in enumerate(texts)]
