@@ -13,6 +13,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 
 from shared.addresses import database_address, redis_address
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, provider_of
+from shared.text.languages import ENGLISH, TOLD_APART
 
 _DAY = 86_400
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
@@ -69,6 +70,10 @@ class InstallationSettings(SettingsGroup):
         return self.metrics_dir or self.home / "metrics"
 
 
+def _languages_in(value: str) -> frozenset[str]:
+    return frozenset(filter(None, (one.strip().lower() for one in value.split(","))))
+
+
 class ModelSettings(SettingsGroup):
     """Models."""
 
@@ -112,11 +117,33 @@ class ModelSettings(SettingsGroup):
         8192, ge=2048, le=1_048_576, description="The model's window, tokens; sent to Ollama as num_ctx."
     )
 
+    model_size: Literal["small", "large"] | None = Field(
+        None,
+        description="How the model is asked: a `small` one shortens what the built-in agent chose, a `large` one reads "
+        "the talk; unset: by the parameters that its server or its name tells.",
+    )
+    model_languages: str = Field(
+        ENGLISH, description="Languages in which a small model shortens, as two letters, by commas (`en,de`)."
+    )
+
     on_bad_output: Literal["rules", "dead_letter"] = Field(
         "rules",
         description="What becomes of a job whose model answers nothing usable three times: the extractive agent does "
         "it, or it is a dead letter.",
     )
+
+    @field_validator("model_languages")
+    @classmethod
+    def _known_languages(cls, value: str) -> str:
+        unknown = _languages_in(value) - {*TOLD_APART, "ja", "zh"}
+        if unknown:
+            raise ValueError(f"{', '.join(sorted(unknown))} cannot be told; there are {', '.join(sorted(TOLD_APART))}")
+        return value
+
+    @property
+    def shortened_languages(self) -> frozenset[str]:
+        """In which a small model is asked."""
+        return _languages_in(self.model_languages)
 
     @field_validator("model", "small_model")
     @classmethod

@@ -20,13 +20,13 @@ from shared.jobs.ownership import Owner
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
+from shared.llm.traits import ModelTraits, model_traits, parameters_in
 from shared.process import is_gone
 from shared.search.tuning import tuning_of
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Tracing, start_tracing
-from worker.agent.fact_model import ModelFactAgent
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_model import ModelAgent
 from worker.agent.memory_rules import ExtractiveAgent
@@ -42,7 +42,7 @@ from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.deliver_webhook import DeliverWebhook
 from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.end_conversation import EndConversationByMessage
-from worker.pipelines.extract_facts import ExtractFacts
+from worker.pipelines.extract_facts import ExtractFacts, FactLearner
 from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 from worker.pipelines.summarise import Summarise
@@ -73,7 +73,8 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     agents, rules, store = build_agents(settings), rules_behind(settings), Store(settings.sessions_path)
     webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
-    create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics, rules.memories)
+    facts = FactLearner(clock, agents.embedder, metrics) if settings.facts else None
+    create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics, rules.memories, facts)
     extract = ExtractFacts(database, clock, agents.facts, agents.embedder, accountant, metrics, settings, rules.facts)
     summarise = Summarise(
         database, clock, agents.summaries, agents.embedder, accountant, metrics, attempts, tuning_of(settings),
@@ -136,12 +137,35 @@ def build_agents(settings: Settings) -> Agents:
             ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), sessions, ExtractiveLearningAgent(),
             embedder,
         )  # fmt: skip
-    chat = make_chat(settings.model, settings)
-    how = (chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
+    chat, limits = make_chat(settings.model, settings), (settings.model_context_tokens, settings.model_timeout_seconds)
+    how = (chat, settings.model, *limits, ModelSize(settings.model, settings).is_small, settings.shortened_languages)
     sessions[settings.model] = ModelCompressionAgent(*how)
+    # Facts are the statements themselves; what a large model finds beside them it finds in the talk it reads anyway.
     return Agents(
-        ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
+        ModelAgent(*how), ExtractiveFactAgent(), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
     )
+
+
+SMALL_BELOW = 4_000_000_000
+"""Parameters below which a model is not asked to choose. Measured up to 1.5 billion, where it chooses worse than the
+classifier; what nobody told of is taken for a hosted model, which is large. Source: docs/guides/choose-a-model.md."""
+
+
+class ModelSize:
+    """Whether the model that is set is small, as its server tells it."""
+
+    def __init__(self, model: str, settings: Settings) -> None:
+        self._model, self._settings = model, settings
+        self._traits: ModelTraits | None = None
+
+    def is_small(self) -> bool:
+        """Ask once; again only where its server was not there."""
+        if self._settings.model_size is not None:
+            return self._settings.model_size == "small"
+        if self._traits is None or self._traits == ModelTraits():
+            self._traits = model_traits(self._model, self._settings)
+        parameters = self._traits.parameters or parameters_in(self._model)
+        return parameters is not None and parameters < SMALL_BELOW
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
-FRAME_TOKENS = 64
-"""What a model's chat template adds around four messages."""
+FRAME_TOKENS = 128
+"""What a model's chat template adds around eight messages."""
 
 
 class ModelRequest(Protocol):
@@ -64,6 +64,8 @@ class Question(Generic[AnswerT]):
     fresh: str = ""
     """The end of the prompt from where a server cannot have it cached, because it begins with something unique."""
     temperature: float = 0.0
+    examples: tuple[tuple[str, str], ...] = ()
+    """Turns of a user and of the model, as if they had been asked and answered before."""
     previous: str | None = None
     """The model's own unusable answer to the same question, when this is the repair."""
     complaint: str | None = None
@@ -72,7 +74,9 @@ class Question(Generic[AnswerT]):
     @property
     def texts(self) -> tuple[str, ...]:
         """Every text sent, in order."""
-        return (self.system, self.user, *(text for text in (self.previous, self.complaint) if text is not None))
+        examples = (text for pair in self.examples for text in pair)
+        repair = (text for text in (self.previous, self.complaint) if text is not None)
+        return (self.system, *examples, self.user, *repair)
 
     @property
     def estimated_tokens(self) -> int:

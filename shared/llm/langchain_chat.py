@@ -214,7 +214,10 @@ class LangchainChat(Chat):
 
 
 def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
-    messages: list[BaseMessage] = [SystemMessage(question.system), HumanMessage(question.user)]
+    messages: list[BaseMessage] = [SystemMessage(question.system)]
+    for asked, answered in question.examples:
+        messages += [HumanMessage(asked), AIMessage(answered)]
+    messages.append(HumanMessage(question.user))
     if question.previous is not None and question.complaint is not None:
         messages += [AIMessage(question.previous), HumanMessage(question.complaint)]
     return messages

@@ -130,8 +130,16 @@ class Gate:
 
     def holds(self, text: str) -> bool:
         """Whether at least half of the words of weight of a text were said."""
+        return self.share_of(text) >= _SAID_SHARE
+
+    def share_of(self, text: str) -> float:
+        """Return of how many of the words of weight of a text it is true that they were said, 0..1; 1 of none."""
         words = weighty_words(text)
-        return sum(map(self._is_said, words)) >= _SAID_SHARE * len(words)
+        return sum(map(self._is_said, words)) / len(words) if words else 1.0
+
+    def says_all(self, text: str) -> bool:
+        """Whether every word of weight, name and number of a text was said."""
+        return self.share_of(text) == 1.0 and not self.invented(text)
 
     def _is_planted(self, text: str) -> bool:
         words = content_stems(text)

@@ -78,9 +78,19 @@ def _told(said: Sequence[SpokenStatement], known: Sequence[PresentFact]) -> Iter
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):
-            updates = _changed(one, known) if may_correct(one) else None
-            updates = _contradicted(one, text, known) if updates is None else updates
+            updates = updated_fact(one, text, known)
             yield Statement(text, category_as(one.judged.sorts), (one.turn.message_id,), updates)
+
+
+def stated_facts(segment: ExtractionRequest) -> tuple[Statement, ...]:
+    """Return what the rules find."""
+    return _extracted(segment).statements
+
+
+def updated_fact(said: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
+    """Return the one known fact that a statement, stored as ``text``, changes or contradicts."""
+    changed = _changed(said, known) if may_correct(said) else None
+    return _contradicted(said, text, known) if changed is None else changed
 
 
 def _certainty(judged: Judgement) -> float:

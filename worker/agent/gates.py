@@ -13,7 +13,7 @@ from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compress.assembly import Chunk
 from shared.sessions.semantic.memories import SessionPrompt
 from shared.text.classifier import ASKS, asks
-from shared.text.gate import Gate, Refusal, Verdict, unlooped, weighty_words
+from shared.text.gate import Gate, Verdict, unlooped, weighty_words
 from shared.text.sentences import sentences
 from shared.text.words import VAGUE
 from worker.agent.dates import resolve
@@ -54,19 +54,6 @@ def judge_merged(
     sources = [one for one in (*existing, new) if one.id in named]
     known = (*_ROLES, *(_near(one.updated_at) for one in sources))
     return Gate([one.content for one in sources], known, prompt_rows()).judge(unlooped(decision.new_content))
-
-
-def judge_reason(reason: str, existing: Sequence[CompactionCandidate], new: CompactionCandidate) -> Verdict | None:
-    """Say why the reason of a compaction may not be kept; None where it may, in whatever words it is given."""
-    listed = (f"{one.id} {one.importance} {one.updated_at.date().isoformat()}" for one in (*existing, new))
-    return judge_label(reason, Gate([one.content for one in (*existing, new)], (*_ROLES, *listed), prompt_rows()))
-
-
-def judge_label(text: str, gate: Gate) -> Verdict | None:
-    """Say why what names or explains a memory may not stand beside it; it need not have been said in these words."""
-    verdict = gate.judge(text)
-    is_told = verdict is not None and verdict.why is Refusal.UNSAID and not gate.invented(text)
-    return None if is_told else verdict
 
 
 def finding_gate(prompts: Sequence[SessionPrompt]) -> Gate:

@@ -9,7 +9,7 @@ purge. Source: decisions, "Memories".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TypeVar
@@ -67,6 +67,12 @@ def _metered(meter: Meter, kind: WorkKind, read: Sequence[str], limit: int, work
 
 
 def _draft(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:
+    fresh = fresh_statements(transcript)
+    return fresh if isinstance(fresh, NothingToRemember) else drafted(fresh, pieces_of(fresh), limit)
+
+
+def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingToRemember:
+    """Return what was said that is worth a place and no present memory says."""
     spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES and turn.content.strip()]
     if not spoken:
         return NothingToRemember("nobody said anything in this conversation")
@@ -91,9 +97,16 @@ def _draft(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemembe
     fresh = [
         one for one in said if all(new_share(one.text, words) for words in remembered) or is_denied(words_of(one.text))
     ]
-    if not fresh:
-        return NothingToRemember("everything said in it is already remembered")
-    pieces = [piece for one in fresh for piece in _pieces(one)]
+    return fresh or NothingToRemember("everything said in it is already remembered")
+
+
+def pieces_of(statements: Iterable[SpokenStatement]) -> list[MemoryPiece]:
+    """Return the statements as pieces of a memory, each before the parts that may stand for it."""
+    return [piece for one in statements for piece in _pieces(one)]
+
+
+def drafted(fresh: Sequence[SpokenStatement], pieces: Sequence[MemoryPiece], limit: int) -> MemoryDraft:
+    """Return the memory of what matters most of ``pieces``, which stand for the statements."""
     chosen = choose(pieces, limit)
     if not chosen:
         best = max(pieces, key=lambda piece: piece.worth)
@@ -101,7 +114,7 @@ def _draft(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemembe
     sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.position)))
     kept = {piece.position for piece in chosen}
     importance = max(one.judged.importance for one in fresh if one.position in kept)
-    return MemoryDraft(render(chosen), importance, _tags(chosen), sources)
+    return MemoryDraft(render(chosen), importance, tags_of(chosen), sources)
 
 
 def _pieces(one: SpokenStatement) -> Iterator[MemoryPiece]:
@@ -116,7 +129,7 @@ def _pieces(one: SpokenStatement) -> Iterator[MemoryPiece]:
                 yield replace(whole, text=text, worth=share * min(part.worth, whole.worth))
 
 
-def _tags(chosen: Sequence[MemoryPiece]) -> tuple[str, ...]:
+def tags_of(chosen: Sequence[MemoryPiece]) -> tuple[str, ...]:
     """Return words of what matters most, in lower case, the longest first and each in one form only."""
     found: dict[str, str] = {}
     for piece in sorted(chosen, key=lambda one: -one.worth):

@@ -1,43 +1,70 @@
-"""What a model is asked: the prompt's template, the lines of a conversation that fit its window, and who is asked.
+"""What a model is asked: a prompt, the lines of a conversation that fit its window, and who is asked.
 
-Only what users and assistants said is shown. Each message is one line, so that no message can pass for two. Templates
-know ``$name`` and nothing else, so braces and markup in what people wrote mean nothing.
+Each kind of work declares its prompt beside the schema of its answer. Only what users and assistants said is shown,
+each message as one line, so that no message can pass for two. What is the same for every conversation stands first,
+then what was said, so that a server has most of a second attempt in its cache. Templates know ``$name`` and nothing
+else, so braces and markup in what people wrote mean nothing.
 """
 
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
-from importlib.resources import files
 from itertools import groupby
 from string import Template
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic.config import JsonDict
 
 from shared.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Check, Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.text.gate import Echoes, echoes
+from shared.text.languages import ENGLISH
 from shared.text.lines import clean
 from shared.text.sentences import without_secrets
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 _T = TypeVar("_T")
-_PROMPTS = files(__package__) / "prompts"
 _LEAST_BUDGET = 200
 """Tokens of conversation below which a window is of no use."""
-ANSWER_TOKENS = 160
-"""What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
+KEY_TOKENS = 40
+"""What an answer takes beside its texts: braces, keys, numbers."""
 ENTRY_TOKENS = 110
 """What one entry of a list takes in an answer, with its keys."""
 SHARE = 4
 """What is shown beside a conversation takes at most this fraction (a quarter) of the room there is."""
+_PROMPTS: list[Prompt] = []
+"""Every prompt that was declared, so that the gate knows its words again."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a model is told for one kind of question."""
+
+    system: str
+    user: str
+    """A template; what was said stands before what is wanted of it."""
+    examples: tuple[tuple[str, str], ...] = ()
+    """Turns of a user and of the model as it should answer, of other worlds than users' are."""
+
+    def __post_init__(self) -> None:
+        _PROMPTS.append(self)
+        prompt_rows.cache_clear()
+
+
+@cache
+def prompt_rows() -> Echoes:
+    """Return the words of all prompts as the gate knows them again."""
+    texts = (
+        text for one in _PROMPTS for text in (one.system, one.user, *(turn for pair in one.examples for turn in pair))
+    )
+    return echoes(texts)
 
 
 @dataclass(frozen=True)
@@ -49,16 +76,17 @@ class ModelPart:
     """Recorded with what it makes: ``ollama:NAME``."""
     context_tokens: int
     timeout_seconds: float
-    mark: Callable[[], str] = lambda: secrets.token_hex(4)
-    """Gives an unforeseeable word, so that nothing that is shown can pretend to end the material."""
+    is_small: Callable[[], bool] = lambda: False
+    """Whether the model is too small to choose. Asked at each job, as its server may come later than we."""
+    languages: frozenset[str] = frozenset({ENGLISH})
+    """In which a small model is asked for its words; in others it translates, or repeats."""
 
     def question(
-        self, prompt: str, kind: WorkKind, answer: type[AnswerT], max_tokens: int, **shown: object
+        self, prompt: Prompt, kind: WorkKind, answer: type[AnswerT], max_tokens: int, **shown: object
     ) -> Question[AnswerT]:
         """Return the question of a prompt with its placeholders filled in; a missing one is a ``KeyError``."""
-        user = Template(_text(f"{prompt}_user.md")).substitute(shown, mark=self.mark())
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        return Question(kind, _text(f"{prompt}_system.md"), user, answer, max_tokens, fresh=user)
+        user = Template(prompt.user).substitute(shown)
+        return Question(kind, prompt.system, user, answer, max_tokens, examples=prompt.examples)
 
     def ask(
         self, question: Question[AnswerT], meter: Meter, complaint: Check[AnswerT], last: Check[AnswerT] | None = None
@@ -92,15 +120,14 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
-@cache
-def _text(file_name: str) -> str:
-    return (_PROMPTS / file_name).read_text(encoding="utf-8").strip()
+def longest(characters: int) -> JsonDict:
+    """Return what a schema says of a text's length. Grammars heed it; a longer text of a server without is mended."""
+    return {"maxLength": characters}
 
 
-@cache
-def prompt_rows() -> Echoes:
-    """Return the words of all prompts as the gate knows them again."""
-    return echoes(_text(file.name) for file in _PROMPTS.iterdir() if file.name.endswith(".md"))
+def at_most(count: int, least: int = 0) -> JsonDict:
+    """Return what a schema says of a list's length, in the same way."""
+    return {"minItems": least, "maxItems": count}
 
 
 def masked(text: str) -> str:

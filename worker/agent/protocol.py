@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from shared.facts.categories import Category
 from shared.llm.calls import Meter
@@ -41,6 +41,28 @@ class TranscriptTurn:
 
 
 @dataclass(frozen=True)
+class PresentFact:
+    """A fact the app already has about the same user."""
+
+    fact_id: int
+    statement: str
+    category: Category
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing that was stated directly and unambiguously."""
+
+    text: str
+    """In the third person, one clean line."""
+    category: Category
+    message_ids: tuple[str, ...]
+    """The user turns it was said in; at least one, all of the segment's new turns."""
+    updates: int | None = None
+    """The known fact it contradicts."""
+
+
+@dataclass(frozen=True)
 class Transcript:
     """An ended conversation as the agent sees it, oldest turn first."""
 
@@ -50,6 +72,8 @@ class Transcript:
     """As the clock of the person showed it."""
     known: tuple[str, ...] = ()
     """The app's present memories, so that a recalled memory is not remembered a second time."""
+    facts: tuple[PresentFact, ...] = ()
+    """The user's present facts."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +87,8 @@ class MemoryDraft:
     tags: tuple[str, ...] = ()
     message_ids: tuple[str, ...] = ()
     """The messages it was made from, a subset of the transcript's."""
+    facts: tuple[Statement, ...] = ()
+    """What was found beside it by who read the whole talk, and the rules do not find."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +96,8 @@ class NothingToRemember:
     """The conversation was understood, and holds nothing worth a place."""
 
     reason: str
+    facts: tuple[Statement, ...] = ()
+    """As of a draft."""
 
 
 class Agent(Protocol):
@@ -78,6 +106,14 @@ class Agent(Protocol):
     @property
     def name(self) -> str:
         """Recorded with what it makes: ``extractive`` or ``ollama:NAME``."""
+
+
+class LeftToRules(Exception):
+    """There is nothing that the model would do better: ``agent`` does it, and nothing has failed. No call was made."""
+
+    def __init__(self, agent: Any) -> None:
+        super().__init__("left to the rules")
+        self.agent = agent
 
 
 class MemoryAgent(Agent, Protocol):
@@ -93,15 +129,6 @@ class MemoryAgent(Agent, Protocol):
 
 
 @dataclass(frozen=True)
-class PresentFact:
-    """A fact the app already has about the same user."""
-
-    fact_id: int
-    statement: str
-    category: Category
-
-
-@dataclass(frozen=True)
 class ExtractionRequest:
     """What was said in a conversation since facts were last extracted of it."""
 
@@ -111,19 +138,6 @@ class ExtractionRequest:
     before: tuple[TranscriptTurn, ...] = ()
     """The last turns before those, already seen: they explain what the new ones answer, and are no source."""
     known: tuple[PresentFact, ...] = ()
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One thing that was stated directly and unambiguously."""
-
-    text: str
-    """In the third person, one clean line."""
-    category: Category
-    message_ids: tuple[str, ...]
-    """The user turns it was said in; at least one, all of the segment's new turns."""
-    updates: int | None = None
-    """The known fact it contradicts."""
 
 
 @dataclass(frozen=True)

@@ -240,16 +240,22 @@ def _clauses(sentence: str) -> list[str]:
     """Return a sentence, or where it is long its clauses, none of them so short that it hangs."""
     if len(sentence) <= _LONG:
         return [sentence]
-    cuts = _cuts(sentence)
     found = [""]
-    for start, end in zip((0, *(cut.end() for cut in cuts)), (*(cut.start() for cut in cuts), None), strict=True):
+    for clause in clauses_of(sentence):
         if len(found[-1]) < _LEAST_CLAUSE:
-            found[-1] = f"{found[-1]} {sentence[start:end]}".strip()
+            found[-1] = f"{found[-1]} {clause}".strip()
         else:
-            found.append(sentence[start:end])
+            found.append(clause)
     if len(found) > 1 and len(found[-1]) < _LEAST_CLAUSE:
         found[-2:] = [f"{found[-2]} {found[-1]}"]
     return [one.strip(" ,，、،") for one in found]
+
+
+def clauses_of(text: str) -> list[str]:
+    """Return all clauses of a text, in order."""
+    cuts = _cuts(text)
+    starts, ends = (0, *(cut.end() for cut in cuts)), (*(cut.start() for cut in cuts), len(text))
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _cuts(text: str) -> list[re.Match[str]]:

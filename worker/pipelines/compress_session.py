@@ -242,7 +242,9 @@ class CompressSession:
             for marker in rows.markers
             if marker.marker_id in gone
         )
-        return WrittenVersion(version, agent.name, self.elapsed() - began, file, digests, summarised)
+        # Where nothing was to be condensed nobody was asked, and the version is made of what stood there.
+        author = agent.name if run.chunks else EXTRACTIVE
+        return WrittenVersion(version, author, self.elapsed() - began, file, digests, summarised)
 
     def _end(
         self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion, refused: str | None

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
+from sqlalchemy.orm import Session
+
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
@@ -23,6 +25,8 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Configuration, ModelOutput, OverBudget, ProviderAway, Transient
+from shared.facts import queries as facts_queries
+from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE, Meter
@@ -32,15 +36,21 @@ from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
-from shared.text.gate import Gate
 from shared.text.lines import shorten
-from shared.text.secrets import has_secret
-from worker.agent.gates import judge_label, judge_merged, judge_reason, spoken_gate
+from worker.agent.gates import judge_merged, spoken_gate
 from worker.agent.memory_rules import decide_compaction
-from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.protocol import (
+    ExtractionRequest,
+    LeftToRules,
+    MemoryAgent,
+    MemoryDraft,
+    NothingToRemember,
+    Transcript,
+)
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
+from worker.pipelines.extract_facts import FactLearner, admitted, present_facts
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import spoken_turns
 
@@ -59,6 +69,8 @@ class Snapshot:
     transcript: Transcript
     existing: tuple[CompactionCandidate, ...]
     at_cap: bool
+    found: tuple[FoundStatement, ...] = ()
+    """Facts that were found beside the memory."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,8 @@ class CreateMemory:
     limit: int
     metrics: Metrics
     rules: MemoryAgent | None = None
+    facts: FactLearner | None = None
+    """Writes what an agent that read the whole talk found beside the memory; None where facts are off."""
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
@@ -93,19 +107,17 @@ class CreateMemory:
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
         admission = Admission()
         draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))
+        seen = replace(seen, found=self._found(draft, seen, meter, admission))
         admission.count(self.metrics, JobKind.CREATE_MEMORY)
         if not isinstance(draft, MemoryDraft):
-            with self.database.write() as session:
-                end(session, claim, JobState.NOTHING, self.clock.now(), agent.reason(NOTHING, admission.reason))
-            self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
-            return JobState.NOTHING
+            return self._write_nothing(agent, seen, admission.reason)
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
         proposal = self._evict(seen, draft, agent, meter)
         try:
             placed = self._write(agent, proposal, seen, drafted)
         except SnapshotChanged:
             # The memories changed while the agent thought: it thinks about those there are now, once.
-            seen = self._read(claim)
+            seen = replace(self._read(claim), found=seen.found)
             proposal = self._evict(seen, draft, agent, meter)
             try:
                 placed = self._write(agent, proposal, seen, drafted)
@@ -115,6 +127,45 @@ class CreateMemory:
                 placed = self._write(agent, proposal, seen, drafted)
         self._report(claim, placed, proposal, drafted.actor)
         return JobState.DONE
+
+    def _found(
+        self, draft: MemoryDraft | NothingToRemember, seen: Snapshot, meter: Meter, admission: Admission
+    ) -> tuple[FoundStatement, ...]:
+        """Return the facts beside a draft that may be stored, with their vectors."""
+        if self.facts is None or not draft.facts:
+            return ()
+        talk = seen.transcript
+        statements = admitted(draft.facts, ExtractionRequest(talk.app_name, talk.turns, known=talk.facts), admission)
+        vectors = self.facts.embed([one.text for one in statements], meter)
+        return self.facts.found(statements, talk.turns, vectors)
+
+    def _write_nothing(self, agent: JobAgent[MemoryAgent], seen: Snapshot, refused: str | None) -> JobState:
+        """End a job without a memory; facts may have been found all the same."""
+        claim = agent.claim
+        with self.database.write() as session:
+            now = self.clock.now()
+            if seen.found:
+                unpurged(lock_app(session, claim.app_id), claim)
+                remembered(lock_by_key(session, claim.conversation_key), claim)
+            learned = self._learn(session, agent, seen)
+            end(session, claim, JobState.NOTHING, now, agent.reason(NOTHING, refused))
+        self._report_facts(agent, learned)
+        self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
+        return JobState.NOTHING
+
+    def _learn(self, session: Session, agent: JobAgent[MemoryAgent], seen: Snapshot) -> FactLearning | None:
+        """Write the facts that were found; not while the subject's facts are being cleared."""
+        claim = agent.claim
+        if self.facts is None or not seen.found or facts_queries.clear_over(session, seen.subject) is not None:
+            return None
+        at = min(self.clock.now(), seen.transcript.held_at).astimezone(UTC)
+        key, conversation_id = claim.conversation_key or 0, claim.conversation_id or ""
+        heard = StatementOrigin(key, conversation_id, seen.subject.user_id, at, agent.name)
+        return self.facts.learn(session, agent, heard, seen.found)
+
+    def _report_facts(self, agent: JobAgent[MemoryAgent], learned: FactLearning | None) -> None:
+        if self.facts is not None and learned is not None:
+            self.facts.report(agent.name, learned)
 
     def _read(self, claim: Claim) -> Snapshot:
         with self.database.read() as session:
@@ -129,7 +180,8 @@ class CreateMemory:
             last = max((turn.created_at for turn in turns), default=conversation.ended_at or conversation.updated_at)
             zones = zones_now(session, claim.app_id, conversation.user_id, conversation.key)
             held_at = zones.local(min(last, self.clock.now()))
-            transcript = Transcript(app.name, turns, held_at, known)
+            facts = () if self.facts is None else present_facts(session, conversation.subject)
+            transcript = Transcript(app.name, turns, held_at, known, facts)
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
     def _create(
@@ -143,11 +195,7 @@ class CreateMemory:
         if isinstance(draft, MemoryDraft):
             gate = spoken_gate(transcript)
             content = admission.admit(draft.content, gate)
-            draft = (
-                NothingToRemember("refused")
-                if content is None
-                else replace(draft, content=content, tags=tuple(one for one in draft.tags if _may_tag(one, gate)))
-            )
+            draft = NothingToRemember("refused", draft.facts) if content is None else replace(draft, content=content)
         if self.rules is None or one is self.rules:
             return draft
         if not isinstance(draft, MemoryDraft):
@@ -169,6 +217,9 @@ class CreateMemory:
         new = _candidate(draft, seen)
         try:
             decision = agent.agent.compact(seen.existing, new, self.limit, meter)
+        except LeftToRules:
+            # They choose among what stands when it is written, which costs nothing.
+            return MemoryProposal(draft, None, CompactionReason.AGENT)
         except ProviderAway:
             # No memory goes unread because a server was restarted: the job waits and does all of it again.
             raise
@@ -182,10 +233,7 @@ class CreateMemory:
             what = f"decided what may not be done: {refused}"
             return _left_to_rules(draft, agent, CompactionReason.INVALID_DECISION, what)
         eviction = compaction.carry_out(decision)
-        # What the rules count and name is theirs to say.
-        verdict = None if agent.name == EXTRACTIVE else judge_reason(decision.reason, seen.existing, new)
-        told = eviction.reason if verdict is None else f"its reason is not kept: {verdict.why}"
-        reason = shorten(agent.reason(told), LONGEST_REASON)
+        reason = shorten(agent.reason(eviction.reason), LONGEST_REASON)
         return MemoryProposal(draft, replace(eviction, reason=reason), CompactionReason.AGENT)
 
     def _write(
@@ -222,11 +270,13 @@ class CreateMemory:
             )
             rule = by_rules(_candidate(draft, seen), self.limit, proposal.rules_because)
             placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction, rule)
+            learned = self._learn(session, agent, seen)
             why = proposal.rules_because if placed.evictions else None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
                 why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
             end(session, claim, JobState.DONE, now, agent.reason(why) or None)
-            return placed
+        self._report_facts(agent, learned)
+        return placed
 
     def _report(self, claim: Claim, placed: InsertedMemory, proposal: MemoryProposal, author: str) -> None:
         self.metrics.memories_created.labels(agent_kind(author)).inc()
@@ -238,14 +288,6 @@ class CreateMemory:
             removed, rule = eviction.removed_id, eviction.rule
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
-
-
-def _may_tag(tag: str, gate: Gate) -> bool:
-    """Whether a tag may stand: one word names a topic, and more than one have to have been said."""
-    if has_secret(tag.upper()):
-        # Tags come in lower case, and some keys are known by their capitals.
-        return False
-    return (judge_label(tag, gate) if tag.isalpha() else gate.judge(tag)) is None
 
 
 def _candidate(draft: MemoryDraft, seen: Snapshot) -> CompactionCandidate:

@@ -7,6 +7,7 @@ that nothing which happened meanwhile is overlooked. An embedder that is away co
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import repeat
@@ -33,15 +34,16 @@ from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.settings import Settings
+from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from shared.text.gate import Gate
 from worker.agent.corrections import differ_in_values_only
 from worker.agent.gates import fact_gate
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement, TranscriptTurn
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
-from worker.pipelines.fallback import JobAgent
+from worker.pipelines.fallback import AgentT, JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
 BEFORE = 4
@@ -72,6 +74,49 @@ class EmbeddedExtraction:
     vectors: dict[int, bytes]
 
 
+@dataclass(frozen=True)
+class FactLearner:
+    """Embeds what an agent stated and writes it, for every pipeline whose agent finds facts."""
+
+    clock: Clock
+    embedder: Embedder
+    metrics: Metrics
+
+    def found(
+        self, statements: Sequence[Statement], turns: Sequence[TranscriptTurn], vectors: Sequence[bytes]
+    ) -> tuple[FoundStatement, ...]:
+        """Return statements as they are written, with their times; ``vectors`` may be none at all."""
+        times, now = {turn.message_id: turn.created_at for turn in turns}, self.clock.now()
+        found = []
+        for one, vector in zip(statements, vectors or repeat(None), strict=False):
+            # A sender's clock that is ahead of ours says nothing later than now.
+            said_at = min(now, max(times[message] for message in one.message_ids)).astimezone(UTC)
+            model = None if vector is None else self.embedder.name
+            found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
+        return tuple(found)
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> tuple[bytes, ...]:
+        """Return a vector for each text, or none at all while the embedder is away."""
+        return embed_if_available(self.embedder, texts, meter, self.metrics, "facts_not_embedded")
+
+    def learn(
+        self, session: Session, agent: JobAgent[AgentT], heard: StatementOrigin, found: Sequence[FoundStatement]
+    ) -> FactLearning:
+        """Write what was found, in the transaction of the job."""
+        claim = agent.claim
+        cause = Cause(agent.name, agent.reason("said in a conversation"), self.clock.now(), claim.job_id)
+        return learn(session, claim.app_id, heard, found, cause, self.embedder.same_meaning)
+
+    def report(self, agent: str, learned: FactLearning) -> None:
+        """Count what was written, after the commit."""
+        metrics = self.metrics
+        metrics.facts_learned.labels(agent_kind(agent)).inc(len(learned.learned))
+        metrics.fact_conflicts.inc(len(learned.replaced))
+        metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
+        for by, count in learned.merged.items():
+            metrics.fact_merges.labels(by).inc(count)
+
+
 @dataclass
 class ExtractFacts:
     """The pipeline of ``extract_facts`` jobs."""
@@ -84,6 +129,10 @@ class ExtractFacts:
     metrics: Metrics
     settings: Settings
     rules: FactAgent | None = None
+
+    @property
+    def _learner(self) -> FactLearner:
+        return FactLearner(self.clock, self.embedder, self.metrics)
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
@@ -109,13 +158,12 @@ class ExtractFacts:
                 return None
             unseen = unseen_turns(session, conversation, conversation.facts_seen)
             before = newest_messages(session, conversation.key, BEFORE, unseen.start)
-            known = queries.standing(session, conversation.subject)
             missing = queries.without_vector(session, conversation.subject, self.embedder.name, EMBED_LIMIT)
             segment = ExtractionRequest(
                 app_name=app.name,
                 turns=unseen.turns,
                 before=tuple(spoken_turns(session, before).values()),
-                known=tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known),
+                known=present_facts(session, conversation.subject),
             )
             unembedded = {one.fact_id: one.statement for one in missing}
             user_id, opened_at = conversation.subject.user_id, conversation.created_at
@@ -127,19 +175,13 @@ class ExtractFacts:
         if not any(turn.role == "user" for turn in seen.segment.turns):
             return EmbeddedExtraction(Extraction((), len(seen.segment.turns)), (), {})
         extraction = agent.do(lambda one: one.extract(seen.segment, meter))
-        extraction = replace(extraction, statements=_admitted(extraction, seen.segment, admission))
+        extraction = replace(extraction, statements=admitted(extraction.statements, seen.segment, admission))
         said = [statement.text for statement in extraction.statements]
         texts = [*said, *seen.unembedded.values()] if said else []
-        vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "facts_not_embedded")
+        vectors = self._learner.embed(texts, meter)
         own, others = vectors[: len(said)], vectors[len(said) :]
-        times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self.clock.now()
-        found = []
-        for one, vector in zip(extraction.statements, own or repeat(None), strict=False):
-            # A sender's clock that is ahead of ours says nothing later than now.
-            said_at = min(now, max(times[message] for message in one.message_ids)).astimezone(UTC)
-            model = None if vector is None else self.embedder.name
-            found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
-        return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
+        found = self._learner.found(extraction.statements, seen.segment.turns, own)
+        return EmbeddedExtraction(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
 
     def _write(
         self, agent: JobAgent[FactAgent], seen: UnreadMessages, thought: EmbeddedExtraction, refused: str | None
@@ -162,8 +204,7 @@ class ExtractFacts:
                 at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)).astimezone(UTC),
                 agent=agent.name,
             )
-            cause = Cause(agent.name, agent.reason("said in a conversation"), now, claim.job_id)
-            learned = learn(session, claim.app_id, heard, thought.found, cause, self.embedder.same_meaning)
+            learned = self._learner.learn(session, agent, heard, thought.found)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, agent.reason(None if changed else NOTHING, refused) or None)
@@ -192,11 +233,7 @@ class ExtractFacts:
         now: datetime,
     ) -> None:
         claim, metrics = agent.claim, self.metrics
-        metrics.facts_learned.labels(agent_kind(agent.name)).inc(len(learned.learned))
-        metrics.fact_conflicts.inc(len(learned.replaced))
-        metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
-        for by, count in learned.merged.items():
-            metrics.fact_merges.labels(by).inc(count)
+        self._learner.report(agent.name, learned)
         for why, count in thought.extraction.refused.items():
             metrics.facts_refused.labels(why).inc(count)
         for turn in seen.segment.turns[: thought.extraction.turns_read]:
@@ -215,15 +252,24 @@ class ExtractFacts:
         )
 
 
-def _admitted(extraction: Extraction, segment: ExtractionRequest, admission: Admission) -> tuple[Statement, ...]:
+def admitted(
+    statements: Iterable[Statement], segment: ExtractionRequest, admission: Admission
+) -> tuple[Statement, ...]:
+    """Return the statements that may be stored, as far as they may."""
     gate, known = fact_gate(segment), {fact.fact_id: fact.statement for fact in segment.known}
 
     def gate_of(one: Statement) -> Gate:
         before = known.get(one.updates or 0, "")
         return fact_gate(segment, corrected=before) if before and differ_in_values_only(one.text, before) else gate
 
-    judged = ((one, admission.admit(one.text, gate_of(one))) for one in extraction.statements)
+    judged = ((one, admission.admit(one.text, gate_of(one))) for one in statements)
     return tuple(replace(one, text=text) for one, text in judged if text is not None)
+
+
+def present_facts(session: Session, subject: Subject) -> tuple[PresentFact, ...]:
+    """Return a subject's standing facts as agents are shown them."""
+    known = queries.standing(session, subject)
+    return tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known)
 
 
 def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation | None) -> None:

@@ -15,7 +15,7 @@ from shared.jobs.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.text.lines import shorten
-from worker.agent.protocol import Agent
+from worker.agent.protocol import Agent, LeftToRules
 
 AgentT = TypeVar("AgentT", bound=Agent)
 ResultT = TypeVar("ResultT")
@@ -42,6 +42,9 @@ class JobAgent(Generic[AgentT]):
         """Have a piece of work done, by the rules where the model cannot. Raises what the agent does."""
         try:
             return work(self.agent)
+        except LeftToRules as left:
+            # Nothing has failed, and nothing is said of it: the author is who did it.
+            self.agent = left.agent
         except ModelOutput as error:
             if self.rules is None or self.why is not None:
                 raise
