@@ -22,6 +22,7 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
+from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.blocks import markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
