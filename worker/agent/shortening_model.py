@@ -1,0 +1,121 @@
+"""What a small model is asked: to shorten statements that the rules chose, each by itself.
+
+Below some billions of parameters a model chooses badly and words well. So the classifier chooses; the model makes each
+statement shorter, and a line stands only for the statement of which it says nothing else and enough. The memory is put
+together of lines and statements as it always is, so it never says less than without a model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Annotated
+
+from pydantic import Field, create_model
+
+from shared.text.classifier import StatementSort
+from shared.text.gate import Gate, weighty_words
+from shared.text.languages import ENGLISH, language_of
+from shared.text.likeness import gist
+from shared.text.lines import clean
+from worker.agent.pieces import MemoryPiece, choose, render
+from worker.agent.prompt import Answer, Prompt, at_most, longest
+from worker.agent.protocol import TranscriptTurn
+from worker.agent.statements import clauses_of, is_user
+
+SHORTEN = Prompt(
+    system="""\
+You shorten lines that a person said, for a notebook. Write each line as a short phrase that a stranger understands, in the person's own words and language. Keep names, numbers, dates, who it is about, and words like "not", "never", "no longer", "only", "until". Drop filler. Add no word, join no lines.""",
+    user="$lines",
+    examples=(
+        (
+            "- I get migraines from red wine, so please never ever put it into a recipe for me\n- and my coach Ines, "
+            "who is from Bath, wants me to do four sessions a week until the regatta on 12 May\n- the blue boat is the "
+            "one we take because the other one leaks",
+            json.dumps(
+                {
+                    "short": [
+                        "migraines from red wine, never put it into a recipe",
+                        "coach Ines wants four sessions a week until the regatta on 12 May",
+                        "we take the blue boat, the other one leaks",
+                    ]
+                }
+            ),
+        ),
+        (
+            "- so it is not port 8080 any more but 9090, the proxy needed the other one\n- I'd really like it if you "
+            "answered without code comments from now on",
+            json.dumps({"short": ["not port 8080 any more but 9090", "answer without code comments from now on"]}),
+        ),
+    ),
+)
+_OFFERED_CHARS = 600
+"""What is offered: three times what there is room for. Measured: more is not better worded, only slower."""
+_WORTH_SHORTENING = 30
+"""Characters from which a line can be shortened by enough."""
+_MOST_LINES = 12
+SHORT_CHARS = 80
+_HELD, _HELD_OF_VITAL = 0.34, 0.5
+"""Of a statement's words of weight, so many have to stand in what stands for it."""
+
+
+class ShortLines(Answer):
+    """Lines, each shortened, in their order."""
+
+    short: list[str]
+
+
+@cache
+def shortening(count: int) -> type[ShortLines]:
+    line = Annotated[str, Field(json_schema_extra=longest(SHORT_CHARS))]
+    bounds = Field(json_schema_extra=at_most(count, count))
+    return create_model("ShortLines", __base__=ShortLines, short=(list[line], bounds))
+
+
+def lines_to_shorten(pieces: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
+    """Return what a model is offered: the statements that matter most; none where all there is has room as it stands."""
+    offered = choose(pieces, _OFFERED_CHARS)
+    long = [piece for piece in offered if len(piece.text) >= _WORTH_SHORTENING]
+    return long[:_MOST_LINES] if len(render(offered)) > limit else []
+
+
+def shortened(lines: Sequence[str], offered: Sequence[MemoryPiece]) -> Iterator[MemoryPiece]:
+    """Yield the lines that may stand for what was offered, each as the piece it stands for."""
+    for at, line in enumerate(lines):
+        text = clean(line).strip(" .;,-")
+        # A model that leaves out a line puts the next in its place.
+        own = [*offered[at : at + 1], *offered]
+        piece = next((piece for piece in own if len(line) < SHORT_CHARS and _may_stand_for(text, piece)), None)
+        if piece is not None:
+            yield replace(piece, text=text)
+
+
+def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
+    """Whether a text says nothing that a statement does not, denies what it denies, and holds enough of it."""
+    words, statement = weighty_words(text), piece.text
+    if not words or len(text) >= len(statement) or not Gate([statement], ()).says_all(text):
+        return False
+    # A clause may be left out whole; of those that are told, names and numbers may not.
+    told = ", ".join(clause for clause in clauses_of(statement) if Gate([clause]).touches(text))
+    is_vital = piece.sort in (StatementSort.HARM, StatementSort.WISH, StatementSort.CHANGE)
+    held = Gate([text], ())
+    return (
+        gist(text).positive == gist(told).positive
+        and not held.invented(statement if is_vital else told)
+        and held.share_of(statement) >= (_HELD_OF_VITAL if is_vital else _HELD)
+    )
+
+
+def are_in(languages: frozenset[str], turns: Iterable[TranscriptTurn]) -> bool:
+    """Whether users speak one of the languages."""
+    text = " ".join(turn.content for turn in turns if is_user(turn))
+    spoken = language_of(text)
+    letters = [character for character in text if character.isalpha()]
+    # What is in none of the languages that are told apart counts as English, and is none where it is not written so.
+    is_latin = sum(character.isascii() for character in letters) >= _ASCII_SHARE * len(letters)
+    return spoken in languages and (spoken != ENGLISH or is_latin)
+
+
+_ASCII_SHARE = 0.97
