@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import reduce
 
 from shared.errors import Invalid
-from shared.text.languages import GERMAN, empty_words, language_of
+from shared.text.languages import ENGLISH, GERMAN, INFLECTED, empty_words, language_of, likely_language, numerals
 from shared.text.secrets import has_secret
 from shared.text.sentences import planted
-from shared.text.words import EMPTY, MONTHS, NUMERALS, VAGUE, WEEKDAYS, WORD, content_stems, stem, undated, unfounded
+from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, content_stems, stem, undated, unfounded
 
 
 class Refusal(StrEnum):
@@ -59,6 +59,9 @@ _PREFIX = 5
 """Letters in which two forms of one long word agree."""
 _PIECE = 4
 """Letters of a word that stand within another: "Wagen" in "Umzugswagen"."""
+_THOUSAND = 1000
+_LEAST_NAME, _MOST_ENDING = 3, 4
+"""Letters that two cases of a name have in common, and how many may follow them."""
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 """A day may be worked out, and the year it was said in; another year has to be said."""
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿຀-໿က-႟ក-៿]+")
@@ -88,12 +91,18 @@ class Gate:
         self._orders = [content_stems(order) for text in texts for order in planted(text)]
         lines = (reduce(lambda line, order: line.replace(order, " "), planted(text), text) for text in texts)
         self._said = "\n".join(lines).lower()
-        self._source = None if known is None else "\n".join([self._said, *known])
         self._prompt = prompt
         self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._said)))
-        numbers = (str(number) for number, word in enumerate(NUMERALS) if word in words)
-        self._stems = frozenset((*(stem(_bare(word)) for word in words), *numbers))
         self._prefixes = frozenset(word[:length] for word in words for length in (_PREFIX, max(_PIECE, len(word) - 1)))
+        source = "\n".join([self._said, *(known or ())])
+        self._language = ENGLISH if known is None else likely_language(source)
+        # Of more than one word: "veintiún años", "treinta y uno".
+        counted = numerals(self._language).items()
+        numbers = [str(number) for word, number in counted if (word in self._said if " " in word else word in words)]
+        thousand = next((word[:_LEAST_NAME] for word, number in counted if number == _THOUSAND), "\n")
+        numbers += [f"{number}000" for word, number in counted if f"{word} {thousand}" in self._said]
+        self._source = None if known is None else "\n".join([source, *numbers])
+        self._stems = frozenset((*(stem(_bare(word)) for word in words), *numbers))
 
     def judge(self, text: str) -> Verdict | None:
         """Say why a text may not be stored; None where it may."""
@@ -119,10 +128,18 @@ class Gate:
         if self._source is None:
             return []
         names = unfounded(text, self._source)
-        if language_of(text) == GERMAN:
+        if self._language == GERMAN:
             # All nouns are written as names are: "Monaten" where "Monate" was said is none.
             names = [name for name in names if not (name.isalpha() and self._is_said(name.lower()))]
+        elif self._language in INFLECTED:
+            names = [name for name in names if not (name.isalpha() and self._has_case_of(name.lower()))]
         return names + [year for year in _YEAR.findall(text) if year not in self._source]
+
+    def _has_case_of(self, name: str) -> bool:
+        """Whether a word was said or is known that differs from a name only in its end."""
+        begins = name[: max(_LEAST_NAME, len(name) - 2)]
+        others = WORD.findall(self._source or "")
+        return any(word.startswith(begins) and len(word) - len(begins) <= _MOST_ENDING for word in others)
 
     def touches(self, text: str) -> bool:
         """Whether any word of weight of a text was said."""

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 import stopwordsiso
 
 from shared.text.remembering import remembered
-from shared.text.words import EMPTY, WORD, word_set, word_tuple
+from shared.text.words import EMPTY, NUMERALS, WORD, word_set, word_tuple
 
 ENGLISH = "en"
 GERMAN = "de"
+INFLECTED = word_set("pl cs ru uk tr fi hu ro el")
+"""In which names have cases: "Marzena", "Marzeny"."""
 TOLD_APART = word_tuple("en de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el")
 """Those written with spaces; more would be taken for one another."""
 _KANA, _HAN = re.compile(r"[぀-ヿ]"), re.compile(r"[㐀-鿿]")
 _LEAST_SHARE = 0.3
 """Of a text's words, so many are its language's stop words; measured, real chats have 0.4 to 0.6."""
+_LIKELY_SHARE = 0.1
+"""Turkish and Finnish hang much of their grammar on other words."""
 _OF_SELF = word_set(
     "i me my mine myself we us our ours ourselves ich mich mir mein meine meinen meinem meiner wir uns unser unsere"
     " unseren je j m moi mon mes nous notre nos yo mi mis mí nosotros nuestro nuestra tengo estoy vivo trabajo quiero"
@@ -45,6 +51,16 @@ def speaks_of_self(text: str) -> bool:
 @remembered(most=4096, longest=1_000)
 def language_of(text: str) -> str:
     """Return the language of a text as its two letters; English for one too short to tell."""
+    return _most_like(text, _LEAST_SHARE)
+
+
+@remembered(most=1024, longest=10_000)
+def likely_language(text: str) -> str:
+    """Return the language that a text is most like: in which its numbers are written, and its names have cases."""
+    return _most_like(text, _LIKELY_SHARE)
+
+
+def _most_like(text: str, least_share: float) -> str:
     if len(_KANA.findall(text)) * 10 > len(text):
         return "ja"
     if len(_HAN.findall(text)) * 5 > len(text):
@@ -54,4 +70,15 @@ def language_of(text: str) -> str:
     times = Counter(words)
     counted = {one: sum(times[word] for word in empty_words(one).intersection(times)) for one in TOLD_APART}
     best = max(counted, key=counted.__getitem__)
-    return best if counted[best] >= max(3, _LEAST_SHARE * len(words)) else ENGLISH
+    return best if counted[best] >= max(3, least_share * len(words)) else ENGLISH
+
+
+@cache
+def numerals(language: str) -> Mapping[str, int]:
+    """Return the number words of a language: to 31, the tens, a hundred and a thousand. Generated with num2words."""
+    if language == ENGLISH:
+        return {word: number for number, word in enumerate(NUMERALS)}
+    lines = (Path(__file__).parent / "numerals.txt").read_text(encoding="utf-8").splitlines()
+    words = next((words for name, _, words in (line.partition("\t") for line in lines) if name == language), "")
+    pairs = (pair.partition("=") for pair in words.split("|") if pair)
+    return {word: int(number) for number, _, word in pairs}

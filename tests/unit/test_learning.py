@@ -192,7 +192,7 @@ def test_of_what_a_model_finds_only_what_was_laid_down_for_good_is_proposed_the_
         {"kind": "decision", "content": "We use Postgres 16 for the queue", "from": [2]},
         {"kind": "preference", "content": "Always run make lint before a commit", "from": [1]},
     ]}  # fmt: skip
-    agent = ModelLearningAgent(ScriptedChat([answer]), "ollama:test", 8192, 10.0, lambda: "mark")
+    agent = ModelLearningAgent(ScriptedChat([answer]), "ollama:test", 8192, 10.0)
     found = agent.learn(SAID, Calls()).proposals
     assert [(one.kind, one.is_standing) for one in found] == [(FACT, False), (DECISION, True), (PREFERENCE, True)]
 
@@ -200,12 +200,12 @@ def test_of_what_a_model_finds_only_what_was_laid_down_for_good_is_proposed_the_
 def test_a_question_bears_nothing_a_model_says() -> None:
     asked = SessionPrompt("u1", "Should we use Postgres 16 for the queue?")
     chat = ScriptedChat([finding("The queue uses Postgres 16", 1)] * 2)
-    agent = ModelLearningAgent(chat, "ollama:test", 8192, 10.0, lambda: "mark")
+    agent = ModelLearningAgent(chat, "ollama:test", 8192, 10.0)
     assert agent.learn([asked], Calls()).proposals == ()
 
 
 def ask(*answers: ScriptLine) -> tuple[list[tuple[str, str, str]], int, int]:
-    agent = ModelLearningAgent(ScriptedChat(answers), "ollama:test", 8192, 10.0, lambda: "mark")
+    agent = ModelLearningAgent(ScriptedChat(answers), "ollama:test", 8192, 10.0)
     calls = Calls()
     found = agent.learn(SAID, calls)
     return [(one.kind, one.content, one.uuid) for one in found.proposals], found.prompts_read, len(calls)
