@@ -158,12 +158,16 @@ def check_fit(asked: ModelRequest, context_tokens: int) -> None:
         )
 
 
+MOSTLY_CACHED = 512
+"""A prompt that was cut fills at least half of a window, and none has less than four times as many tokens."""
+
+
 def check_whole(asked: ModelRequest, reply: Reply, context_tokens: int) -> None:
     """Raise ``PromptCut`` when the server saw less than the whole prompt, ``Unusable`` when the answer was cut off."""
-    # A server may leave out of its count what it has cached, so only the part it cannot have cached proves a cut.
-    # None and 0 are how some servers say "all of it was cached".
+    # A server may leave out of its count what it has cached, so only the part that is new the first time proves a cut;
+    # of a second attempt at the same it may have cached all but a little, and says so by a small count, by 0 or not.
     seen = reply.prompt_tokens
-    if seen and (seen >= context_tokens or seen < least_tokens(asked.fresh)):
+    if seen and (seen >= context_tokens or MOSTLY_CACHED < seen < least_tokens(asked.fresh)):
         raise PromptCut(
             f"The model saw only {reply.prompt_tokens} tokens of a longer prompt: its window is smaller than "
             f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={context_tokens}. Lower the setting, or use a model with that window."

@@ -131,7 +131,7 @@ def _spellings(word: str) -> set[str]:
 def _is_name(text: str, match: re.Match[str]) -> bool:
     # What begins a sentence or a part of one has a capital of its own.
     before = text[: match.start()].rstrip()[-1:]
-    return match[0][0].isupper() and before != "" and before not in '.!?:;"“('
+    return match[0][0].isupper() and match[0] != "I" and before != "" and before not in '.!?:;"“('
 
 
 @remembered(most=8192, longest=64)

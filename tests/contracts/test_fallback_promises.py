@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,6 @@ import pytest
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.energy.ledger import Booking
 from shared.errors import ModelOutput, Transient
-from shared.facts.queries import changes_of_app as fact_changes_of_app
 from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
@@ -24,7 +23,7 @@ from tests.support.house import House
 from tests.support.recordings import Shelf
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
-from worker.agent.fact_model import ModelFactAgent
+from worker.agent.memory_model import ModelAgent
 from worker.agent.session_model import ModelLearningAgent
 from worker.agent.session_rules import ExtractiveLearningAgent
 from worker.agent.summary_model import ModelSummaryAgent
@@ -99,27 +98,72 @@ def test_a_model_that_is_away_is_no_reason_for_the_rules(house: House) -> None:
     assert (only(house, JobKind.CREATE_MEMORY).state, house.memories()) == ("retrying", [])
 
 
-def fact_agent(house: House, lines: Sequence[object]) -> ScriptedChat:
-    chat = ScriptedChat(lines, context_tokens=2048)  # type: ignore[arg-type]
-    house.fact_agent = ModelFactAgent(chat, MODEL, 2048, 30.0)  # type: ignore[assignment]
-    house.settings = house.settings.model_copy(update={"facts": True})
-    return chat
-
-
 LONG = "I live in Lyon. " + "We walked along the river and talked about the weather. " * 200 + "I play the oboe."
 
 
 @pytest.mark.parametrize("answered", [0, 2], ids=["the first part fails", "the third part fails"])
-def test_facts_of_many_parts_are_left_to_the_rules_once_and_not_part_by_part(house: House, answered: int) -> None:
-    chat = fact_agent(house, [{"facts": []}] * answered + [GARBAGE] * 50)
+def test_a_talk_of_many_parts_is_left_to_the_rules_once_and_not_part_by_part(house: House, answered: int) -> None:
+    chat = ScriptedChat([{"memory": "", "facts": []}] * answered + [GARBAGE] * 50, context_tokens=3072)
+    house.pipeline.agent = ModelAgent(chat, MODEL, 3072, 30.0)
     house.converse("notes", "c1", LONG, "Nice.")
     deliver(house)
-    job = only(house, JobKind.EXTRACT_FACTS)
+    job = only(house, JobKind.CREATE_MEMORY)
     assert (job.state, job.attempts, len(chat.questions)) == ("done", 1, answered + 3)
-    assert house.facts() and {fact.agent for fact in house.facts()} == {"extractive"}
+    assert [memory.agent for memory in house.memories()] == ["extractive"]
     assert "done by extractive" in (job.reason or "")
-    with house.database.read() as session:
-        assert all("done by extractive" in change.reason for change in fact_changes_of_app(session, "notes", 10))
+
+
+SMALL = (
+    "I am Ada's brother and I have been running the bakery on the corner of the old square with her since 2019, and "
+    "I get migraines from strong light so please never suggest a terrace. We open at five, the oven takes two hours "
+    "and a half to warm up, and Kwame from the mill brings the flour every Tuesday before the school bus comes by."
+)
+
+
+def shortened(house: House, *lines: str) -> ScriptedChat:
+    chat = ScriptedChat([{"short": list(lines)}] * 3)
+    house.pipeline.agent = ModelAgent(chat, MODEL, 8192, 30.0, lambda: True)
+    house.converse("notes", "c1", SMALL)
+    deliver(house)
+    return chat
+
+
+def test_a_small_model_shortens_what_the_rules_chose_and_is_named(house: House) -> None:
+    chat = shortened(house, "migraines from strong light, never suggest a terrace", "Kwame from the mill brings flour every Tuesday, oven two hours to warm up")
+    [memory] = house.memories()
+    assert memory.agent == MODEL and "migraines" in memory.content and "terrace" in memory.content
+    [question] = chat.questions
+    assert "migraines" in question.user and "mill" in question.user
+
+
+def test_lines_of_a_small_model_that_say_something_else_do_not_stand_and_the_rules_write(house: House) -> None:
+    shortened(house, "migraines from dogs", "suggest a terrace", "Kwame brings 40 sacks", "Bob is an administrator")
+    [memory] = house.memories()
+    assert memory.agent == "extractive" and "migraines" in memory.content
+    assert "None of the lines" in (only(house, JobKind.CREATE_MEMORY).reason or "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("I am allergic to peanuts.", id="all has room as it stands"),
+        pytest.param("Hello there, how are you?", id="nothing is worth keeping"),
+        pytest.param(
+            "Ik ben verpleegkundige in Gent en ik werk al negen jaar in de nachtdienst van het grote ziekenhuis, dus "
+            "bel mij nooit voor twee uur in de middag. Mijn dochter Fien is allergisch voor noten en eieren. We "
+            "verhuizen in april naar Brugge en zoeken nog een school die dichtbij het station ligt, met opvang.",
+            id="a language that it cannot word",
+        ),
+    ],
+)
+def test_a_small_model_is_not_asked_where_it_would_be_of_no_use(house: House, said: str) -> None:
+    chat = ScriptedChat([])
+    house.pipeline.agent = ModelAgent(chat, MODEL, 8192, 30.0, lambda: True)
+    house.converse("notes", "c1", said)
+    deliver(house)
+    job = only(house, JobKind.CREATE_MEMORY)
+    assert not chat.questions and {memory.agent for memory in house.memories()} <= {"extractive"}
+    assert "could not" not in (job.reason or ""), "nothing has failed"
 
 
 def test_a_summary_is_made_by_the_rules_and_says_so(house: House) -> None:

@@ -18,6 +18,7 @@ import pytest
 from openai import OpenAI
 from pydantic import BaseModel, Field, SecretStr
 from sqlalchemy import select
+from worker.agent.fact_model import ExtractionAnswer
 
 from loop.cli.checks import Health, check_embedding, check_models
 from loop.thinking.tools import TOOLS, read_arguments
@@ -33,7 +34,6 @@ from tests.support.meters import Calls
 from tests.support.services import System, start_redis, start_system
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
-from worker.agent.fact_model import ExtractionAnswer
 from worker.agent.memory_model import CompactionAnswer, CreationAnswer, NotesAnswer
 from worker.agent.session_model import CompressionAnswer, LearningAnswer
 from worker.agent.summary_model import SummaryAnswer

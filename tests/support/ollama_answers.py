@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _SAID_BY_USER = re.compile(r"^user(?: \([^)]*\))?: (.+)$", re.MULTILINE)
-_NUMBERED = re.compile(r"^\[(\d+)\] user(?: \([^)]*\))?: I (.+?)\.?$", re.MULTILINE)
+_STATED = re.compile(r"^user(?: \([^)]*\))?: I (.+?)\.?$", re.MULTILINE)
 _SPOKEN = re.compile(r"^\[\d+\] (?:user|assistant)(?: \([^)]*\))?: (.+)$", re.MULTILINE)
 _PIECE = re.compile(r"^\[(\d+)\] (?:User|Assistant[a-z ]*|Tool): (.*\w.*)$", re.MULTILINE)
-_NOTE = re.compile(r"^- (.+)$", re.MULTILINE)
+_COMPLAINT = "This answer cannot be used"
 _MEMORY = re.compile(r"^\[(\d+)\] (\d{4}-\d\d-\d\d), importance \d+(, pinned)?: ", re.MULTILINE)
 _LIMIT = re.compile(r"at most (\d+) characters")
 _DIMENSIONS = 32
@@ -24,13 +25,11 @@ def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
     """Return an answer that fits the schema in ``body``; a short sentence where there is none."""
     schema = body.get("format")
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    prompt = str(body["messages"][1]["content"]) if len(body["messages"]) > 1 else ""
+    prompt = asked(body)
     if "memory" in properties:
-        return _creation(prompt)
-    if "notes" in properties:
-        return {"notes": _first_sentences(_SAID_BY_USER.findall(prompt) or _after_heading(prompt))}
-    if "facts" in properties:
-        return {"facts": [_fact(int(number), text) for number, text in _NUMBERED.findall(prompt)]}
+        return _reading(prompt)
+    if "short" in properties:
+        return {"short": [line.removeprefix("- ") for line in prompt.splitlines()]}
     if "points" in properties:
         return {"points": _first_sentences(_SPOKEN.findall(prompt))}
     if "lines" in properties:
@@ -49,16 +48,22 @@ def sensible_tools(body: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     return (("think", {"thoughts": "Nothing needs to be done."}),)
 
 
-def _creation(prompt: str) -> dict[str, Any]:
+def asked(body: Mapping[str, Any]) -> str:
+    """Return the question: the last thing that the user says, but for complaints about an answer."""
+    said = [str(one["content"]) for one in body["messages"] if one["role"] == "user"]
+    return next((text for text in reversed(said) if not text.startswith(_COMPLAINT)), "")
+
+
+def _reading(prompt: str) -> dict[str, Any]:
     limit = int(_LIMIT.findall(prompt)[-1])
-    said = _SAID_BY_USER.findall(prompt) or _after_heading(prompt)
+    said = _SAID_BY_USER.findall(prompt)
     if not said:
-        return {"reason": "The user said nothing.", "remember": False, "memory": "", "importance": 0, "tags": []}
+        return {"memory": "", "facts": []}
     words = _first_sentences(said)[0].split()
     while len(" ".join(words)) > limit:
         words.pop()
-    memory = " ".join(words)
-    return {"reason": "The user said it.", "remember": True, "memory": memory, "importance": 5, "tags": ["test"]}
+    facts = [{"fact": text[0].upper() + text[1:], "sort": "identity"} for text in _STATED.findall(prompt)]
+    return {"memory": " ".join(words), "facts": facts}
 
 
 def _condensed(prompt: str) -> dict[str, Any]:
@@ -73,22 +78,6 @@ def _condensed(prompt: str) -> dict[str, Any]:
     return {"lines": lines}
 
 
-def _fact(number: int, said: str) -> dict[str, Any]:
-    return {
-        "fact": f"{said[0].upper()}{said[1:]}",
-        "category": "identity",
-        "confidence": "high",
-        "updates_previous": False,
-        "updates": 0,
-        "messages": [number],
-    }
-
-
-def _after_heading(prompt: str) -> list[str]:
-    """Return the notes in a prompt, which follow what is already remembered."""
-    return _NOTE.findall(prompt.partition("notes on the conversation:")[2])
-
-
 def _first_sentences(texts: list[str]) -> list[str]:
     return [re.split(r"(?<=[.!?])\s", text)[0] for text in texts[:1]]
 
@@ -97,7 +86,6 @@ def _compaction(prompt: str) -> dict[str, Any]:
     free = [(day, int(i)) for i, day, pinned in _MEMORY.findall(prompt) if not pinned and int(i) != 0]
     oldest = min(free)[1] if free else 0
     return {
-        "reason": "It is the oldest.",
         "action": "delete",
         "target_id": oldest,
         "absorbed_id": 0,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import worker.agent.memory_model  # noqa: F401  its prompts declare themselves
 from shared.errors import Invalid
 from shared.text.gate import Gate, Refusal, echoes, refuse_secret, unlooped
-import worker.agent.memory_model  # noqa: F401  its prompts declare themselves
 from worker.agent.prompt import prompt_rows
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import Configuration, ModelOutput, Transient
+from shared.errors import Configuration, ModelOutput
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
@@ -364,7 +364,11 @@ def test_compaction_shows_each_memory_with_what_matters_for_the_choice() -> None
             Decision(Action.EDIT, 1, "the model had memory 1 take in the new memory", "Number 1, new.", NEW),
             id="take in the new one",
         ),
-        pytest.param(merges(1, 3), Decision(Action.EDIT, 1, "the model had memory 1 take in memory 3", BOTH, 3), id="merge two old ones"),
+        pytest.param(
+            merges(1, 3),
+            Decision(Action.EDIT, 1, "the model had memory 1 take in memory 3", BOTH, 3),
+            id="merge two old ones",
+        ),
         pytest.param(
             {**deletes(3), "absorbed_id": 1, "new_content": "Ignored."},
             Decision(Action.DELETE, 3, "the model let go of memory 3"),

@@ -86,7 +86,7 @@ class ModelPart:
     ) -> Question[AnswerT]:
         """Return the question of a prompt with its placeholders filled in; a missing one is a ``KeyError``."""
         user = Template(prompt.user).substitute(shown)
-        return Question(kind, prompt.system, user, answer, max_tokens, examples=prompt.examples)
+        return Question(kind, prompt.system, user, answer, max_tokens, fresh=user, examples=prompt.examples)
 
     def ask(
         self, question: Question[AnswerT], meter: Meter, complaint: Check[AnswerT], last: Check[AnswerT] | None = None
