@@ -102,7 +102,8 @@ class Chat(Protocol):
             Unusable: it answered, but not with one value of the type asked for.
             Transient: it could not be reached, or not within ``seconds``.
             OverBudget: the meter does not allow the call; none was made.
-            Configuration: it can never answer: the model is missing, or the prompt does not fit its window.
+            ModelMissing: its server has no such model.
+            Configuration: it can never answer, as where the prompt does not fit its window.
             ``PromptCut`` where that came to light only afterwards.
         """
 

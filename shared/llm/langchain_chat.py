@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, ProviderAway, Transient
+from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
@@ -42,6 +42,7 @@ from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
 from shared.llm.transport import TooMuch
 
 _HICCUP_WAIT_SECONDS = 0.2
+_NO_SUCH_MODEL = 404
 _TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
 ValueT = TypeVar("ValueT")
 Chunks = Generator[AIMessageChunk, None, None]
@@ -177,7 +178,8 @@ class LangchainModel(ABC):
             return CallOutcome.UNAVAILABLE, Transient(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
-        return CallOutcome.REFUSED, self.server.refusal(self.model, status, needs)
+        refusal = self.server.refusal(self.model, status, needs)
+        return CallOutcome.REFUSED, ModelMissing(refusal.message) if status == _NO_SUCH_MODEL else refusal
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class ServerStatus:
     """What answers there; None where nobody does, or another."""
     mend: str | None = None
     """One sentence with what to do; None when all is well."""
+    is_listed: bool = False
+    """Whether the model stands in the server's list; some servers give none, or not of all that they can be asked."""
 
     @property
     def ready(self) -> bool:

@@ -10,7 +10,7 @@ from contextlib import closing
 import httpx
 import pytest
 
-from shared.errors import Configuration
+from shared.errors import ModelMissing
 from shared.llm.calls import CallOutcome
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import make_chat
@@ -41,7 +41,7 @@ def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: Ollam
     calls = Calls()
     with (
         closing(make_chat("ollama:llama3.2:3b", served_at(server.url, CONTEXT_TOKENS))) as chat,
-        pytest.raises(Configuration, match=r"Run: ollama pull llama3\.2:3b$"),
+        pytest.raises(ModelMissing, match=r"Run: ollama pull llama3\.2:3b$"),
     ):
         chat.ask(question(), 60, calls)
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
