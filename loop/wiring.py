@@ -269,7 +269,7 @@ def _upkeep(base: _Base) -> Upkeep:
         settings,
         base.metrics,
         timedelta(seconds=longest) + CLOCK_DOUBT,
-        longest_call=timedelta(seconds=settings.task_hard_limit_seconds),
+        longest_call=timedelta(seconds=settings.hard_limit_seconds),
     )
 
 
@@ -294,7 +294,7 @@ def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> 
     def make(model: str) -> ToolChat:
         return make_tool_chat(model, settings)
 
-    longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
+    longest = settings.model_timeout_seconds + _BOOKING_SECONDS
     accountant = Accountant(base.database, base.clock, settings, base.metrics, longest, base.tracing)
     return Thinker(
         base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, on_free, reach
