@@ -16,6 +16,7 @@ from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, p
 from shared.text.languages import ENGLISH, TOLD_APART
 
 _DAY = 86_400
+LEAST_CONTEXT_TOKENS = 2048
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Database = Annotated[str, AfterValidator(database_address)]
@@ -117,7 +118,10 @@ class ModelSettings(SettingsGroup):
         None, description="Smaller model the loop thinks with while energy is low, as `PROVIDER:NAME`; unset: the same."
     )
     model_context_tokens: int = Field(
-        8192, ge=2048, le=1_048_576, description="The model's window, tokens; sent to Ollama as num_ctx."
+        8192,
+        ge=LEAST_CONTEXT_TOKENS,
+        le=1_048_576,
+        description="The model's window, tokens; sent to Ollama as num_ctx.",
     )
 
     model_size: Literal["small", "large"] | None = Field(

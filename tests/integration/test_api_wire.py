@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 from sqlalchemy import select
 
-from loop.cli.checks import check_embedding, check_models
+from loop.cli.model_checks import check_embedding, check_models
 from shared.db.engine import Database
 from shared.energy.models import Spending
 from shared.errors import Configuration, ModelMissing
