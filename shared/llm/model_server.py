@@ -64,6 +64,8 @@ class ModelServer(ABC):
     """What it is called in messages."""
     errors: ClassVar[tuple[type[Exception], ...]]
     """What its client raises where the server answers with an error."""
+    more_at_once: ClassVar[str] = "Have it do more calls at once"
+    """What to do where calls wait in its queue."""
     probe_path: ClassVar[str]
     """What can be asked for without a key and at no cost, to see whether anybody is there."""
 
