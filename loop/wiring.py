@@ -38,7 +38,7 @@ from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve
-from shared.llm.providers import are_servers_there, embedder_name, make_tool_chat
+from shared.llm.providers import ModelProbe, embedder_name, make_tool_chat
 from shared.llm.tools import ToolChat
 from shared.process import my_name
 from shared.search.tuning import tuning_of
@@ -208,12 +208,10 @@ def _totals(base: _Base) -> Totals:
 def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:
     """Return what a tick does, in order."""
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
-    # Where no model of a server's is set any more, nothing has to be waited for.
-    in_need = kinds_in_need(base.settings)
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store, base.redis), MendTenantQueues(fenced, clock),
-        ProbeProvider(fenced, clock, lambda: not in_need or are_servers_there(base.settings)),
+        ProbeProvider(fenced, clock, ModelProbe(base.settings)),
         EndSilent(fenced, clock, base.settings),
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.metrics),
@@ -271,7 +269,7 @@ def _upkeep(base: _Base) -> Upkeep:
         settings,
         base.metrics,
         timedelta(seconds=longest) + CLOCK_DOUBT,
-        longest_call=timedelta(seconds=settings.task_hard_limit_seconds),
+        longest_call=timedelta(seconds=settings.hard_limit_seconds),
     )
 
 
@@ -296,7 +294,7 @@ def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> 
     def make(model: str) -> ToolChat:
         return make_tool_chat(model, settings)
 
-    longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
+    longest = settings.model_timeout_seconds + _BOOKING_SECONDS
     accountant = Accountant(base.database, base.clock, settings, base.metrics, longest, base.tracing)
     return Thinker(
         base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, on_free, reach

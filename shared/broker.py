@@ -45,8 +45,8 @@ def make_celery(settings: Settings) -> Celery:
         task_reject_on_worker_lost=True,
         # Celery tries nothing again: the job's row says when it is sent anew.
         task_acks_on_failure_or_timeout=True,
-        task_soft_time_limit=settings.task_soft_limit_seconds,
-        task_time_limit=settings.task_hard_limit_seconds,
+        task_soft_time_limit=settings.soft_limit_seconds,
+        task_time_limit=settings.hard_limit_seconds,
         task_queues=[make_queue(queue.value) for queue in Queue],
         task_default_queue=Queue.MEMORY.value,
         task_default_priority=5,
@@ -65,7 +65,7 @@ def make_celery(settings: Settings) -> Celery:
         broker_connection_timeout=SOCKET_SECONDS,
         broker_transport_options={
             # Beyond the hard limit: what still runs must not be delivered a second time.
-            "visibility_timeout": int(settings.task_hard_limit_seconds) + _VISIBILITY_MARGIN,
+            "visibility_timeout": int(settings.hard_limit_seconds) + _VISIBILITY_MARGIN,
             "unacked_restore_interval": 1,
             "unacked_restore_throttle": 1,
             # Redis knows no priorities: Kombu keeps a list for each step, and looks into them in order.

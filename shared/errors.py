@@ -91,6 +91,10 @@ class ProviderAway(Transient):
     code = "provider_away"
 
 
+class ModelMissing(ProviderAway):
+    """The model's server answers and has no such model; what needs it waits until a person mends that."""
+
+
 class NotYet(Transient):
     """What is to be done has to wait ``until`` something is over; nothing has failed."""
 

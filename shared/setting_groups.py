@@ -16,10 +16,14 @@ from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, p
 from shared.text.languages import ENGLISH, TOLD_APART
 
 _DAY = 86_400
+LEAST_CONTEXT_TOKENS = 2048
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 _Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Database = Annotated[str, AfterValidator(database_address)]
 _Redis = Annotated[str, AfterValidator(redis_address)]
+_SHORTEST_TASK_SECONDS, _STOPPING_SECONDS = 75.0, 10.0
+_QUESTIONS = 2.5
+"""How often a job can use up the patience of one question, and end in good order."""
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
@@ -114,7 +118,10 @@ class ModelSettings(SettingsGroup):
         None, description="Smaller model the loop thinks with while energy is low, as `PROVIDER:NAME`; unset: the same."
     )
     model_context_tokens: int = Field(
-        8192, ge=2048, le=1_048_576, description="The model's window, tokens; sent to Ollama as num_ctx."
+        8192,
+        ge=LEAST_CONTEXT_TOKENS,
+        le=1_048_576,
+        description="The model's window, tokens; sent to Ollama as num_ctx.",
     )
 
     model_size: Literal["small", "large"] | None = Field(
@@ -320,7 +327,6 @@ class ThinkingSettings(SettingsGroup):
     thinking: bool = Field(
         True, description="Whether the loop answers conversations of apps that do not answer for themselves."
     )
-    thinking_timeout_seconds: _Seconds = Field(60.0, description="Longest a single model call of a turn may take.")
     thinking_rounds: int = Field(5, ge=1, le=20, description="Most model calls of one turn.")
     answer_after_seconds: float = Field(
         1.0, ge=0, le=3600, description="How long a user's message stands before the loop thinks about it."
@@ -356,13 +362,18 @@ class EventSettings(SettingsGroup):
 
 
 class JobSettings(SettingsGroup):
-    """Jobs: model call < soft limit < hard limit < lease."""
+    """Jobs."""
 
     model_timeout_seconds: _Seconds = Field(
-        30.0, description="Longest the agent may take for one creation or compaction."
+        120.0,
+        description="Patience: longest a model may take for one question with its repeats, or for one call while it "
+        "thinks. What has to be longer follows by itself.",
     )
-    task_soft_limit_seconds: _Seconds = Field(75.0, description="A task is asked to stop after this.")
-    task_hard_limit_seconds: _Seconds = Field(85.0, description="A task's process is killed after this.")
+    task_soft_limit_seconds: _Seconds | None = Field(
+        None,
+        description="A task is asked to stop after this, and its process is killed 10 seconds later; longer than the "
+        "patience. Unset: two and a half times that, and 75 at least.",
+    )
     lease_seconds: _Seconds = Field(100.0, description="A job whose owner has been silent this long is taken back.")
     heartbeat_seconds: _Seconds = Field(10.0, description="How often the owner of a job renews its lease.")
     queued_seconds: _Seconds = Field(60.0, description="A sent job nobody has begun after this is sent again.")
@@ -386,6 +397,19 @@ class JobSettings(SettingsGroup):
     )
     tick_seconds: _Seconds = Field(1.0, description="Longest the loop sleeps between ticks; news wakes it earlier.")
     drain_seconds: _Seconds = Field(10.0, description="How long a stopping process finishes what it began.")
+
+    @property
+    def soft_limit_seconds(self) -> float:
+        """When a task is asked to stop. A job may ask several questions, and what needs no model takes time as well."""
+        return self.task_soft_limit_seconds or max(_SHORTEST_TASK_SECONDS, _QUESTIONS * self.model_timeout_seconds)
+
+    @property
+    def hard_limit_seconds(self) -> float:
+        """When a task's process is killed.
+
+        Redis delivers a message again only after this. The lease may be shorter: it is renewed while a task runs.
+        """
+        return self.soft_limit_seconds + _STOPPING_SECONDS
 
 
 class RetentionSettings(SettingsGroup):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Iterator
-from itertools import pairwise
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -60,16 +59,9 @@ class Settings(
 
     @model_validator(mode="after")
     def _limits_ascend(self) -> Settings:
-        limits = (
-            self.model_timeout_seconds,
-            self.task_soft_limit_seconds,
-            self.task_hard_limit_seconds,
-            self.lease_seconds,
-        )
-        if any(a >= b for a, b in pairwise(limits)):
+        if self.model_timeout_seconds >= self.soft_limit_seconds:
             raise ValueError(
-                "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS < AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS < "
-                "AFTERTHOUGHT_TASK_HARD_LIMIT_SECONDS < AFTERTHOUGHT_LEASE_SECONDS must hold"
+                "AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS must exceed AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS; unset, it does"
             )
         if abs(self.rag_rerank_alpha + self.rag_rerank_beta + self.rag_rerank_gamma - 1) > 0.01:
             raise ValueError("RAG_RERANK_ALPHA, RAG_RERANK_BETA and RAG_RERANK_GAMMA must add up to 1")

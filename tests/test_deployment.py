@@ -28,6 +28,7 @@ from redis.retry import Retry
 from loop.embedded_redis import find_binary, free_port
 from shared.process import tied_to_me
 from shared.settings import Settings, environment_name, environment_names, read_settings
+from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -179,7 +180,7 @@ def test_loop_and_worker_listen_where_their_health_checks_and_prometheus_ask(mon
 
 
 def test_a_worker_is_given_time_to_end_what_it_began() -> None:
-    hard_limit = Settings.model_fields["task_hard_limit_seconds"].default
+    hard_limit = default_settings().hard_limit_seconds
     assert int(SERVICES["worker"]["stop_grace_period"].removesuffix("s")) > hard_limit
 
 

@@ -113,7 +113,7 @@ watch = Watchdog(
     _send_canary,
     _tasks_in_hand,
     _give_up,
-    settings.task_hard_limit_seconds + settings.worker_silence_seconds,
+    settings.hard_limit_seconds + settings.worker_silence_seconds,
     _announce,
 )
 

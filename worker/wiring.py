@@ -67,7 +67,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     database = Database(settings.database, pool_size=2)
     news = connect_redis(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
-    longest = settings.task_hard_limit_seconds
+    longest = settings.hard_limit_seconds
     tracing = start_tracing(settings, "afterthought-worker")
     accountant = Accountant(database, clock, settings, metrics, longest, tracing)
     agents, rules, store = build_agents(settings), rules_behind(settings), Store(settings.sessions_path)

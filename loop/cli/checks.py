@@ -10,10 +10,8 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +24,9 @@ from redis.retry import Retry
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from loop.cli.findings import Finding, fail, ok, warn
 from loop.cli.invocation import Invocation
+from loop.cli.model_checks import check_embedding, check_models
 from loop.embedded_redis import HOST, find_binary, is_free
 from shared.clock import SystemClock
 from shared.contracts.jobs import JobKind
@@ -39,9 +39,7 @@ from shared.errors import AfterthoughtError, Configuration
 from shared.installation import how_to_add, start_command
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.minilm import is_installed, runtime
 from shared.llm.model_server import is_there
-from shared.llm.providers import NGRAMS, server_status
 from shared.settings import Settings, environment_name, environment_names, names_given, read_settings, unread_names
 from shared.telemetry import tracing
 
@@ -57,39 +55,6 @@ _TIMEOUT_SECONDS = 3.0
 _READY_TIMEOUT_SECONDS = 5.0
 _SKEW_SECONDS = 5.0
 _MIGRATE = "Run: afterthought migrate (`afterthought up` does it too)."
-
-
-class Health(StrEnum):
-    """How something is."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was found, and what to do about it."""
-
-    what: str
-    health: Health
-    found: str
-    mend: str | None = None
-
-
-def ok(what: str, found: str) -> Finding:
-    """Return that all is well."""
-    return Finding(what, Health.OK, found)
-
-
-def warn(what: str, found: str, mend: str) -> Finding:
-    """Return that it works but should be looked at."""
-    return Finding(what, Health.WARN, found, mend)
-
-
-def fail(what: str, found: str, mend: str) -> Finding:
-    """Return that it does not work."""
-    return Finding(what, Health.FAIL, found, mend)
 
 
 def examine(call: Invocation) -> list[Finding]:
@@ -369,16 +334,6 @@ def _redis_info(url: str) -> dict[str, Any]:
         return info
 
 
-def check_models(settings: Settings) -> list[Finding]:
-    """Look whether its server has the model that is set; without one, the extractive agent writes the memories."""
-    if settings.model is None:
-        return [ok("model", "none set, so the built-in extractive agent writes the memories")]
-    status = server_status(settings.model, settings, _TIMEOUT_SECONDS)
-    if status.mend is not None:
-        return [fail("model", f"{status.model} cannot be asked", status.mend)]
-    return [ok("model", f"{status.model} at {status.host}, {status.found}")]
-
-
 _ENOUGH_CONVERSATIONS = 10
 _EXAMPLE_AN_HOUR = 1000
 
@@ -420,29 +375,6 @@ def _spending(settings: Settings, now: datetime) -> tuple[int, int, int]:
         return 0, 0, 0  # What is wrong with the database is told where it is looked at.
     finally:
         database.dispose()
-
-
-def check_embedding(settings: Settings) -> list[Finding]:
-    """Look by what facts and messages are compared; never a failure, as both are kept without it."""
-    if settings.embedding == NGRAMS:
-        return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
-    if settings.embedding is not None:
-        status = server_status(settings.embedding, settings, _TIMEOUT_SECONDS)
-        if status.mend is not None:
-            without = "so facts may stand twice and old messages are found by words alone"
-            return [warn("embedding", f"{status.model} cannot be asked, {without}", status.mend)]
-        return [ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")]
-    if is_installed():
-        if runtime() == "numpy":
-            slow = (
-                "the built-in model compares facts and messages by meaning, in numpy because onnxruntime is not there"
-            )
-            return [warn("embedding", slow, f"Several times slower. {how_to_add('embedding')}")]
-        return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
-    found = "the built-in model is not installed, so facts and messages are compared by their letters"
-    return [
-        warn("embedding", found, f"Name one of Ollama's models, or install the built-in one. {how_to_add('embedding')}")
-    ]
 
 
 def check_tracing(settings: Settings) -> Iterator[Finding]:

@@ -78,14 +78,14 @@ class RelayJobs:
                 shed = dispatch.revoke(session, allowance.why, now) if allowance.shed else 0
                 deferred = dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
             room = max(0, self.most_deliveries - queries.count_in_flight(session, WorkClass.DELIVERY))
-            away = self.need_server if queries.waits_for_provider(session) else frozenset()
+            why_away = queries.why_provider_is_awaited(session)
             held, waiting = [], False
 
             def terms_of(session: Session, app_id: str, kind: str) -> Terms:
                 nonlocal waiting
-                if kind in away:
+                if why_away is not None and kind in self.need_server:
                     waiting = True
-                    return Terms(away=away)
+                    return Terms(away=self.need_server, why_away=why_away)
                 terms = self.regulator.terms(session, app_id, kind)
                 if terms.hold is not None:
                     held.append(app_id)

@@ -34,7 +34,13 @@ from shared.jobs import dispatch, ownership, tenant_queues
 from shared.jobs.control import forget_finished
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
-from shared.jobs.queries import has_due_beyond, has_expired, has_held_beyond, tenant_queues_astray, waits_for_provider
+from shared.jobs.queries import (
+    has_due_beyond,
+    has_expired,
+    has_held_beyond,
+    tenant_queues_astray,
+    why_provider_is_awaited,
+)
 from shared.jobs.tenant_queues import LONGEST_HOLD, let_go_too_long
 from shared.memories import forgetting
 from shared.search.models import Retrieval
@@ -298,7 +304,7 @@ class ProbeProvider:
     def run(self) -> bool:
         """Look once, if anything waits; True when jobs can be relayed."""
         with self.database.read() as session:
-            if not waits_for_provider(session):
+            if why_provider_is_awaited(session) is None:
                 return False
         if not self.is_there():
             return False

@@ -96,7 +96,7 @@ class ThinkingTurn:
         """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
         self.calls += 1
         try:
-            reply = self.chat.reply(exchange, self.settings.thinking_timeout_seconds, self.meter)
+            reply = self.chat.reply(exchange, self.settings.model_timeout_seconds, self.meter)
         except Unusable as unusable:
             return self._ask_for_tools("", f"Your answer cannot be used: {unusable.complaint}. {_USE_TOOLS}")
         if reply.calls:

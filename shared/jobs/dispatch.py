@@ -32,7 +32,6 @@ from shared.telemetry.tracing import current_traceparent
 
 DEFER_LIMIT = 500
 """Jobs marked at a time, so that a tick stays short however many wait."""
-PROVIDER_AWAY = "provider: the model's server cannot be reached"
 AskTerms = Callable[[Session, str, str], Terms]
 """Says on what terms an app's job of a kind may start."""
 
@@ -180,7 +179,7 @@ def _take_head(
         return None
     terms = ask(session, tenant_queue.app_id, job.kind)
     if job.kind in terms.away:
-        defer(session, Deferral.PROVIDER, PROVIDER_AWAY, now, app_id=tenant_queue.app_id, kinds=terms.away)
+        defer(session, Deferral.PROVIDER, terms.why_away, now, app_id=tenant_queue.app_id, kinds=terms.away)
         bring_up_to_date(session, tenant_queue, now)
         return None
     if terms.hold is not None:

@@ -34,7 +34,8 @@ class Deferral(StrEnum):
     ENERGY = "energy"
     BUDGET = "budget"
     PROVIDER = "provider_away"
-    """The model's server; such a job does not compete for its app's turn, so what needs no model goes on."""
+    """The model's server, or a model that it lacks; such a job does not compete for its app's turn, so what needs no
+    model goes on."""
 
 
 WAITING = (JobState.PENDING, JobState.DEFERRED, JobState.RETRYING)

@@ -321,9 +321,9 @@ def _undeferred_of(app_id: str, now: datetime, kinds: Collection[str]) -> Select
     )
 
 
-def waits_for_provider(session: Session) -> bool:
-    """Whether any job waits for its model's server."""
-    return session.scalar(select(Job.seq).where(_WAITS_FOR_PROVIDER).order_by(Job.seq).limit(1)) is not None
+def why_provider_is_awaited(session: Session) -> str | None:
+    """Return why the first job waits for its model's server; None where none does."""
+    return session.scalar(select(Job.reason).where(_WAITS_FOR_PROVIDER).order_by(Job.seq).limit(1))
 
 
 def lock_waiting_for_provider(session: Session, limit: int) -> Sequence[Job]:

@@ -46,7 +46,8 @@ class Terms:
     weight: int = 1
     hold: Hold | None = None
     away: frozenset[str] = frozenset()
-    """Kinds of jobs whose model's server is away."""
+    """Kinds of jobs whose model's server is away, or has no such model."""
+    why_away: str = ""
 
 
 def start_tag_of(served: int, priority: int) -> int:

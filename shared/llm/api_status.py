@@ -53,11 +53,12 @@ def api_status(api: Api, model: str, timeout_seconds: float) -> ServerStatus:
     if response.status_code >= 500 or response.status_code == 429:
         return bad(f"{api.product} at {host} answers with status {response.status_code}; try again later.")
     names = _names(answer)
+    has_it = any(same_model(name, model) for name in names)
     # Not every server lists its models; what cannot be told is not held against it.
-    if names and not any(same_model(name, model) for name in names):
+    if names and not has_it:
         some = ", ".join(sorted(names)[:_MOST_NAMED])
         return bad(f"{api.product} at {host} has no model {model}. Name one it has, for example: {some}.")
-    return ServerStatus(model, host, api.product)
+    return ServerStatus(model, host, api.product, is_listed=has_it)
 
 
 def _names(answer: Any) -> set[str]:

@@ -102,9 +102,14 @@ class Chat(Protocol):
             Unusable: it answered, but not with one value of the type asked for.
             Transient: it could not be reached, or not within ``seconds``.
             OverBudget: the meter does not allow the call; none was made.
-            Configuration: it can never answer: the model is missing, or the prompt does not fit its window.
+            ModelMissing: its server has no such model.
+            Configuration: it can never answer, as where the prompt does not fit its window.
             ``PromptCut`` where that came to light only afterwards.
         """
+
+    def least_seconds(self, question: Question[Any]) -> float:
+        """Return how long a short good answer takes at the least; 0 where nothing is known of it."""
+        return 0.0
 
 
 class Unusable(ModelOutput):
@@ -217,6 +222,7 @@ _LONGEST_PREVIOUS = 600
 RETRY_TEMPERATURE = 0.4
 _LEAST_SHARE = 5
 """With less than a fifth of the room that answers have, asking again is of no use: most would be cut off."""
+_NO_TIME_LEFT = "there was no time left to ask again (AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS)"
 _REMINDER = "Answer with one short JSON object of the fields asked for, and nothing else."
 
 REPAIR_TOKENS = 400
@@ -247,8 +253,9 @@ def ask_repairing(
         repeat = vary(question, wrong)
         left = seconds - (time.monotonic() - started)
         allowed = meter.allow_repeat(max(0, repeat.estimated_tokens - question.estimated_tokens))
-        if left <= 0 or allowed * _LEAST_SHARE < question.max_completion_tokens:
-            complaints.append("there was no time left" if left <= 0 else "asking on would cost too much")
+        is_late = left <= max(0.0, chat.least_seconds(repeat))
+        if is_late or allowed * _LEAST_SHARE < question.max_completion_tokens:
+            complaints.append(_NO_TIME_LEFT if is_late else "asking on would cost too much")
             break
         repeat = dataclasses.replace(repeat, max_completion_tokens=min(allowed, question.max_completion_tokens))
         try:

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, ProviderAway, Transient
+from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
@@ -38,10 +38,12 @@ from shared.llm.chat import (
     read_reply,
 )
 from shared.llm.model_server import GATEWAY_STATUSES, IN_STREAM, Failure, ModelServer
+from shared.llm.speed import GENEROUS, CallSeconds, ModelSpeed
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
 from shared.llm.transport import TooMuch
 
 _HICCUP_WAIT_SECONDS = 0.2
+_NO_SUCH_MODEL = 404
 _TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
 ValueT = TypeVar("ValueT")
 Chunks = Generator[AIMessageChunk, None, None]
@@ -57,6 +59,8 @@ class Ending:
     """The model, or a filter before it, would not answer."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    seconds: CallSeconds | None = None
+    """Where its time went, where the server tells."""
 
 
 class LangchainModel(ABC):
@@ -73,6 +77,7 @@ class LangchainModel(ABC):
         self.model = model
         self.server = server
         self.context_tokens = context_tokens
+        self.speed = ModelSpeed()
 
     @abstractmethod
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
@@ -91,8 +96,14 @@ class LangchainModel(ABC):
         return False
 
     def ask(self, asking: LangchainRequest[ValueT], seconds: float, meter: Meter) -> ValueT:
-        """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.ask``."""
-        check_fit(asking.asked, self.context_tokens)
+        """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.ask``.
+
+        Once it is known how fast the model is, a call that hangs is ended earlier.
+        """
+        asked = asking.asked
+        check_fit(asked, self.context_tokens)
+        limit = self.speed.limit_seconds(asked.estimated_tokens, asked.max_completion_tokens, seconds)
+        is_cut_short, seconds = limit < seconds, limit
         end = time.monotonic() + seconds
         attempts = Retrying(
             stop=stop_after_attempt(2),
@@ -103,7 +114,7 @@ class LangchainModel(ABC):
         try:
             for attempt in attempts:
                 with attempt:
-                    return self._ask_once(asking, end, meter)
+                    return self._ask_once(asking, end, meter, is_cut_short)
         except _Unreached:
             # Nothing was asked, yet whoever watches the calls must see that they fail.
             failed = time.monotonic() - end + seconds
@@ -111,15 +122,17 @@ class LangchainModel(ABC):
             raise
         raise AssertionError("tenacity ends with an answer or an error")
 
-    def _ask_once(self, asking: LangchainRequest[ValueT], end: float, meter: Meter) -> ValueT:
+    def _ask_once(self, asking: LangchainRequest[ValueT], end: float, meter: Meter, is_cut_short: bool) -> ValueT:
         started = time.monotonic()
         if started >= end:
             raise Transient("No time is left to ask the model.")
         meter.reserve(prospect_of(asking.asked, self.name))
-        call = _Call(self, end, asking.needs)
+        call = _Call(self, asking.asked, started, end, asking.needs, is_cut_short)
         try:
             with call.watched():
-                return asking.read(self._receive(asking.stream, call))
+                reply = self._receive(asking.stream, call)
+                call.note_speed()
+                return asking.read(reply)
         finally:
             if call.reached:
                 seconds = time.monotonic() - started
@@ -134,13 +147,15 @@ class LangchainModel(ABC):
             raise self.server.transport.http.RemoteProtocolError("The stream ended before the answer did.")
         return call.reply()
 
-    def translate(self, error: Exception, needs: str, *, late: bool) -> tuple[CallOutcome, AfterthoughtError]:
+    def translate(
+        self, error: Exception, needs: str, *, late: bool, why_late: str
+    ) -> tuple[CallOutcome, AfterthoughtError]:
         """Say in our words what a foreign error means; ``late``: the deadline has passed."""
         if isinstance(error, ValidationError | OutputParserException) and not late:
             return CallOutcome.MALFORMED, _malformed()
         failure = self.server.failure_of(error)
         if late or failure is Failure.LATE:
-            return CallOutcome.TIMEOUT, Transient(f"{self.name} did not answer in time.")
+            return CallOutcome.TIMEOUT, Transient(why_late)
         match failure:
             case Failure.UNREACHED:
                 return CallOutcome.UNAVAILABLE, self.unreached()
@@ -177,7 +192,8 @@ class LangchainModel(ABC):
             return CallOutcome.UNAVAILABLE, Transient(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
-        return CallOutcome.REFUSED, self.server.refusal(self.model, status, needs)
+        refusal = self.server.refusal(self.model, status, needs)
+        return CallOutcome.REFUSED, ModelMissing(refusal.message) if status == _NO_SUCH_MODEL else refusal
 
 
 @dataclass(frozen=True)
@@ -211,6 +227,10 @@ class LangchainChat(Chat):
             return read_reply(question, reply, model.context_tokens)
 
         return model.ask(LangchainRequest(question, stream, read, model.answer_needs), seconds, meter)
+
+    def least_seconds(self, question: Question[Any]) -> float:
+        likely = prospect_of(question, self.name).likely_completion_tokens
+        return self._model.speed.least_seconds(question.estimated_tokens, likely)
 
 
 def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
@@ -300,8 +320,12 @@ class _Call:
     """One call while it runs: what has come back so far, and how it ended."""
 
     model: LangchainModel
+    asked: ModelRequest
+    started: float
     end: float
     needs: str
+    is_cut_short: bool = False
+    """Whether it may take less than its caller would wait, because the model is known to be faster."""
     received: Reply = field(default_factory=lambda: Reply(""))
     """Everything that was generated, tool calls as text: what is paid for."""
     outcome: CallOutcome = CallOutcome.TIMEOUT
@@ -309,6 +333,9 @@ class _Call:
     ended: bool = False
     reached: bool = True
     declined: bool = False
+    first_word_at: float | None = None
+    seconds: CallSeconds | None = None
+    """Where its time went, as the server tells it."""
     texts: list[str] = field(default_factory=list)
     pieces: dict[object, _CallPieces] = field(default_factory=dict)
 
@@ -323,7 +350,10 @@ class _Call:
             call.name += piece.get("name") or ""
             call.arguments += piece.get("args") or ""
             written += (piece.get("name") or "") + (piece.get("args") or "")
+        if written and self.first_word_at is None:
+            self.first_word_at = time.monotonic()
         ending = self.model.ending_of(chunk)
+        self.seconds = ending.seconds or self.seconds
         self.ended = self.ended or ending.ended
         self.declined = self.declined or ending.declined
         most, before = self.model.context_tokens, self.received
@@ -334,6 +364,28 @@ class _Call:
             before.completion_tokens if completion is None else _believable(completion, most),
             before.truncated or ending.truncated,
         )
+
+    def note_speed(self) -> None:
+        """Have the model's speed learn from this call, which has ended well."""
+        first, call = self.first_word_at, call_of(self.asked, self.model.name, self.received, self.outcome, 0.0)
+        if first is None:
+            return
+        seconds = self.seconds or CallSeconds(0.0, first - self.started, time.monotonic() - first)
+        self.model.speed.note(seconds, call.prompt_tokens, call.completion_tokens)
+
+    def why_late(self) -> str:
+        """Say what took so long, and what to do."""
+        model, speed, now = self.model, self.model.speed, time.monotonic()
+        took = f"{model.name} did not answer in time ({self.end - self.started:.0f} s)"
+        tokens, first = self.asked.estimated_tokens, self.first_word_at or now
+        if speed.was_queued(tokens, first - self.started, now - self.started):
+            return (
+                f"{took}: most of that went by before it began, while the server did other calls or loaded it. "
+                f"{model.server.more_at_once}, or lower AFTERTHOUGHT_WORKER_CONCURRENCY."
+            )
+        if speed.is_known and self.is_cut_short:
+            return f"{took}, {GENEROUS:g} times what it has needed of late; the next call may take longer."
+        return f"{took}: it is too slow for that. Raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS, or name a faster model."
 
     def reply(self) -> Reply:
         """Return the whole reply. Raises ``Unusable`` for one that is none."""
@@ -363,7 +415,10 @@ class _Call:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        self.outcome, ours = self.model.translate(error, self.needs, late=time.monotonic() >= self.end)
+        late = time.monotonic() >= self.end
+        self.outcome, ours = self.model.translate(error, self.needs, late=late, why_late=self.why_late())
+        if self.outcome is CallOutcome.TIMEOUT:
+            self.model.speed.forget()
         server, status = self.model.server, self.model.server.status_of(error)
         # A proxy takes connections, or answers, for a server that is not there.
         is_adjusted = isinstance(ours, _Adjusted)

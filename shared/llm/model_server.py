@@ -48,6 +48,8 @@ class ServerStatus:
     """What answers there; None where nobody does, or another."""
     mend: str | None = None
     """One sentence with what to do; None when all is well."""
+    is_listed: bool = False
+    """Whether the model stands in the server's list; some servers give none, or not of all that they can be asked."""
 
     @property
     def ready(self) -> bool:
@@ -62,6 +64,8 @@ class ModelServer(ABC):
     """What it is called in messages."""
     errors: ClassVar[tuple[type[Exception], ...]]
     """What its client raises where the server answers with an error."""
+    more_at_once: ClassVar[str] = "Have it do more calls at once"
+    """What to do where calls wait in its queue."""
     probe_path: ClassVar[str]
     """What can be asked for without a key and at no cost, to see whether anybody is there."""
 

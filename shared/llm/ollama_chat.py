@@ -14,6 +14,7 @@ from langchain_ollama import ChatOllama
 from shared.llm.chat import ModelRequest, Question
 from shared.llm.langchain_chat import Ending, LangchainModel
 from shared.llm.ollama_server import OllamaServer
+from shared.llm.speed import CallSeconds
 from shared.llm.tools import Exchange
 from shared.llm.transport import is_loopback
 
@@ -59,8 +60,18 @@ class OllamaModel(LangchainModel):
             truncated=about.get("done_reason") == "length",
             prompt_tokens=about.get("prompt_eval_count"),
             completion_tokens=about.get("eval_count"),
+            seconds=_seconds_of(about),
         )
 
     def _options(self, asked: ModelRequest) -> dict[str, Any]:
         """Return everything Ollama would otherwise assume."""
         return {"num_ctx": self.context_tokens, "num_predict": asked.max_completion_tokens, "temperature": 0.0}
+
+
+def _seconds_of(about: dict[str, Any]) -> CallSeconds | None:
+    """Read where the time went. What is neither reading nor writing went by in the queue, and in loading the model."""
+    durations = [about.get(f"{name}_duration") for name in ("total", "prompt_eval", "eval")]
+    if not all(isinstance(one, int) for one in durations):
+        return None
+    whole, reading, writing = (one / 1e9 for one in durations if one is not None)
+    return CallSeconds(max(0.0, whole - reading - writing), reading, writing)

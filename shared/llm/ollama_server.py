@@ -14,6 +14,7 @@ class OllamaServer(ModelServer):
 
     product = "Ollama"
     errors = (ResponseError,)
+    more_at_once = "Raise OLLAMA_NUM_PARALLEL, for Ollama and here"
     probe_path = "/api/version"
 
     def __init__(self, host: str) -> None:

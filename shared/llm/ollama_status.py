@@ -30,7 +30,7 @@ def ollama_status(host: str, model: str, timeout_seconds: float) -> ServerStatus
     names = [str(one.get("model") or one.get("name")) for one in entries if isinstance(one, dict)]
     has_it = any(same_model(name, model) for name in names)
     mend = None if has_it else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
-    return ServerStatus(model, host, f"Ollama {version}", mend)
+    return ServerStatus(model, host, f"Ollama {version}", mend, is_listed=has_it)
 
 
 def _get(client: httpx.Client, path: str) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 NGRAMS = "ngrams"
 _STATUS_SECONDS = 2.0
+_DOUBT_SECONDS = 300.0
+"""How often a model is tried of which its server does not tell."""
 
 
 def split_model(setting: str) -> tuple[str, str]:
@@ -148,18 +152,33 @@ def embedder_name(setting: str | None) -> str:
     return NgramEmbedder.name if setting == NGRAMS else setting
 
 
-def are_servers_there(settings: Settings) -> bool:
-    """Whether every server that the settings name answers; asks for nothing that costs anything. Does not raise."""
-    models = (settings.model, settings.small_model, settings.embedding)
-    return all(_is_there(one, settings) for one in {provider_of(model) for model in models if model is not None})
+class ModelProbe:
+    """Whether what jobs need of servers can be asked again; asks for nothing that costs anything. Does not raise."""
 
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._doubt_until = -math.inf
 
-def _is_there(provider: str | None, settings: ModelSettings) -> bool:
-    if provider is None:
+    def __call__(self) -> bool:
+        settings = self._settings
+        models = [one for one in (settings.model, settings.embedding) if one is not None]
+        providers = {provider for one in models if (provider := provider_of(one)) is not None}
+        if not all(self._is_there(provider) for provider in providers):
+            return False
+        model = settings.model
+        if model is None or server_status(model, settings).is_listed:
+            return True
+        # Ollama lists all it has; of others, a model may answer that is in no list. Were it believed at each look, all
+        # that waits for a model that is missing would go on, and wait again, every few seconds.
+        if provider_of(model) == "ollama" or time.monotonic() < self._doubt_until:
+            return False
+        self._doubt_until = time.monotonic() + _DOUBT_SECONDS
         return True
-    api = api_of(provider, settings)
-    address, path = (settings.ollama_host, "/api/version") if api is None else (api.base_url, api.models_path)
-    return is_there(address, path, _STATUS_SECONDS)
+
+    def _is_there(self, provider: str) -> bool:
+        api = api_of(provider, self._settings)
+        address, path = (self._settings.ollama_host, "/api/version") if api is None else (api.base_url, api.models_path)
+        return is_there(address, path, _STATUS_SECONDS)
 
 
 def server_status(setting: str, settings: ModelSettings, timeout_seconds: float = _STATUS_SECONDS) -> ServerStatus:

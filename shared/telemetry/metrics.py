@@ -341,7 +341,9 @@ class Metrics:
         self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
         self.budget_deferrals = self._counter("budget_deferrals", "Times a job was deferred for its app's budget.", {})
         self.provider_deferrals = self._counter(
-            "provider_deferrals", "Times a job that was begun was deferred because its model's server was away.", {}
+            "provider_deferrals",
+            "Times a job that was begun was deferred because its model's server was away, or lacks it.",
+            {},
         )
         self.jobs_shed = self._counter("jobs_shed", "Sent jobs called back because energy had run out.", {})
         self.model_calls = self._counter(

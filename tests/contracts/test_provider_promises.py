@@ -18,7 +18,7 @@ from shared.errors import ProviderAway
 from shared.jobs import control, dispatch
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Deferral, Job, JobState
-from shared.llm.providers import are_servers_there, make_chat
+from shared.llm.providers import ModelProbe, make_chat
 from tests.support.embedding import ScriptedEmbedder
 from tests.support.house import House
 from tests.support.minds import WINDOW
@@ -241,7 +241,7 @@ def test_a_job_waits_for_a_server_of_any_protocol_until_a_look_at_it_finds_it_ba
 ) -> None:
     house, server = with_model
     outage = Outage(house)
-    outage.probe.is_there = lambda: are_servers_there(served_at(server.url, WINDOW, model=f"{provider}:tiny"))
+    outage.probe.is_there = ModelProbe(served_at(server.url, WINDOW, model=f"{provider}:tiny"))
     server.script.away = away
     house.converse("notes", "c1", "I keep bees.")
     for _ in range(3):
@@ -254,6 +254,33 @@ def test_a_job_waits_for_a_server_of_any_protocol_until_a_look_at_it_finds_it_ba
     outage.tick()
     assert [(job.state, job.attempts) for job in house.jobs()] == [(JobState.DONE, 1)]
     assert house.contents() == ["I keep bees."]
+
+
+def test_a_model_that_the_server_does_not_have_is_waited_for_until_a_person_mends_it(
+    with_model: tuple[House, ModelServer], provider: str
+) -> None:
+    house, server = with_model
+    outage = Outage(house)
+    outage.probe.is_there = ModelProbe(served_at(server.url, WINDOW, model=f"{provider}:tiny"))
+    models, server.script.models = server.script.models, ["other:latest"]
+    for number in range(3):
+        house.converse("notes", f"c{number}", f"I keep bees of kind {number}.")
+        # Tried once more where the server's list is not sure to be whole, and not again for a while.
+        outage.tick()
+    asked = len(server.chats)
+    for _ in range(3 * house.settings.job_max_attempts):
+        house.clock.advance(3600)
+        outage.tick()
+    assert len(server.chats) == asked
+    what = "Run: ollama pull tiny" if provider == "ollama" else "has no model tiny"
+    for job in house.jobs():
+        assert (job.state, job.deferral, job.attempts) == (JobState.DEFERRED, Deferral.PROVIDER, 0)
+        assert what in (job.reason or ""), "also of those that were not sent"
+    assert _paid(house)[1:] == (0, 0), "what was refused costs nothing"
+    server.script.models = models
+    outage.tick()
+    assert {(job.state, job.attempts) for job in house.jobs()} == {(JobState.DONE, 1)}
+    assert house.counted("memories_created_total", agent="model") == 3
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pytest
 from pydantic import BaseModel
 from sqlalchemy import select
 
-from loop.cli.checks import check_embedding, check_models
+from loop.cli.model_checks import check_embedding, check_models
 from shared.db.engine import Database
 from shared.energy.models import Spending
-from shared.errors import Configuration
+from shared.errors import Configuration, ModelMissing
 from shared.installation import how_to_add
 from shared.llm import providers
 from shared.llm.calls import CallOutcome, WorkKind
@@ -104,7 +104,7 @@ def test_what_can_never_be_answered_says_what_to_do_and_never_the_key(
     server.will(Act(status=status, error=f"Incorrect API key provided: {KEY}"))
     with (
         closing(make_chat(f"{provider}:tiny", settings_of(provider, server))) as chat,
-        pytest.raises(Configuration, match=mend) as raised,
+        pytest.raises(ModelMissing if status == 404 else Configuration, match=mend) as raised,
     ):
         chat.ask(question(), 60, Calls())
     assert KEY not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))

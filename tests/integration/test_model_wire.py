@@ -16,7 +16,7 @@ from shared.errors import Configuration, ModelOutput, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Unusable, ask_repairing
 from shared.llm.langchain_chat import LangchainChat
-from shared.llm.providers import are_servers_there, make_chat
+from shared.llm.providers import ModelProbe, make_chat
 from tests.support.meters import Calls
 from tests.support.model_server import Act, ModelServer, count_tokens
 from tests.support.providers import SERVERS
@@ -166,11 +166,11 @@ def test_a_proxy_that_answers_for_a_server_that_is_not_there_is_away_and_costs_n
     with pytest.raises(ProviderAway, match="cannot be reached"):
         chat.ask(question(), 60, calls)
     assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.UNAVAILABLE, 0)]
-    installed = served_at(server.url, model=f"{provider}:tiny")
-    assert not are_servers_there(installed)
+    probe = ModelProbe(served_at(server.url, model=f"{provider}:tiny"))
+    assert not probe()
     server.script.away = None
     server.will(Act(answer=ANSWER))
-    assert are_servers_there(installed) and chat.ask(question(), 60, calls) == LAGOS
+    assert probe() and chat.ask(question(), 60, calls) == LAGOS
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from contextlib import closing
 import httpx
 import pytest
 
-from shared.errors import Configuration
+from shared.errors import ModelMissing, ModelOutput, Transient
 from shared.llm.calls import CallOutcome
+from shared.llm.chat import ask_repairing
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import make_chat
-from tests.integration.test_model_wire import ANSWER, CONTEXT_TOKENS, City, question
+from tests.integration.test_model_wire import ANSWER, CONTEXT_TOKENS, LAGOS, City, question
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
 from tests.support.settings import served_at
@@ -41,10 +42,35 @@ def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: Ollam
     calls = Calls()
     with (
         closing(make_chat("ollama:llama3.2:3b", served_at(server.url, CONTEXT_TOKENS))) as chat,
-        pytest.raises(Configuration, match=r"Run: ollama pull llama3\.2:3b$"),
+        pytest.raises(ModelMissing, match=r"Run: ollama pull llama3\.2:3b$"),
     ):
         chat.ask(question(), 60, calls)
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
+
+
+def test_a_late_call_says_whether_it_waited_for_others_or_the_model_is_too_slow(server: OllamaServer) -> None:
+    slow = r"too slow for that\. Raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS"
+    queued = r"before it began.*Raise OLLAMA_NUM_PARALLEL.*AFTERTHOUGHT_WORKER_CONCURRENCY"
+    with closing(make_chat("ollama:tiny", served_at(server.url, CONTEXT_TOKENS))) as chat:
+        server.will(Act(stall=True))
+        with pytest.raises(Transient, match=f"did not answer in time.*{slow}"):
+            chat.ask(question(), 0.2, Calls())
+        server.go_on()
+        server.will(Act(answer=ANSWER))
+        assert chat.ask(question(), 60, Calls()) == LAGOS
+        # What reads the prompt in a thousandth of a second and says nothing does something else.
+        server.script.go_on.clear()
+        server.will(Act(stall=True))
+        with pytest.raises(Transient, match=f"did not answer in time.*{queued}"):
+            chat.ask(question(), 0.2, Calls())
+
+
+def test_a_repeat_that_this_model_cannot_answer_in_time_is_not_asked(server: OllamaServer) -> None:
+    with closing(make_chat("ollama:tiny", served_at(server.url, CONTEXT_TOKENS))) as chat:
+        server.will(Act(answer="Lagos, I think, a large city by the sea.", read_seconds=500, write_seconds=500))
+        with pytest.raises(ModelOutput, match="no time left"):
+            ask_repairing(chat, question(), 60, Calls(), lambda _: None, lambda _: None)
+    assert len(server.chats) == 1
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny:latest"])

@@ -20,7 +20,8 @@ from pydantic import BaseModel, Field, SecretStr
 from sqlalchemy import select
 from worker.agent.fact_model import ExtractionAnswer
 
-from loop.cli.checks import Health, check_embedding, check_models
+from loop.cli.findings import Health
+from loop.cli.model_checks import check_embedding, check_models
 from loop.thinking.tools import TOOLS, read_arguments
 from shared.db.engine import Database
 from shared.energy.models import Spending
@@ -191,14 +192,14 @@ def test_a_key_is_asked_for_sent_and_shown_to_nobody(model: Path, calls: Calls) 
             assert chat.ask(question(), 60, calls)
         with closing(make_chat("openai:tiny", wrong)) as chat, pytest.raises(Configuration) as refused:
             chat.ask(question(), 60, calls)
-        [found] = check_models(right)
+        found, *_ = check_models(right)
     assert "OPENAI_API_KEY" in str(refused.value) and "canary" not in f"{refused.value}{found}"
     assert found.health is Health.OK
     assert [call.outcome for call in calls] == [CallOutcome.ANSWERED, CallOutcome.REFUSED]
 
 
 def test_doctor_knows_the_engine(settings: Settings) -> None:
-    [chat], [embedding] = check_models(settings), check_embedding(settings)
+    (chat, *_), [embedding] = check_models(settings), check_embedding(settings)
     assert (chat.health, embedding.health) == (Health.OK, Health.OK)
     assert "tiny at http://127.0.0.1" in chat.found
 

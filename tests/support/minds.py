@@ -71,7 +71,7 @@ class Thinking:
             small_model=self.small,
             model_context_tokens=WINDOW,
             thinking_rounds=self.rounds,
-            thinking_timeout_seconds=5.0,
+            model_timeout_seconds=5.0,
             review_minutes=self.review_minutes,
             max_message_chars=MOST_CHARACTERS,
             context_token_budget=1000,

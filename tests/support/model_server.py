@@ -53,6 +53,10 @@ class Act:
     done_reason: str = "stop"
     load_seconds: float = 0.0
     """How long it loads the model first; Ollama says so."""
+    read_seconds: float = 0.001
+    """How long it says that it read the prompt; Ollama does."""
+    write_seconds: float = 0.001
+    """How long it says that it wrote the answer."""
     tools: tuple[tuple[str, Any], ...] = ()
     """Tools the model wants used, as (name, arguments)."""
     refused: bool = False

@@ -59,7 +59,9 @@ class _Handler(Handler):
 
     def ending(self, act: Act, body: dict[str, Any], prompt: int | None, said: int) -> Iterator[bytes]:
         counts = {} if prompt is None else {"prompt_eval_count": prompt, "eval_count": said}
-        took = {"total_duration": 1_000_000, "load_duration": round(act.load_seconds * 1e9)}
+        spans = {"load": act.load_seconds, "prompt_eval": act.read_seconds, "eval": act.write_seconds}
+        spans["total"] = sum(spans.values())
+        took = {f"{name}_duration": round(seconds * 1e9) for name, seconds in spans.items()}
         yield self._line(body, True, content="", about={"done_reason": act.done_reason, **took, **counts})
 
     def _line(self, body: dict[str, Any], done: bool, about: dict[str, Any] | None = None, **message: Any) -> bytes:

@@ -14,21 +14,19 @@ import pytest
 
 from loop.cli import checks
 from loop.cli.checks import (
-    Finding,
-    Health,
     check_clock,
     check_database,
     check_disk,
-    check_embedding,
     check_energy,
     check_home,
-    check_models,
     check_python,
     check_redis,
     check_sessions,
     check_tracing,
     read_or_find_wrong,
 )
+from loop.cli.findings import Finding, Health
+from loop.cli.model_checks import check_embedding, check_models
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.apps.registry import install
 from shared.contracts.jobs import JobKind
@@ -255,6 +253,58 @@ def test_what_facts_are_compared_by_is_told(embedding: str, health: Health, word
     host = f"http://127.0.0.1:{free_port()}"
     (found,) = check_embedding(settings(tmp_path, ollama_host=host, embedding=embedding))
     assert (found.health, word in found.found) == (health, True)
+
+
+SHOWN = {
+    "details": {"parameter_size": "1.5B"},
+    "model_info": {"qwen2.context_length": 32_768},
+    "capabilities": ["tools"],
+}
+OK, WARN = Health.OK, Health.WARN
+
+
+@pytest.mark.parametrize(
+    ("shown", "chosen", "health", "found", "mend"),
+    [
+        pytest.param({}, {}, OK, "1.5 B parameters", "", id="size"),
+        pytest.param(
+            {}, {"worker_concurrency": 3}, WARN, "3 processes and the server does 1 at once",
+            "OLLAMA_NUM_PARALLEL=3 for Ollama and here, or set AFTERTHOUGHT_WORKER_CONCURRENCY=1.", id="workers",
+        ),
+        pytest.param({}, {"worker_concurrency": 3, "ollama_num_parallel": 3}, OK, "", "", id="as many"),
+        pytest.param(
+            {"model_info": {"llama.context_length": 4096}}, {}, WARN, "its window has 4,096 tokens",
+            "AFTERTHOUGHT_MODEL_CONTEXT_TOKENS=4096,", id="window",
+        ),
+        pytest.param(
+            {"model_info": {"llama.context_length": 1024}}, {}, WARN, "its window has 1,024 tokens",
+            "Start its server with a larger window", id="tiny window",
+        ),
+        pytest.param({"capabilities": ["completion"]}, {}, OK, "thinks without them", "", id="no tools"),
+        pytest.param(
+            {"capabilities": ["completion"], "template": "{{ .Prompt }}"}, {}, WARN, "it is a base model",
+            "ollama:tiny:instruct", id="base",
+        ),
+        pytest.param(
+            {}, {"model": "openai:tiny"}, WARN, "cuts what is longer than 4096 tokens",
+            "Set AFTERTHOUGHT_MODEL=ollama:tiny and OLLAMA_HOST=http://127.0.0.1", id="Ollama's v1",
+        ),
+    ],
+)  # fmt: skip
+def test_what_of_a_model_does_not_fit_is_told_with_what_to_do(
+    tmp_path: Path, shown: dict[str, object], chosen: dict[str, object], health: Health, found: str, mend: str
+) -> None:
+    with OllamaServer(shown=SHOWN | shown) as server:
+        at = {"ollama_host": server.url, "openai_base_url": f"{server.url}/v1"}
+        given = {"model": "ollama:tiny", "worker_concurrency": 1} | chosen
+        findings = check_models(settings(tmp_path, **at, **given))
+    told = worst(findings)
+    assert told.health is health
+    if health is OK:
+        assert found in " ".join(one.found for one in findings)
+    else:
+        assert found in told.found and mend in (told.mend or "")
+        assert [one for one in findings if one.health is WARN] == [told]
 
 
 def test_an_embedding_model_that_ollama_lacks_is_told_before_the_first_fact(tmp_path: Path) -> None:

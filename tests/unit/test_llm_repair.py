@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +100,17 @@ def test_where_no_time_is_left_nothing_more_is_asked() -> None:
     calls = Calls()
     with pytest.raises(ModelOutput, match=r"no JSON object.*no time"):
         ask_repairing(ScriptedChat(["Ducks!"]), QUESTION, 0.0, calls, small, small)
+    assert len(calls) == 1
+
+
+def test_a_repeat_that_cannot_be_answered_in_what_is_left_is_not_asked() -> None:
+    class SlowChat(ScriptedChat):
+        def least_seconds(self, question: Question[Any]) -> float:
+            return 10.0
+
+    calls = Calls()
+    with pytest.raises(ModelOutput, match=r"no JSON object.*no time.*AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS"):
+        ask(SlowChat(["Ducks!"]), calls)
     assert len(calls) == 1
 
 

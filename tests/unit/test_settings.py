@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.broker import make_celery
 from shared.errors import Configuration
 from shared.settings import Settings, environment_names, read_settings
 
@@ -52,15 +53,32 @@ def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> 
         read_settings()
 
 
-LIMITS = ("model_timeout_seconds", "task_soft_limit_seconds", "task_hard_limit_seconds", "lease_seconds")
+@pytest.mark.parametrize(
+    ("given", "limits"),
+    [
+        ({}, (120, 300, 310)),
+        ({"AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "5"}, (5, 75, 85)),
+        ({"AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "600"}, (600, 1500, 1510)),
+        ({"AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "86400"}, (86400, 216_000, 216_010)),
+        ({"AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS": "900"}, (120, 900, 910)),
+    ],
+    ids=lambda value: "=".join(*value.items()) if isinstance(value, dict) and value else "",
+)
+def test_patience_is_one_setting_and_what_must_be_longer_follows(
+    given: dict[str, str], limits: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    found = read_settings(redis_url="redis://127.0.0.1:1/0")
+    assert (found.model_timeout_seconds, found.soft_limit_seconds, found.hard_limit_seconds) == limits
+    celery = make_celery(found).conf
+    assert (celery.task_soft_time_limit, celery.task_time_limit) == limits[1:]
+    assert celery.broker_transport_options["visibility_timeout"] > limits[2], "what still runs is delivered once"
 
 
-@pytest.mark.parametrize("place", range(len(LIMITS) - 1), ids=lambda i: f"{LIMITS[i]} < {LIMITS[i + 1]}")
-def test_a_call_ends_before_its_task_and_a_task_before_its_lease(place: int) -> None:
-    limits = dict(zip(LIMITS, (30.0, 75.0, 85.0, 100.0), strict=True))
-    assert read_settings(**limits)
-    with pytest.raises(Configuration, match="must hold"):
-        read_settings(**limits | {LIMITS[place]: limits[LIMITS[place + 1]]})
+def test_a_task_that_ended_before_its_first_question_is_refused() -> None:
+    with pytest.raises(Configuration, match=r"SOFT_LIMIT_SECONDS must exceed AFTERTHOUGHT_MODEL_TIMEOUT"):
+        read_settings(model_timeout_seconds=30.0, task_soft_limit_seconds=30.0)
 
 
 def test_a_lease_is_renewed_at_least_twice_in_its_time() -> None:
