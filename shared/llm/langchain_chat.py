@@ -8,6 +8,7 @@ provider.
 from __future__ import annotations
 
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
@@ -38,11 +39,13 @@ from shared.llm.chat import (
     read_reply,
 )
 from shared.llm.model_server import GATEWAY_STATUSES, IN_STREAM, Failure, ModelServer
-from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
+from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat
 from shared.llm.transport import TooMuch
 
 _HICCUP_WAIT_SECONDS = 0.2
 _TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
+_ABOUT_TOOLS = re.compile(r"\btool", re.IGNORECASE)
+"""In every server's words for a model, or a start of it, that takes none: the statuses differ, this does not."""
 ValueT = TypeVar("ValueT")
 Chunks = Generator[AIMessageChunk, None, None]
 
@@ -116,7 +119,7 @@ class LangchainModel(ABC):
         if started >= end:
             raise Transient("No time is left to ask the model.")
         meter.reserve(prospect_of(asking.asked, self.name))
-        call = _Call(self, end, asking.needs)
+        call = _Call(self, end, asking.offers_tools)
         try:
             with call.watched():
                 return asking.read(self._receive(asking.stream, call))
@@ -134,7 +137,7 @@ class LangchainModel(ABC):
             raise self.server.transport.http.RemoteProtocolError("The stream ended before the answer did.")
         return call.reply()
 
-    def translate(self, error: Exception, needs: str, *, late: bool) -> tuple[CallOutcome, AfterthoughtError]:
+    def translate(self, error: Exception, *, offers_tools: bool, late: bool) -> tuple[CallOutcome, AfterthoughtError]:
         """Say in our words what a foreign error means; ``late``: the deadline has passed."""
         if isinstance(error, ValidationError | OutputParserException) and not late:
             return CallOutcome.MALFORMED, _malformed()
@@ -147,7 +150,7 @@ class LangchainModel(ABC):
             case Failure.FLOODED:
                 return CallOutcome.TRUNCATED, Unusable(CallOutcome.TRUNCATED, "it is far longer than was asked for", "")
             case Failure.STATUS:
-                return self._translate_status(error, needs)
+                return self._translate_status(error, offers_tools)
             case Failure.BROKEN:
                 why = type(self.server.cause_of(error)).__name__
                 return CallOutcome.UNAVAILABLE, _Hiccup(
@@ -170,13 +173,18 @@ class LangchainModel(ABC):
     def _adjusted(self) -> _Adjusted:
         return _Adjusted(f"{self.server.product} wants requests to {self.name} in another form; try again.")
 
-    def _translate_status(self, error: Exception, needs: str) -> tuple[CallOutcome, AfterthoughtError]:
+    def _translate_status(self, error: Exception, offers_tools: bool) -> tuple[CallOutcome, AfterthoughtError]:
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
             said = f"{self.server.product} failed while {self.name} answered (status {status})."
             return CallOutcome.UNAVAILABLE, Transient(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
+        if offers_tools and _ABOUT_TOOLS.search(str(error)):
+            return CallOutcome.REFUSED, NoTools(
+                f"{self.server.product} at {self.server.host} takes no tools for {self.name}."
+            )
+        needs = self.tool_needs if offers_tools else self.answer_needs
         return CallOutcome.REFUSED, self.server.refusal(self.model, status, needs)
 
 
@@ -187,7 +195,7 @@ class LangchainRequest(Generic[ValueT]):
     asked: ModelRequest
     stream: Callable[[], Chunks]
     read: Callable[[Reply], ValueT]
-    needs: str
+    offers_tools: bool = False
 
 
 class LangchainChat(Chat):
@@ -195,7 +203,11 @@ class LangchainChat(Chat):
 
     def __init__(self, model: LangchainModel) -> None:
         self._model = model
-        self.name = model.name
+
+    @property
+    def name(self) -> str:
+        """``ollama:NAME``."""
+        return self._model.name
 
     def close(self) -> None:
         """Close the connections."""
@@ -210,7 +222,7 @@ class LangchainChat(Chat):
         def read(reply: Reply) -> AnswerT:
             return read_reply(question, reply, model.context_tokens)
 
-        return model.ask(LangchainRequest(question, stream, read, model.answer_needs), seconds, meter)
+        return model.ask(LangchainRequest(question, stream, read), seconds, meter)
 
 
 def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
@@ -223,18 +235,8 @@ def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
     return messages
 
 
-class LangchainToolChat(ToolChat):
-    """A model that uses tools."""
-
-    def __init__(self, model: LangchainModel) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def close(self) -> None:
-        self._model.server.close()
+class LangchainToolChat(LangchainChat, ToolChat):
+    """A model that uses tools, and answers questions."""
 
     def reply(self, exchange: Exchange, seconds: float, meter: Meter) -> Reply:
         model = self._model
@@ -246,7 +248,7 @@ class LangchainToolChat(ToolChat):
             check_whole(exchange, reply, model.context_tokens)
             return reply
 
-        return model.ask(LangchainRequest(exchange, stream, read, model.tool_needs), seconds, meter)
+        return model.ask(LangchainRequest(exchange, stream, read, offers_tools=True), seconds, meter)
 
 
 def _messages_of(exchange: Exchange) -> list[BaseMessage]:
@@ -301,7 +303,7 @@ class _Call:
 
     model: LangchainModel
     end: float
-    needs: str
+    offers_tools: bool
     received: Reply = field(default_factory=lambda: Reply(""))
     """Everything that was generated, tool calls as text: what is paid for."""
     outcome: CallOutcome = CallOutcome.TIMEOUT
@@ -363,7 +365,8 @@ class _Call:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        self.outcome, ours = self.model.translate(error, self.needs, late=time.monotonic() >= self.end)
+        late = time.monotonic() >= self.end
+        self.outcome, ours = self.model.translate(error, offers_tools=self.offers_tools, late=late)
         server, status = self.model.server, self.model.server.status_of(error)
         # A proxy takes connections, or answers, for a server that is not there.
         is_adjusted = isinstance(ours, _Adjusted)
