@@ -27,16 +27,15 @@ _PASSED_ON = ("Authorization", "Content-Type", "Accept")
 def serve_engine(file: Path, python: str, context_tokens: int) -> Iterator[str]:
     """Serve a GGUF file with xllamacpp, which ``python`` has; yields the address for OpenAI's clients."""
     argv = [python, str(_SERVER), str(file), "--context-tokens", str(context_tokens)]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, preexec_fn=tied_to_me())
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        if not address:
-            raise RuntimeError(f"The engine did not start: {python} needs xllamacpp, and {file} must be a GGUF file.")
-        yield f"{address}/v1"
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, preexec_fn=tied_to_me()) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            if not address:
+                raise RuntimeError(f"The engine did not start: {python} needs xllamacpp, and {file} be a GGUF file.")
+            yield f"{address}/v1"
+        finally:
+            process.kill()
 
 
 class PromptWatch:
