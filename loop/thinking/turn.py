@@ -1,6 +1,8 @@
 """One turn: a model is shown a situation and uses tools until one of them ends the turn, or its rounds are used up.
 
-A tool call is checked against what the model was shown, and carried out in one short transaction. A model thinks for a
+A model without tools is asked once, for an object that names the tool.
+
+A call is checked against what the model was shown, and carried out in one short transaction. A model thinks for a
 long time; what it decides is carried out only when the conversation is still as it was shown.
 """
 
@@ -12,12 +14,14 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from loop.thinking.prompt import Window, open_exchange, open_question
 from loop.thinking.situation import ConversationView, Situation
 from loop.thinking.tools import (
     BY_NAME,
     TOOLS,
     Arguments,
     AwaitEnergy,
+    Choice,
     EndConversationCall,
     Respond,
     SelectConversation,
@@ -37,11 +41,11 @@ from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.errors import NotFound
 from shared.llm.calls import Meter
-from shared.llm.chat import ToolCall, Unusable
-from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat, call_in_prose
+from shared.llm.chat import Question, ToolCall, Unusable, ask_repairing
+from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat, call_in_prose
 from shared.search.tuning import tuning_of
 from shared.settings import Settings
-from shared.telemetry.metrics import ToolOutcome, TurnOutcome
+from shared.telemetry.metrics import FocusKind, ToolOutcome, TurnOutcome
 
 NEVER_THERE = timedelta(minutes=10)
 """How long a conversation that awaits energy is left alone when energy never comes back by itself."""
@@ -75,13 +79,50 @@ class ThinkingTurn:
     may_go_on: Callable[[], bool]
     told: Callable[[ToolCall, ToolResult], None]
     """Is told of every tool call."""
+    has_tools: bool = True
+    """Whether the model has tools, as far as is known."""
     calls: int = 0
+    """Calls of the model; the repairs of one count with it."""
     result: TurnOutcome = TurnOutcome.NOTHING
     selected: list[str] = field(default_factory=list)
     _asked_for_tools: bool = False
+    _ignores_tools: bool = False
 
-    def run(self, exchange: Exchange) -> TurnOutcome:
-        """Carry out the turn. Raises: what the chat and the hands raise, except ``Unusable``."""
+    def run(self, situation: Situation, mark: str) -> TurnOutcome:
+        """Carry out the turn; ``mark`` is one nobody can foresee. Raises: what the chat and the executor raise."""
+        window = Window(self.settings.model_context_tokens)
+        if self.has_tools:
+            try:
+                self._use_tools(open_exchange(situation, window, mark))
+            except NoTools:
+                self.has_tools = False
+        # Where nobody waits, a model that wrote only text may have meant that there is nothing to do.
+        ignores_tools = self._ignores_tools and situation.focus.kind is FocusKind.UNANSWERED and self.may_go_on()
+        if not self.has_tools or ignores_tools:
+            self._choose(open_question(situation, window, mark), mark)
+        return self.result
+
+    def _choose(self, question: Question[Choice] | None, mark: str) -> None:
+        """Have a model choose by an object of a shape, and carry out what it chose. Raises: ModelOutput."""
+        if question is None:
+            return
+
+        def first(choice: Choice) -> str | None:
+            return f"its text is longer than {choice.characters} characters" if choice.is_cut else last(choice)
+
+        def last(choice: Choice) -> str | None:
+            try:
+                read_arguments(BY_NAME[choice.call.name], choice.call)
+            except UnusableArguments as unusable:
+                return str(unusable)
+            return "it repeats marks of the prompt" if mark in choice.call.arguments.get("text", "") else None
+
+        self.calls += 1
+        seconds = self.settings.model_timeout_seconds
+        choice = ask_repairing(self.chat, question, seconds, self.meter, first, last)
+        self._record(choice.call, self.tool_executor.do(choice.call))
+
+    def _use_tools(self, exchange: Exchange) -> None:
         for number in range(self.settings.thinking_rounds):
             fits = exchange.most_tokens + exchange.max_completion_tokens <= self.settings.model_context_tokens
             if number and not (self.may_go_on() and fits):
@@ -90,7 +131,6 @@ class ThinkingTurn:
             if not lines:
                 break
             exchange = exchange.going_on(*lines)
-        return self.result
 
     def _round(self, exchange: Exchange) -> tuple[ExchangeLine, ...]:
         """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
@@ -127,7 +167,10 @@ class ThinkingTurn:
 
     def _ask_for_tools(self, written: str, complaint: str) -> tuple[ExchangeLine, ...]:
         """Ask for tools once in a turn; a model that has done something may end so."""
-        if self._asked_for_tools or self.result is not TurnOutcome.NOTHING:
+        if self.result is not TurnOutcome.NOTHING:
+            return ()
+        if self._asked_for_tools:
+            self._ignores_tools = True
             return ()
         self._asked_for_tools = True
         return (ExchangeLine(Speaker.MODEL, written or "(nothing)"), ExchangeLine(Speaker.USER, complaint))

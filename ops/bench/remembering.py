@@ -1,31 +1,44 @@
 """What is kept, missed and wrong of realistic chats with labels, sort by sort: ``python -m ops.bench.remembering``.
 
 Starts a service of its own, holds the conversations over HTTP message by message in the order of their dates, waits for
-the jobs of each, and puts the labelled questions as the first words of new conversations. Twice, side by side: by
-rules, and with the recorded answers of tests/fixtures in the place of a model. Those were written for the tests:
-nothing here was measured on Ollama. An item is found where one of its regular expressions matches, whatever the case.
+the jobs of each, and puts the labelled questions as the first words of new conversations. Side by side: by rules, and
+with a model: any that answers (``--model ollama:NAME``, ``--engine FILE.gguf``), with what it read and wrote; else the
+recorded answers of tests/fixtures, which were written for the tests and measure no model. An item is found where one
+of its regular expressions matches, whatever the case.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from statistics import mean
+from time import perf_counter
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import select
 
 from ops.bench.corpora import DEFAULT_DATA
+from ops.bench.engine import ENGINE_MODEL, PromptWatch, serve_engine, watch_prompts
 from ops.bench.figures import say, show
 from ops.bench.service import unfinished
 from shared.db.engine import Database
+from shared.energy.budget import to_units
+from shared.energy.models import Spending
+from shared.jobs.models import Job
+from shared.llm.calls import EXTRACTIVE, WorkKind
+from shared.llm.transport import is_loopback
 from tests.support.ollama_server import OllamaServer
 from tests.support.recorded_answers import MODEL, RecordedAnswers
 from tests.support.services import start_redis, start_system
@@ -96,6 +109,7 @@ def measure(ask: Ask, settle: Callable[[], None], conversations: Sequence[Labell
         "by sort": {sort: _of_sort(sort, conversations, checks) for sort in sorts},
         "facts without a label": list(_unlabelled(conversations, known)),
         "memories": {name: text.text for texts in kept.values() for text in texts for name in text.sources},
+        "notes by language": _by_language(conversations, kept),
     }
 
 
@@ -142,12 +156,27 @@ class _Text:
     text: str
     user: str | None
     sources: frozenset[str]
+    agent: str
 
 
 def _texts(ask: Ask, app: str, what: str, field: str) -> list[_Text]:
     listed = ask("GET", f"/apps/{app}/{what}?limit=200")[what]
     sources = (frozenset(source["conversationId"] for source in one["sources"]) for one in listed)
-    return [_Text(" ".join(one[field].split()), one.get("userId"), of) for one, of in zip(listed, sources, strict=True)]
+    return [
+        _Text(" ".join(one[field].split()), one.get("userId"), of, one["agent"])
+        for one, of in zip(listed, sources, strict=True)
+    ]
+
+
+def _by_language(conversations: Iterable[Labelled], kept: Mapping[str, Sequence[_Text]]) -> dict[str, Any]:
+    """Return of each language how many conversations have something to keep, and of how many a model's note stands."""
+    by_model = {name for texts in kept.values() for text in texts if text.agent != EXTRACTIVE for name in text.sources}
+    found: dict[str, Any] = {}
+    for one in (one for one in conversations if not one["nothing"]):
+        of = found.setdefault(one["language"], {"conversations": 0, "by the model": 0})
+        of["conversations"] += 1
+        of["by the model"] += one["id"] in by_model
+    return dict(sorted(found.items()))
 
 
 def _judged(one: Labelled, kept: Sequence[_Text], known: Sequence[_Text]) -> Iterator[Check]:
@@ -204,59 +233,202 @@ def _matches(pattern: str, text: str) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
+@dataclass
+class ConversationCost:
+    """What the work on one conversation took of a model; ``tokens_read_anew`` is None where no engine tells it."""
+
+    calls: int
+    tokens_read: int
+    tokens_read_anew: int | None
+    tokens_written: int
+    seconds: float
+    """From its end to the end of its last job."""
+    energy_units: float
+
+
+@dataclass
+class CostWatch:
+    """Waits for the jobs of one conversation after another, and reads from the ledger what each cost."""
+
+    database: Database
+    prompts: PromptWatch | None = None
+    of_each: list[ConversationCost] = field(default_factory=list)
+    _entry: int = 0
+    _read_anew: int = 0
+
+    def settle(self) -> None:
+        """Wait until no job is left to do, and note what was spent since it was called last."""
+        begun = perf_counter()
+        wait_until(lambda: not unfinished(self.database), _SECONDS, "every job to finish")
+        seconds = perf_counter() - begun
+        with self.database.read() as session:
+            rows = list(session.scalars(select(Spending).where(Spending.entry > self._entry)))
+        self._entry = max((row.entry for row in rows), default=self._entry)
+        calls = [row for row in rows if row.model != EXTRACTIVE and row.kind != WorkKind.EMBED]
+        anew = None if self.prompts is None else self.prompts.read_anew
+        self.of_each.append(
+            ConversationCost(
+                calls=len(calls),
+                tokens_read=sum(row.prompt_tokens for row in calls),
+                tokens_read_anew=None if anew is None else anew - self._read_anew,
+                tokens_written=sum(row.completion_tokens for row in calls),
+                seconds=round(seconds, 1),
+                energy_units=round(to_units(sum(row.micro for row in rows)), 2),
+            )
+        )
+        self._read_anew = anew or self._read_anew
+
+    def figures(self, conversations: Sequence[Labelled]) -> dict[str, Any]:
+        """Return what a conversation cost in the mean, and what each did."""
+        each = [asdict(cost) for cost in self.of_each]
+        means = {name: [one[name] for one in each if one[name] is not None] for name in each[0]}
+        return {
+            "a conversation": {name: round(mean(values), 2) if values else None for name, values in means.items()},
+            "each": {one["id"]: cost for one, cost in zip(conversations, each, strict=True)},
+        }
+
+    def jobs(self) -> dict[str, Any]:
+        """Return by whom the jobs were done that a model is asked in, and why not by the model where it was not."""
+        with self.database.read() as session:
+            asked = set(session.scalars(select(Spending.job_id).where(Spending.model != EXTRACTIVE)))
+            found = [job for job in session.scalars(select(Job)) if job.kind in _THOUGHT]
+        done: dict[str, Counter[str]] = {}
+        reasons: Counter[str] = Counter()
+        for job in found:
+            is_handed_on = f"done by {EXTRACTIVE}" in (job.reason or "")
+            who = "by rules" if is_handed_on else "by the model" if job.job_id in asked else "without a call"
+            done.setdefault(job.kind, Counter())[f"{who}, {job.state}"] += 1
+            reasons[job.reason or ""] += is_handed_on
+        return {**done, "why by rules": {why: count for why, count in reasons.most_common() if count}}
+
+
+_THOUGHT = ("create_memory", "extract_facts", "summarise")
+
+
+def _refused(metrics: str) -> dict[str, float]:
+    """Return of each reason how many texts of an agent's were not stored."""
+    names = ("afterthought_texts_refused_total", "afterthought_facts_refused_total")
+    samples = (sample for family in text_string_to_metric_families(metrics) for sample in family.samples)
+    told = {", ".join(sample.labels.values()): sample.value for sample in samples if sample.name in names}
+    return {reason: count for reason, count in told.items() if count}
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of remembering: by rules, or with a model at a server."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    prompts: PromptWatch | None = None
+
+
+@contextmanager
+def recorded(answers: RecordedAnswers) -> Iterator[Way]:
+    """Put recorded answers in the place of a model."""
+    with OllamaServer(models=(MODEL,), answers=answers) as server:
+        yield Way({"OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": f"ollama:{MODEL}"})
+
+
+@contextmanager
+def asked(model: str, engine: Path | None = None, python: str = sys.executable) -> Iterator[Way]:
+    """Ask a model where the environment says its server is, or an engine that is started with a file."""
+    env = {name: value for name, value in os.environ.items() if name.startswith(_TAKEN_OVER)}
+    with ExitStack() as stack:
+        address = env.get("AFTERTHOUGHT_OPENAI_BASE_URL") or os.environ.get("OPENAI_BASE_URL")
+        if engine is not None:
+            address = stack.enter_context(serve_engine(engine, python, _WINDOW))
+            env |= {"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS": str(_WINDOW)}
+        prompts = None
+        # No provider's own address is changed: how it is asked goes by that.
+        if model.startswith("openai:") and address is not None and is_loopback(address):
+            prompts, address = stack.enter_context(watch_prompts(address))
+        chosen = {} if address is None else {"AFTERTHOUGHT_OPENAI_BASE_URL": address}
+        yield Way({**env, **chosen, "AFTERTHOUGHT_MODEL": model}, prompts)
+
+
+_TAKEN_OVER = (
+    "AFTERTHOUGHT_MODEL_",
+    "AFTERTHOUGHT_OPENAI_",
+    "AFTERTHOUGHT_ANTHROPIC_",
+    "OLLAMA_HOST",
+    "OPENAI_",
+    "ANTHROPIC_",
+)
+
+
 def at_a_service(
-    folder: Path, conversations: Sequence[Labelled], answers: RecordedAnswers | None, embedding: str | None = None
+    folder: Path, conversations: Sequence[Labelled], way: Way, embedding: str | None = None
 ) -> dict[str, Any]:
-    """Measure at a Redis, a loop and a worker of their own below ``folder``; by rules where no answers are given."""
+    """Measure at a Redis, a loop and a worker of their own below ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     url, redis = f"sqlite:///{folder / 'bench.db'}", start_redis(folder / "redis")
-    model = OllamaServer(models=(MODEL,), answers=answers) if answers else None
+    env = {**way.env, **_ENV, **({"AFTERTHOUGHT_EMBEDDING": embedding} if embedding else {})}
     try:
-        with model or nullcontext():
-            thinking = {"OLLAMA_HOST": model.url, "AFTERTHOUGHT_MODEL": f"ollama:{MODEL}"} if model else {}
-            chosen = {"AFTERTHOUGHT_EMBEDDING": embedding} if embedding else {}
-            env = {**_ENV, **thinking, **chosen}
-            with start_system(folder, url, redis.url, env=env) as system, system.client() as client:
-                database = Database(url)
+        with start_system(folder, url, redis.url, env=env) as system, system.client() as client:
 
-                def ask(method: str, path: str, **more: Any) -> Any:
-                    answer: httpx.Response = client.request(method, path, **more)
-                    return answer.raise_for_status().json()
+            def ask(method: str, path: str, **more: Any) -> Any:
+                answer: httpx.Response = client.request(method, path, **more)
+                return answer.raise_for_status().json()
 
-                def settle() -> None:
-                    wait_until(lambda: not unfinished(database), _SECONDS, "every job to finish")
-
-                found = measure(ask, settle, conversations)
-                database.dispose()
-                return found
+            with _opened(url) as database:
+                costs = CostWatch(database, way.prompts)
+                found = measure(ask, costs.settle, conversations)
+                took = {"cost": costs.figures(conversations), "jobs": costs.jobs()}
+            return {**found, **took, "refused": _refused(client.get("/metrics").raise_for_status().text)}
     finally:
         redis.stop()
 
 
+@contextmanager
+def _opened(url: str) -> Iterator[Database]:
+    """Open a database and let go of it in the end."""
+    database = Database(url)
+    try:
+        yield database
+    finally:
+        database.dispose()
+
+
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds kinds/")
-    parser.add_argument("--rules", action="store_true", help="only by rules, without a model")
-    parser.add_argument("--recorded", action="store_true", help="only with the recorded answers")
-    parser.add_argument("--embedding", help="as the setting; the built-in one otherwise")
-    options = parser.parse_args(arguments)
+    options = _options(arguments)
     problem = missing(options.data)
     if problem:
         sys.exit(problem)
-    conversations, found = labelled(options.data), {}
+    conversations = labelled(options.data)[: options.conversations]
+    model = options.model or (ENGINE_MODEL if options.engine else None)
+    ways: dict[str, Callable[[], AbstractContextManager[Way]]] = {}
+    if not options.recorded:
+        ways["by rules"] = lambda: nullcontext(Way())
+    if model is not None:
+        ways[f"with {model}"] = lambda: asked(model, options.engine, options.engine_python)
+    elif not options.rules:
+        say("recorded answers were written for the tests and measure no model")
+        ways["with recorded answers"] = lambda: recorded(RecordedAnswers(conversations))
+    found = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        if options.rules or not options.recorded:
-            say("by rules")
-            found["by rules"] = at_a_service(Path(folder) / "rules", conversations, None, options.embedding)
-        if options.recorded or not options.rules:
-            say("with recorded answers, which were written for the tests and not measured on Ollama")
-            answers = RecordedAnswers(conversations)
-            found["with recorded answers"] = at_a_service(
-                Path(folder) / "recorded", conversations, answers, options.embedding
-            )
+        for number, (name, way) in enumerate(ways.items()):
+            say(name)
+            with way() as open_way:
+                measured = at_a_service(Path(folder) / str(number), conversations, open_way, options.embedding)
+            if not options.languages:
+                del measured["notes by language"]
+            found[name] = measured
     show(found)
     return 0
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds kinds/")
+    parser.add_argument("--conversations", type=int, help="only so many, the oldest")
+    parser.add_argument("--rules", action="store_true", help="only by rules, without a model")
+    parser.add_argument("--recorded", action="store_true", help="only with the recorded answers")
+    parser.add_argument("--model", help="a model that answers, as AFTERTHOUGHT_MODEL names it; beside by rules")
+    parser.add_argument("--engine", type=Path, help="a GGUF file to start xllamacpp with; it is asked as openai:engine")
+    parser.add_argument("--engine-python", default=sys.executable, help="the interpreter that has xllamacpp")
+    parser.add_argument("--languages", action="store_true", help="also in which languages a model's notes stand")
+    parser.add_argument("--embedding", help="as the setting; the built-in one otherwise")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class AnthropicModel(LangchainModel):
     """One model of a server of Anthropic's protocol."""
 
     answer_needs = "Structured answers are asked for by output_config; its credit may be used up."
-    tool_needs = "Thinking needs a model that can use tools; its credit may be used up."
+    tool_needs = "Tools were offered to it; its credit may be used up."
 
     def __init__(self, model: str, base_url: str, key: SecretStr | None, context_tokens: int) -> None:
         """Take ``model`` as the server names it; the key is sent with every call and is in no message."""

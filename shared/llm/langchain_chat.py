@@ -8,6 +8,7 @@ provider.
 from __future__ import annotations
 
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
@@ -39,12 +40,14 @@ from shared.llm.chat import (
 )
 from shared.llm.model_server import GATEWAY_STATUSES, IN_STREAM, Failure, ModelServer
 from shared.llm.speed import GENEROUS, CallSeconds, ModelSpeed
-from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
+from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat
 from shared.llm.transport import TooMuch
 
 _HICCUP_WAIT_SECONDS = 0.2
 _NO_SUCH_MODEL = 404
 _TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
+_ABOUT_TOOLS = re.compile(r"\btool", re.IGNORECASE)
+"""In every server's words for a model, or a start of it, that takes none: the statuses differ, this does not."""
 ValueT = TypeVar("ValueT")
 Chunks = Generator[AIMessageChunk, None, None]
 
@@ -127,7 +130,7 @@ class LangchainModel(ABC):
         if started >= end:
             raise Transient("No time is left to ask the model.")
         meter.reserve(prospect_of(asking.asked, self.name))
-        call = _Call(self, asking.asked, started, end, asking.needs, is_cut_short)
+        call = _Call(self, asking.asked, started, end, asking.offers_tools, is_cut_short)
         try:
             with call.watched():
                 reply = self._receive(asking.stream, call)
@@ -148,7 +151,7 @@ class LangchainModel(ABC):
         return call.reply()
 
     def translate(
-        self, error: Exception, needs: str, *, late: bool, why_late: str
+        self, error: Exception, *, offers_tools: bool, late: bool, why_late: str
     ) -> tuple[CallOutcome, AfterthoughtError]:
         """Say in our words what a foreign error means; ``late``: the deadline has passed."""
         if isinstance(error, ValidationError | OutputParserException) and not late:
@@ -162,7 +165,7 @@ class LangchainModel(ABC):
             case Failure.FLOODED:
                 return CallOutcome.TRUNCATED, Unusable(CallOutcome.TRUNCATED, "it is far longer than was asked for", "")
             case Failure.STATUS:
-                return self._translate_status(error, needs)
+                return self._translate_status(error, offers_tools)
             case Failure.BROKEN:
                 why = type(self.server.cause_of(error)).__name__
                 return CallOutcome.UNAVAILABLE, _Hiccup(
@@ -185,13 +188,18 @@ class LangchainModel(ABC):
     def _adjusted(self) -> _Adjusted:
         return _Adjusted(f"{self.server.product} wants requests to {self.name} in another form; try again.")
 
-    def _translate_status(self, error: Exception, needs: str) -> tuple[CallOutcome, AfterthoughtError]:
+    def _translate_status(self, error: Exception, offers_tools: bool) -> tuple[CallOutcome, AfterthoughtError]:
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
             said = f"{self.server.product} failed while {self.name} answered (status {status})."
             return CallOutcome.UNAVAILABLE, Transient(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
+        if offers_tools and _ABOUT_TOOLS.search(str(error)):
+            return CallOutcome.REFUSED, NoTools(
+                f"{self.server.product} at {self.server.host} takes no tools for {self.name}."
+            )
+        needs = self.tool_needs if offers_tools else self.answer_needs
         refusal = self.server.refusal(self.model, status, needs)
         return CallOutcome.REFUSED, ModelMissing(refusal.message) if status == _NO_SUCH_MODEL else refusal
 
@@ -203,7 +211,7 @@ class LangchainRequest(Generic[ValueT]):
     asked: ModelRequest
     stream: Callable[[], Chunks]
     read: Callable[[Reply], ValueT]
-    needs: str
+    offers_tools: bool = False
 
 
 class LangchainChat(Chat):
@@ -211,7 +219,11 @@ class LangchainChat(Chat):
 
     def __init__(self, model: LangchainModel) -> None:
         self._model = model
-        self.name = model.name
+
+    @property
+    def name(self) -> str:
+        """``ollama:NAME``."""
+        return self._model.name
 
     def close(self) -> None:
         """Close the connections."""
@@ -226,7 +238,7 @@ class LangchainChat(Chat):
         def read(reply: Reply) -> AnswerT:
             return read_reply(question, reply, model.context_tokens)
 
-        return model.ask(LangchainRequest(question, stream, read, model.answer_needs), seconds, meter)
+        return model.ask(LangchainRequest(question, stream, read), seconds, meter)
 
     def least_seconds(self, question: Question[Any]) -> float:
         likely = prospect_of(question, self.name).likely_completion_tokens
@@ -243,18 +255,8 @@ def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
     return messages
 
 
-class LangchainToolChat(ToolChat):
-    """A model that uses tools."""
-
-    def __init__(self, model: LangchainModel) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def close(self) -> None:
-        self._model.server.close()
+class LangchainToolChat(LangchainChat, ToolChat):
+    """A model that uses tools, and answers questions."""
 
     def reply(self, exchange: Exchange, seconds: float, meter: Meter) -> Reply:
         model = self._model
@@ -266,7 +268,7 @@ class LangchainToolChat(ToolChat):
             check_whole(exchange, reply, model.context_tokens)
             return reply
 
-        return model.ask(LangchainRequest(exchange, stream, read, model.tool_needs), seconds, meter)
+        return model.ask(LangchainRequest(exchange, stream, read, offers_tools=True), seconds, meter)
 
 
 def _messages_of(exchange: Exchange) -> list[BaseMessage]:
@@ -323,7 +325,7 @@ class _Call:
     asked: ModelRequest
     started: float
     end: float
-    needs: str
+    offers_tools: bool
     is_cut_short: bool = False
     """Whether it may take less than its caller would wait, because the model is known to be faster."""
     received: Reply = field(default_factory=lambda: Reply(""))
@@ -416,7 +418,9 @@ class _Call:
 
     def _fail(self, error: Exception) -> None:
         late = time.monotonic() >= self.end
-        self.outcome, ours = self.model.translate(error, self.needs, late=late, why_late=self.why_late())
+        self.outcome, ours = self.model.translate(
+            error, offers_tools=self.offers_tools, late=late, why_late=self.why_late()
+        )
         if self.outcome is CallOutcome.TIMEOUT:
             self.model.speed.forget()
         server, status = self.model.server, self.model.server.status_of(error)

@@ -23,7 +23,7 @@ class OllamaModel(LangchainModel):
     """One model of an Ollama server."""
 
     answer_needs = "Structured answers need Ollama 0.5 or newer and a chat model."
-    tool_needs = "Thinking needs a model that can use tools, for example llama3.2 or qwen3."
+    tool_needs = "Tools were offered to it; its template may not know them."
 
     def __init__(self, model: str, host: str, context_tokens: int) -> None:
         """Take ``model`` as Ollama names it; ``context_tokens`` is sent as num_ctx with every call.

@@ -28,7 +28,7 @@ class OpenAiModel(LangchainModel):
     """One model of a server of OpenAI's protocol."""
 
     answer_needs = "Structured answers are asked for by response_format; its window may be smaller than is set."
-    tool_needs = "Thinking needs a model that can use tools."
+    tool_needs = "Tools were offered to it; the server may not take them."
 
     def __init__(self, model: str, base_url: str, key: SecretStr | None, context_tokens: int) -> None:
         """Take ``model`` as the server names it; the key is sent with every call and is in no message."""

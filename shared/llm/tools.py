@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from shared.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import FRAME_TOKENS, Reply, ToolCall
+from shared.llm.chat import FRAME_TOKENS, Chat, Reply, ToolCall
 from shared.llm.tokens import estimate_tokens, most_tokens
 
 _AROUND_PROSE = re.compile(
@@ -82,8 +83,14 @@ class Exchange:
         return replace(self, lines=self.lines + lines, fresh="\n".join(line.text for line in lines))
 
 
-class ToolChat(Protocol):
-    """A model that uses tools. Implementations hold no state between calls."""
+class NoTools(Configuration):
+    """The server says that the model has no tools. It can still answer questions."""
+
+    code = "no_tools"
+
+
+class ToolChat(Chat, Protocol):
+    """A model that uses tools, where it has them, and answers questions. Implementations hold no state."""
 
     @property
     def name(self) -> str:
@@ -96,6 +103,7 @@ class ToolChat(Protocol):
 
         Raises:
             Unusable: its answer was cut off, or its tool calls cannot be read.
+            NoTools: the server does not take tools for this model.
             Transient, OverBudget, Configuration: as ``Chat.ask`` raises them.
         """
 

@@ -129,7 +129,8 @@ def shortened(house: House, *lines: str) -> ScriptedChat:
 
 
 def test_a_small_model_shortens_what_the_rules_chose_and_is_named(house: House) -> None:
-    chat = shortened(house, "migraines from strong light, never suggest a terrace", "Kwame from the mill brings flour every Tuesday, oven two hours to warm up")
+    lines = ("migraines from strong light, never suggest a terrace", "Kwame from the mill brings flour every Tuesday")
+    chat = shortened(house, *lines)
     [memory] = house.memories()
     assert memory.agent == MODEL and "migraines" in memory.content and "terrace" in memory.content
     [question] = chat.questions

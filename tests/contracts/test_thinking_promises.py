@@ -20,7 +20,8 @@ from shared.conversations.models import Answer
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory, purge_memories
 from shared.errors import Configuration, Conflict, LeadershipLost, OverBudget, Transient
-from shared.llm.chat import Reply
+from shared.llm.chat import Question, Reply
+from shared.llm.tools import NoTools
 from shared.memories.queries import standing
 from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
@@ -401,7 +402,8 @@ def test_a_model_that_fails_is_waited_for_longer_each_time_while_others_go_on(th
     thinking.said("later", "hello")
     waits = []
     for _ in range(3):
-        thinking.will(*([error] * (2 if isinstance(error, Reply) else 1)))
+        # What is cut off with tools is cut off where it is asked for without any, and so are its two repairs.
+        thinking.will(*([error] * (5 if isinstance(error, Reply) else 1)))
         assert thinking.think() in (TurnOutcome.FAILED, TurnOutcome.NOTHING)
         postpone = thinking.conversation("c").think_after
         assert postpone is not None
@@ -661,7 +663,7 @@ def test_a_conversation_that_ended_after_it_was_selected_is_not_focused(reviewin
         pytest.param({"text": "  "}, "invalid", "text", id="empty"),
         pytest.param({"text": "a\0b"}, "invalid", "NUL", id="NUL"),
         pytest.param({"text": "a\ud800b"}, "invalid", "half a character", id="half a character"),
-        pytest.param({"text": "x" * 501}, "invalid", "at most 500 characters", id="too long"),
+        pytest.param({"text": "x" * 1001}, "invalid", "at most 1000 characters", id="too long"),
         pytest.param({"text": 7}, "invalid", "text", id="wrong type"),
         pytest.param({"mood": "good"}, "invalid", "mood", id="unknown field"),
     ],
@@ -716,11 +718,99 @@ def test_a_tool_that_is_only_written_about_is_used_and_counted(thinking: Thinkin
 )
 def test_prose_is_asked_once_to_use_tools_and_never_sent(thinking: Thinking, prose: str) -> None:
     thinking.said("c", "hello")
-    thinking.will(prose, prose)
-    assert thinking.think() is TurnOutcome.NOTHING
+    thinking.will(*[prose] * 5)
+    assert thinking.think() is TurnOutcome.FAILED
     assert "Use a tool now" in thinking.chat.exchanges[1].lines[-1].text
+    assert len(thinking.chat.exchanges) == 2
     assert (thinking.answers("c"), thinking.drafts()) == ([], [])
     assert thinking.conversation("c").think_after is not None
+
+
+def test_a_model_that_writes_text_instead_of_using_tools_is_asked_for_the_answer_alone(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.will("Hello there!", "Hello there!", {"text": "Hello."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Hello."]
+    # That it did so once is no reason to take its tools away.
+    thinking.said("c", "And now?")
+    thinking.will(respond("Now with a tool."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+
+
+def test_a_model_that_writes_text_where_nobody_waits_is_asked_no_more(reviewing: Thinking) -> None:
+    reviewing.said("c", "Hi.", role=Role.ASSISTANT)
+    reviewing.will("There is nothing to do.", "Really.")
+    assert reviewing.think() is TurnOutcome.NOTHING
+    assert reviewing.chat.questions == []
+
+
+def test_a_model_without_tools_is_offered_them_once_and_then_asked_for_an_object(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.will(NoTools("none here"), {"text": "Hello."}, {"text": "Still here."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    thinking.said("c", "And now?")
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Hello.", "Still here."]
+    assert len(thinking.chat.exchanges) == 1
+    assert thinking.counted("tool_calls_total", tool="respond", outcome="carried_out") == 2
+    asked = thinking.chat.questions[0]
+    assert "hello" in asked.user and "tool" not in asked.system + asked.user
+    assert list(asked.answer.model_json_schema()["properties"]) == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "outcome", "sent"),
+    [
+        pytest.param({"action": "respond", "text": "Better: 7."}, TurnOutcome.ANSWERED, ["Better: 7."], id="respond"),
+        pytest.param({"action": "end_conversation", "text": "Over."}, TurnOutcome.ENDED, [], id="end"),
+        pytest.param({"action": "snooze_conversation", "text": ""}, TurnOutcome.SNOOZED, [], id="snooze"),
+        pytest.param({"action": "think", "text": "All is well."}, TurnOutcome.NOTHING, [], id="think"),
+    ],
+)
+def test_a_model_without_tools_chooses_what_becomes_of_a_conversation_it_selected(
+    reviewing: Thinking, chosen: dict[str, Any], outcome: TurnOutcome, sent: list[str]
+) -> None:
+    reviewing.said("over", "Bye.", role=Role.ASSISTANT)
+    reviewing.said("c", "6.", role=Role.ASSISTANT)
+    end(reviewing, "over")
+    choice = {"action": "select_conversation", "minutes": 1, "conversationId": "c", "text": ""}
+    reviewing.will(NoTools("none here"), choice)
+    assert reviewing.think() is TurnOutcome.SELECTED
+    shape = reviewing.chat.questions[0].answer.model_json_schema()["properties"]
+    assert shape["conversationId"]["const"] == "c", "what has ended could be chosen"
+    reviewing.will({"minutes": 30, **chosen})
+    assert reviewing.think() is outcome
+    assert reviewing.answers("c")[1:] == sent
+    assert set(reviewing.chat.questions[1].answer.model_json_schema()["properties"]) == {"action", "minutes", "text"}
+
+
+def longest(question: Question[Any]) -> dict[str, Any]:
+    """Write on until the bound of the text ends it."""
+    return {"text": ("So it goes. " * 200)[: question.answer.model_json_schema()["properties"]["text"]["maxLength"]]}
+
+
+def copied_mark(question: Question[Any]) -> dict[str, Any]:
+    return {"text": question.user.partition("BEGIN ")[2][:8]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "answer"),
+    [
+        pytest.param(({"text": " "}, {"text": "Hi."}), "Hi.", id="empty"),
+        pytest.param((copied_mark, {"text": "Hi."}), "Hi.", id="copies the prompt"),
+        pytest.param((longest, {"text": "Hi."}), "Hi.", id="cut off"),
+        pytest.param((longest, longest), "So it goes.", id="cut off again"),
+    ],
+)
+def test_what_a_model_without_tools_wrote_badly_is_asked_for_again(
+    house: House, steps: tuple[Any, ...], answer: str
+) -> None:
+    thinking = Thinking(house, review_minutes=0)
+    thinking.said("c", "hello")
+    thinking.will(NoTools("none here"), *steps)
+    assert thinking.think() is TurnOutcome.ANSWERED
+    [sent] = thinking.answers("c")
+    assert sent.endswith(answer) and sent.replace(answer, "").strip() == ""
 
 
 def test_after_prose_a_proper_call_is_carried_out(thinking: Thinking) -> None:

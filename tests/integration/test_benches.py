@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ from ops.bench.scarcity import Scarcity
 from shared.db.engine import Database
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import is_installed
+from tests.support.openai_server import OpenAiServer
 from tests.support.recorded_answers import RecordedAnswers
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -153,11 +155,34 @@ def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
 def test_the_remembering_bench_holds_and_judges_at_a_service_of_its_own(tmp_path: Path) -> None:
     first = remembering.labelled(corpora.DEFAULT_DATA)[:3]
     answers = RecordedAnswers(first)
-    for name, way in (("rules", None), ("recorded", answers)):
-        found = remembering.at_a_service(tmp_path / name, first, way, "ngrams")["in all"]
-        assert found["conversations"] == found["kept where something"]["of"] == 3
+    for name, opened in (("rules", nullcontext(remembering.Way())), ("recorded", remembering.recorded(answers))):
+        with opened as way:
+            measured = remembering.at_a_service(tmp_path / name, first, way, "ngrams")
+        found, cost = measured["in all"], measured["cost"]
+        assert found["conversations"] == found["kept where something"]["of"] == len(cost["each"]) == 3
         assert found["must"]["kept"] > 0 and found["asks answered"]["kept"] > 0
+        assert (cost["a conversation"]["calls"] > 0) == (name == "recorded")
+        assert {job.partition(",")[0] for job in measured["jobs"]["create_memory"]} <= {
+            "rules": {"without a call"}, "recorded": {"by the model", "by rules", "without a call"}
+        }[name]  # fmt: skip
+        assert sum(of["conversations"] for of in measured["notes by language"].values()) == 3
     assert {name for name, _ in answers.asked} == {one["id"] for one in first}
+
+
+@long
+@pytest.mark.skipif(remembering.missing(corpora.DEFAULT_DATA) is not None, reason="the labelled chats are not here")
+def test_the_remembering_bench_tells_what_a_model_of_a_server_on_this_machine_read_and_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = remembering.labelled(corpora.DEFAULT_DATA)[:1]
+    with OpenAiServer() as server:
+        monkeypatch.setenv("AFTERTHOUGHT_OPENAI_BASE_URL", f"{server.url}/v1")
+        with remembering.asked("openai:tiny") as way:
+            cost = remembering.at_a_service(tmp_path, first, way, "ngrams")["cost"]["a conversation"]
+        assert cost["calls"] == len(server.chats) > 0
+        assert way.prompts is not None and cost["tokens_read"] == way.prompts.read > 0
+    assert cost["tokens_written"] > 0 and cost["energy_units"] > 0
+    assert cost["tokens_read_anew"] is None, "a server that tells nothing of its cache"
 
 
 @no_corpora

@@ -18,7 +18,7 @@ from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Unusable
 from shared.llm.langchain_chat import LangchainToolChat
 from shared.llm.providers import make_tool_chat
-from shared.llm.tools import Exchange, ExchangeLine, Speaker
+from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker
 from shared.llm.transport import MOST_BYTES
 from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import House
@@ -113,7 +113,8 @@ def test_tools_go_out_by_their_names_and_calls_come_back(
     ("act", "error", "outcome"),
     [
         pytest.param(Act(status=500), Transient, CallOutcome.UNAVAILABLE, id="500"),
-        pytest.param(Act(status=400, error="does not support tools"), Configuration, CallOutcome.REFUSED, id="400"),
+        pytest.param(Act(status=400), Configuration, CallOutcome.REFUSED, id="400"),
+        pytest.param(Act(status=400, error="does not support tools"), NoTools, CallOutcome.REFUSED, id="no tools"),
         pytest.param(Act(tools=(("respond", "not an object"),)), Unusable, CallOutcome.MALFORMED, id="malformed call"),
         pytest.param(Act(answer="So", done_reason="length"), Unusable, CallOutcome.TRUNCATED, id="length"),
         pytest.param(Act(answer="So", seen_tokens=2), PromptCut, CallOutcome.PROMPT_CUT, id="cut"),
@@ -251,9 +252,20 @@ def test_the_small_model_is_asked_while_energy_is_low(server: ModelServer, think
     assert [body["model"] for body in server.chats] == ["small"]
 
 
-def test_a_model_that_cannot_use_tools_is_named_and_the_conversation_waits(
-    server: ModelServer, thinking: Thinking, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_person_gets_an_answer_of_a_model_without_tools(server: ModelServer, thinking: Thinking) -> None:
+    server.script.takes_tools = False
+    for words in ("hello", "and again"):
+        thinking.said("c", words)
+        assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["You said: hello", "You said: and again"]
+    offered, *others = server.asked
+    assert offered["tools"] and not any(body.get("tools") for body in others)
+    for body in others:
+        assert set(body["format"]["properties"]) == {"text"}
+        assert [message["role"] for message in body["messages"]] == ["system", "user"]
+
+
+def test_a_request_that_is_refused_is_tried_again_later(server: ModelServer, thinking: Thinking) -> None:
     thinking.said("c", "hello")
     server.will(Act(status=400))
     assert thinking.think() is TurnOutcome.FAILED

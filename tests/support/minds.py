@@ -26,7 +26,6 @@ from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
-from shared.llm.tools import Exchange
 from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import PRICES, House
 from tests.support.scripted_chat import ScriptedToolChat, ToolStep
@@ -34,7 +33,7 @@ from tests.support.settings import default_settings
 
 LARGE, SMALL = "ollama:large", "ollama:small"
 WINDOW = 8192
-MOST_CHARACTERS = 500
+MOST_CHARACTERS = 1000
 _numbers = iter(range(1_000_000))
 
 
@@ -91,7 +90,7 @@ class Thinking:
     def _seconds(self) -> float:
         return self.house.clock.now().timestamp()
 
-    def will(self, *steps: ToolStep | Callable[[Exchange], ToolStep]) -> None:
+    def will(self, *steps: ToolStep | Callable[[Any], ToolStep]) -> None:
         """Add to what the model does."""
         self.chat.steps.extend(steps)
 

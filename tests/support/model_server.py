@@ -78,6 +78,8 @@ class Script:
     arrived: threading.Condition = field(default_factory=threading.Condition)
     answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None
     """What a chat's body is answered where no act is left; None: sensibly."""
+    takes_tools: bool = True
+    """Whether its models can use tools; where not, a chat that offers any is refused in Ollama's words."""
     away: int | None = None
     """What a proxy says to everybody while there is no server behind it; 0: it takes the connection and breaks it."""
     shown: dict[str, Any] = field(default_factory=dict)
@@ -258,6 +260,9 @@ class Handler(BaseHTTPRequestHandler):
         script = self.server.script
         if not self.has(str(body.get("model", ""))):
             self.send_json(404, self.error(404, "model not found"))
+            return
+        if body.get("tools") and not script.takes_tools:
+            self.send_json(400, self.error(400, f"registry.ollama.ai/library/{body['model']} does not support tools"))
             return
         act = script.acts.popleft() if script.acts else Act(answer=script.answers(body))
         act = replace(act, error=act.error.replace("{key}", self.key or ""))

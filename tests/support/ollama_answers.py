@@ -36,6 +36,8 @@ def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
         return _condensed(prompt)
     if "target_id" in properties:
         return _compaction(prompt)
+    if "text" in properties:
+        return _choice(prompt, properties)
     return "All is well."
 
 
@@ -43,8 +45,7 @@ def sensible_tools(body: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Return the tools a thinking model would use: an answer where somebody waits for one, else a thought."""
     prompt = str(body["messages"][1]["content"])
     if "somebody waits for an answer" in prompt:
-        last = prompt.partition("\nEND ")[0].splitlines()[-1]
-        return (("respond", {"text": f"You said: {last}"}),)
+        return (("respond", {"text": _reply(prompt)}),)
     return (("think", {"thoughts": "Nothing needs to be done."}),)
 
 
@@ -52,6 +53,19 @@ def asked(body: Mapping[str, Any]) -> str:
     """Return the question: the last thing that the user says, but for complaints about an answer."""
     said = [str(one["content"]) for one in body["messages"] if one["role"] == "user"]
     return next((text for text in reversed(said) if not text.startswith(_COMPLAINT)), "")
+
+
+def _reply(prompt: str) -> str:
+    return "You said: " + prompt.partition("\nEND ")[0].splitlines()[-1]
+
+
+def _choice(prompt: str, properties: dict[str, Any]) -> dict[str, Any]:
+    """Do the same as with tools, as a model without any."""
+    if "action" not in properties:
+        return {"text": _reply(prompt)}
+    shown = properties.get("conversationId", {})
+    one_of_them = {"conversationId": shown.get("const") or shown["enum"][0]} if shown else {}
+    return {"action": "think", "minutes": 1, "text": "Nothing needs to be done.", **one_of_them}
 
 
 def _reading(prompt: str) -> dict[str, Any]:

@@ -40,7 +40,8 @@ class _Handler(Handler):
         if not self.has(str(body.get("model", ""))):
             return 404, self.error(404, "model not found")
         if self.path == "/api/show":
-            return 200, {"details": {"family": "test"}, "capabilities": ["completion"]} | self.server.script.shown
+            can = ["completion", *(["tools"] if self.server.script.takes_tools else [])]
+            return 200, {"details": {"family": "test"}, "capabilities": can} | self.server.script.shown
         if self.path == "/api/embed":
             texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
             count = sum(map(count_tokens, texts))

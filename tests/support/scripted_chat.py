@@ -63,16 +63,16 @@ class ScriptedChat(Chat):
         return _play(question, line, lambda reply: read_reply(question, reply, self._context_tokens), self.name, meter)
 
 
-ToolStep = str | ToolCall | Sequence[ToolCall] | Reply | AfterthoughtError
-"""Text, calls of tools, a whole reply, or the error that ends the call."""
+ToolStep = str | dict[str, Any] | ToolCall | Sequence[ToolCall] | Reply | AfterthoughtError
+"""Text, an object to be written as JSON, calls of tools, a whole reply, or the error that ends the call."""
 
 
 class ScriptedToolChat(ToolChat):
-    """Says step after step of a script, and keeps the exchanges; a step may be a function of the exchange."""
+    """Says step after step of a script, and keeps what it was asked; a step may be a function of that."""
 
     def __init__(
         self,
-        steps: Iterable[ToolStep | Callable[[Exchange], ToolStep]] = (),
+        steps: Iterable[ToolStep | Callable[[Any], ToolStep]] = (),
         *,
         name: str = "ollama:scripted",
         context_tokens: int = 8192,
@@ -81,6 +81,7 @@ class ScriptedToolChat(ToolChat):
         self._context_tokens = context_tokens
         self.steps = list(steps)
         self.exchanges: list[Exchange] = []
+        self.questions: list[Question[Any]] = []
         self.closed = False
 
     @property
@@ -88,20 +89,28 @@ class ScriptedToolChat(ToolChat):
         return self._name
 
     def reply(self, exchange: Exchange, seconds: float, meter: Meter) -> Reply:
-        check_fit(exchange, self._context_tokens)
-        meter.reserve(prospect_of(exchange, self.name))
-        self.exchanges.append(exchange)
-        if not self.steps:
-            raise AssertionError("The script has no step left.")
-        step = self.steps.pop(0)
-        return _play(exchange, step(exchange) if callable(step) else step, self._read(exchange), self.name, meter)
-
-    def _read(self, exchange: Exchange) -> Callable[[Reply], Reply]:
         def read(reply: Reply) -> Reply:
             check_whole(exchange, reply, self._context_tokens)
             return reply
 
-        return read
+        self._reserve(exchange, meter)
+        self.exchanges.append(exchange)
+        return self._step(exchange, read, meter)
+
+    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+        self._reserve(question, meter)
+        self.questions.append(question)
+        return self._step(question, lambda reply: read_reply(question, reply, self._context_tokens), meter)
+
+    def _reserve(self, asked: ModelRequest, meter: Meter) -> None:
+        check_fit(asked, self._context_tokens)
+        meter.reserve(prospect_of(asked, self.name))
+
+    def _step(self, asked: ModelRequest, read: Callable[[Reply], ValueT], meter: Meter) -> ValueT:
+        if not self.steps:
+            raise AssertionError("The script has no step left.")
+        step = self.steps.pop(0)
+        return _play(asked, step(asked) if callable(step) else step, read, self.name, meter)
 
     def close(self) -> None:
         self.closed = True

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop.thinking.focus import Focus
-from loop.thinking.prompt import Window, open_exchange
+from loop.thinking.prompt import Window, open_exchange, open_question
 from loop.thinking.situation import ConversationView, Energy, Situation, ThreadMessage
 from loop.thinking.tools import TOOLS
 from shared.energy.budget import to_micro
 from shared.errors import Configuration
+from shared.llm.chat import REPAIR_TOKENS
 from shared.llm.tools import call_in_prose
 from shared.telemetry.metrics import FocusKind
 
@@ -132,6 +133,15 @@ def test_a_prompt_always_fits_its_window_with_its_answer(
     many = tuple(replace(seen(*texts), conversation_id=f"c{number}") for number in range(count))
     exchange = open_exchange(situation(*many, kind=kind), Window(tokens), MARK)
     assert exchange.most_tokens + exchange.max_completion_tokens <= tokens
+    question = open_question(situation(*many, kind=kind), Window(tokens), MARK)
+    assert question is not None
+    assert question.most_tokens + REPAIR_TOKENS + question.max_completion_tokens <= tokens
+
+
+def test_a_model_without_tools_may_have_a_window_of_half_the_size() -> None:
+    question = open_question(situation(seen("hello")), Window(2048), MARK)
+    assert question is not None and "hello" in question.user
+    assert question.most_tokens + REPAIR_TOKENS + question.max_completion_tokens <= 2048
 
 
 def test_a_window_without_room_is_named_with_the_setting() -> None:
