@@ -191,7 +191,7 @@ class CompressSession:
                 if len(parts) < len(rows.parts):
                     drop_parts(session, compression)
                     compression.parts_done = 0
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         for chunk in run.chunks:
             if chunk.position in parts:
                 continue

@@ -103,7 +103,7 @@ class CreateMemory:
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
         seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
         admission = Admission()
         draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))

@@ -139,7 +139,7 @@ class ExtractFacts:
         seen = self._read(claim)
         if seen is None:
             return self._end_with_nothing(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         agent = JobAgent(self.agent, self.rules, claim, self.metrics)
         admission = Admission()
         thought = self._think(seen, agent, meter, admission)

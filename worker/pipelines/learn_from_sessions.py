@@ -69,7 +69,7 @@ class LearnFromSessions:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
         until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         agent, admission = JobAgent(self.agent, self.rules, claim, self.metrics), Admission()
         while (found := self._next(claim)) is not None:
             if state is JobState.DONE and agent.why is None and self.elapsed() > until:
