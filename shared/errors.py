@@ -91,6 +91,10 @@ class ProviderAway(Transient):
     code = "provider_away"
 
 
+class Unanswered(Transient):
+    """A model was asked and gave no answer: it was too slow, or its server failed at it."""
+
+
 class NotYet(Transient):
     """What is to be done has to wait ``until`` something is over; nothing has failed."""
 

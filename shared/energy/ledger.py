@@ -308,6 +308,12 @@ def spent_of(conversation_key: SQLColumnExpression[int]) -> ColumnElement[int]:
     return booked + func.coalesce(before, 0)
 
 
+def was_asked(session: Session, job_id: str, model: str) -> bool:
+    """Whether a job has asked a model anything; vectors are no question."""
+    of_job = (Spending.job_id == job_id, Spending.model == model, Spending.kind != WorkKind.EMBED)
+    return session.scalar(select(Spending.entry).where(*of_job).limit(1)) is not None
+
+
 def typical_job(session: Session, sample: int = 50) -> int:
     """Return the mean cost of the latest jobs, in micro-units; 0 when nothing was spent yet."""
     of_jobs = select(Spending.job_id, Spending.micro).where(Spending.job_id.is_not(None))

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, ProviderAway, Transient
+from shared.errors import AfterthoughtError, ProviderAway, Transient, Unanswered
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
@@ -42,7 +42,8 @@ from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
 from shared.llm.transport import TooMuch
 
 _HICCUP_WAIT_SECONDS = 0.2
-_TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
+_BUSY_STATUSES = frozenset({409, 425, 429})
+_TRANSIENT_STATUSES = _BUSY_STATUSES | {IN_STREAM, 408}
 ValueT = TypeVar("ValueT")
 Chunks = Generator[AIMessageChunk, None, None]
 
@@ -140,7 +141,7 @@ class LangchainModel(ABC):
             return CallOutcome.MALFORMED, _malformed()
         failure = self.server.failure_of(error)
         if late or failure is Failure.LATE:
-            return CallOutcome.TIMEOUT, Transient(f"{self.name} did not answer in time.")
+            return CallOutcome.TIMEOUT, Unanswered(f"{self.name} did not answer in time.")
         match failure:
             case Failure.UNREACHED:
                 return CallOutcome.UNAVAILABLE, self.unreached()
@@ -174,7 +175,7 @@ class LangchainModel(ABC):
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
             said = f"{self.server.product} failed while {self.name} answered (status {status})."
-            return CallOutcome.UNAVAILABLE, Transient(said)
+            return CallOutcome.UNAVAILABLE, Transient(said) if status in _BUSY_STATUSES else Unanswered(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
         return CallOutcome.REFUSED, self.server.refusal(self.model, status, needs)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from worker.agent.fact_model import ModelFactAgent
 
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.errors import ModelOutput, Transient
@@ -24,7 +25,6 @@ from tests.support.house import House
 from tests.support.recordings import Shelf
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
-from worker.agent.fact_model import ModelFactAgent
 from worker.agent.session_model import ModelLearningAgent
 from worker.agent.session_rules import ExtractiveLearningAgent
 from worker.agent.summary_model import ModelSummaryAgent

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from worker.agent.fact_model import ModelFactAgent
 
 from shared.db.engine import Database
 from shared.errors import ModelOutput
@@ -32,7 +33,6 @@ from tests.support.recordings import Shelf
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
 from tests.unit.test_model_agent import ARRIVED, EXISTING, transcript
-from worker.agent.fact_model import ModelFactAgent
 from worker.agent.memory_model import ModelAgent
 from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent

@@ -78,6 +78,8 @@ class ScriptedAgent:
     name: str = "ollama:scripted"
     says: list[Says] = field(default_factory=list)
     decides: list[Decides] = field(default_factory=list)
+    asks: bool = True
+    """Whether it takes a call to say it."""
     while_thinking: Callable[[], None] = lambda: None
     seen: list[Transcript] = field(default_factory=list)
 
@@ -101,7 +103,8 @@ class ScriptedAgent:
 
     def _think(self, kind: WorkKind, meter: Meter, said: object) -> None:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
-        call_once(kind, self.name, meter, said)
+        if self.asks:
+            call_once(kind, self.name, meter, said)
         self.while_thinking()
 
 

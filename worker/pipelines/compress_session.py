@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -109,9 +108,9 @@ class CompressSession:
         agent = self.agent_of(wanted)
         if agent is None:
             raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
-        worker, admission = JobAgent(agent, self.rules, claim, self.metrics), Admission()
+        worker, admission = JobAgent(agent, self.rules, claim, self.accountant), Admission()
         written = worker.do(lambda one: self._make(claim, one, began, admission))
-        admission.count(self.metrics, JobKind.COMPRESS_SESSION)
+        worker.conclude(admission)
         return self._end(worker, rows, written, admission.reason)
 
     def _make(self, claim: Claim, agent: CompressionAgent, began: float, admission: Admission) -> WrittenVersion:
