@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sqlalchemy import case, func, select
 
 from shared.energy.models import Spending
 from shared.llm.calls import EXTRACTIVE, WorkKind
-from tests.support.api import Api, metric_of, open_api
+from tests.support.api import Api, open_api
 from tests.support.model_server import Act, ModelServer
 from tests.support.providers import SERVERS, over_each
 from tests.support.settings import served_at
@@ -80,14 +79,6 @@ class Service:
             cursor = page["cursor"]
             if cursor is None:
                 return found
-
-    def breaker(self) -> tuple[float, str, str, list[str]]:
-        """Return what is said of the breaker: the gauge, who writes, the model's line of readiness, the doctor's."""
-        ready = self.api.send("GET", "/health/ready").json()
-        found = self.api.ask("GET", "/doctor")["findings"]
-        told = [one["found"] for one in found if one["what"] == "model" and one["health"] == "warn"]
-        gauge = metric_of(self.api, "afterthought_model_breaker_open")
-        return gauge, ready["agent"], ready["dependencies"]["ollama"]["detail"], told
 
     def memories(self, users: int) -> list[dict[str, Any]]:
         pages = (self.api.ask("GET", f"/apps/notes/memories?userId=user-{user}") for user in range(users))
@@ -187,72 +178,3 @@ def test_where_the_setting_says_so_the_job_is_a_dead_letter_at_once_and_can_be_r
         strict.work_off()
         [memory] = strict.memories(1)
         assert memory["agent"] == strict.model
-
-
-def test_a_model_that_gave_twenty_jobs_nothing_usable_is_not_asked_until_a_probe_gets_something(
-    database_url: str, tmp_path: Path
-) -> None:
-    with service(database_url, tmp_path / "home", "ollama") as bad:
-        bad.server.will(*[GARBAGE["prose"]] * 66)
-        bad.end_conversations(10)
-        bad.work_off()
-        assert len(bad.server.chats) == 60
-        opened = bad.api.clock.now()
-        bad.end_conversations(1, first=10)
-        bad.work_off()
-        assert len(bad.server.chats) == 60, "nothing is asked"
-        why = "answered nothing usable in 20 of its last 20 jobs"
-        again = f"it is asked again at {opened + timedelta(minutes=10):%H:%M} UTC"
-        assert bad.jobs("create_memory")[0]["reason"] == f"done by extractive, as ollama:tiny {why}; {again}"
-        assert len(bad.memories(2)) == 11
-        gauge, agent, detail, [told] = bad.breaker()
-        assert (gauge, agent) == (1, "extractive")
-        assert f"It {why}; the built-in agent does them, and {again}" in detail
-        assert told == f"ollama:tiny {why}; the built-in agent does them, and {again}"
-        # Of two jobs one asks, every ten minutes; after it failed, in twenty.
-        for number, asked in ((11, 63), (12, 63), (13, 66)):
-            bad.api.clock.advance(601)
-            bad.end_conversations(1, first=number)
-            bad.work_off()
-            assert len(bad.server.chats) == asked
-        bad.api.clock.advance(2400)
-        bad.end_conversations(1, first=14)
-        bad.work_off()
-        gauge, agent, detail, told = bad.breaker()
-        assert (gauge, agent, told) == (0, "ollama:tiny", []) and "usable" not in detail
-        assert {bad.jobs(kind)[0]["reason"] for kind in ("create_memory", "extract_facts")} == {None}
-
-
-def test_where_no_rules_stand_behind_it_the_breaker_only_tells(sqlite_url: str, tmp_path: Path) -> None:
-    with service(sqlite_url, tmp_path / "home", "ollama", on_bad_output="dead_letter") as strict:
-        strict.server.will(*[GARBAGE["prose"]] * 66)
-        strict.end_conversations(11)
-        strict.work_off()
-        assert len(strict.server.chats) == 66 and {job["state"] for job in strict.jobs("create_memory")} == {"dead"}
-        gauge, agent, _, [told] = strict.breaker()
-        assert (gauge, agent) == (1, "ollama:tiny") and told.endswith("they become dead letters")
-        strict.end_conversations(1, first=11)
-        strict.work_off()
-        assert strict.breaker()[0] == 0
-
-
-def test_a_server_that_answers_500_for_an_hour_loses_no_job_and_is_asked_again_afterwards(
-    sqlite_url: str, tmp_path: Path
-) -> None:
-    with service(sqlite_url, tmp_path / "home", "ollama") as bad:
-        bad.server.will(*[Act(status=500)] * 1000)
-        for number in range(12):
-            bad.end_conversations(1, first=number)
-            for _ in range(3):
-                bad.work_off()
-                bad.api.clock.advance(100)
-        jobs = [*bad.jobs("create_memory"), *bad.jobs("extract_facts")]
-        assert Counter(job["state"] for job in jobs) == {"done": 24}, "none is dead, none waits"
-        assert "status 500" in jobs[-1]["reason"] and "answered nothing usable" in jobs[0]["reason"]
-        assert len(bad.memories(2)) == 12 and bad.breaker()[0] == 1
-        bad.server.script.acts.clear()
-        bad.api.clock.advance(7200)
-        bad.end_conversations(1, first=12)
-        bad.work_off()
-        assert bad.breaker()[0] == 0
-        assert next(one for one in bad.memories(2) if "12" in one["content"])["agent"] == "ollama:tiny"
