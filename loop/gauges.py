@@ -24,6 +24,7 @@ from loop.wiring import Loop
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JobKind, Queue, WorkClass
 from shared.conversations.queries import count_unanswered, oldest_owed
+from shared.energy.breaker import find_pause
 from shared.energy.budget import FLOOR, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
@@ -63,6 +64,10 @@ UNANSWERED = Gauge("unanswered_conversations", "Open conversations in which a us
 OLDEST_UNANSWERED = Gauge(
     "oldest_unanswered_seconds", "Age of the oldest message that the loop is to answer; 0 when none waits for it."
 )
+BREAKER = Gauge(
+    "model_breaker_open",
+    "Whether 18 of the last 20 jobs got nothing usable from the model, so that the built-in agent does them.",
+)
 STREAMS = Gauge("streams_open", "Streams and long polls that are open at this loop.")
 UNPLACED = Gauge("unplaced_event_seconds", "Age of the oldest event that listeners cannot hear of yet; 0 for none.")
 TOTALS_AGE = Gauge(
@@ -91,6 +96,7 @@ CATALOGUE = (
     THINKING,
     UNANSWERED,
     OLDEST_UNANSWERED,
+    BREAKER,
     REGULATING,
     TICK_AGE,
     STREAMS,
@@ -134,6 +140,8 @@ class StateGauges(Collector):
                 now = self._loop.clock.now()
                 unfinished = count_unfinished(session)
                 found = [*self._energy(session), *_waiting(session, now), *self._unanswered(session, now)]
+                model = self._loop.settings.model
+                found.append((BREAKER, one(model is not None and find_pause(session, model) is not None)))
         except Transient:
             yield DATABASE_UP, one(False)
             return

@@ -95,6 +95,10 @@ class ModelMissing(ProviderAway):
     """The model's server answers and has no such model; what needs it waits until a person mends that."""
 
 
+class Unanswered(Transient):
+    """A model was asked and gave no answer: it was too slow, or its server failed at it."""
+
+
 class NotYet(Transient):
     """What is to be done has to wait ``until`` something is over; nothing has failed."""
 

@@ -14,6 +14,7 @@ from loop.release import release
 from loop.ticker import LATE_SECONDS
 from loop.wiring import Loop
 from shared.broker import BROKER_ERRORS
+from shared.energy.breaker import ModelPause, find_pause
 from shared.errors import Transient
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.providers import server_status, split_model
@@ -48,12 +49,14 @@ def look(loop: Loop) -> Ready:
     found["regulator"] = _regulator(loop)
     if loop.draining.is_set():
         found["loop"] = Dependency(ok=False, needed=True, detail="It was asked to stop and finishes what it began.")
-    if loop.settings.model is not None:
-        found[split_model(loop.settings.model)[0]] = _model(loop, loop.settings.model)
+    model, pause, has_rules = loop.settings.model, None, loop.settings.on_bad_output == "rules"
+    if model is not None:
+        pause = _pause(loop, model)
+        found[split_model(model)[0]] = _model(loop, model, pause, has_rules=has_rules)
     return Ready(
         ready=all(one.ok for one in found.values() if one.needed),
         version=release(),
-        agent=loop.settings.model or EXTRACTIVE,
+        agent=EXTRACTIVE if model is None or (pause is not None and has_rules) else model,
         dependencies=found,
     )
 
@@ -104,7 +107,17 @@ def _regulator(loop: Loop) -> Dependency:
     return Dependency(ok=True, needed=False, detail=detail)
 
 
-def _model(loop: Loop, model: str) -> Dependency:
+def _pause(loop: Loop, model: str) -> ModelPause | None:
+    try:
+        with loop.database.read() as session:
+            return find_pause(session, model)
+    except Transient:
+        return None  # What is wrong with the database is said of the database.
+
+
+def _model(loop: Loop, model: str, pause: ModelPause | None, *, has_rules: bool) -> Dependency:
     status = server_status(model, loop.settings)
     detail = status.mend or f"{status.found} has {status.model}."
+    if pause is not None:
+        detail += f" It {pause.told(loop.clock.now(), has_rules=has_rules)}. `afterthought doctor` says what to do."
     return Dependency(ok=status.ready, needed=False, detail=detail)

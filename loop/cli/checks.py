@@ -9,11 +9,11 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -23,6 +23,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from loop.cli.findings import Finding, fail, ok, warn
 from loop.cli.invocation import Invocation
@@ -33,6 +34,7 @@ from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.db.queries import size_in_bytes, table_sizes
 from shared.db.schema import current_revision, newest_revision
+from shared.energy.breaker import find_pause
 from shared.energy.budget import carried_an_hour, estimated_conversation, refill_for, to_units
 from shared.energy.ledger import paid_conversations
 from shared.errors import AfterthoughtError, Configuration
@@ -54,6 +56,7 @@ _LARGEST = 4
 _TIMEOUT_SECONDS = 3.0
 _READY_TIMEOUT_SECONDS = 5.0
 _SKEW_SECONDS = 5.0
+FoundT = TypeVar("FoundT")
 _MIGRATE = "Run: afterthought migrate (`afterthought up` does it too)."
 
 
@@ -77,6 +80,7 @@ def check_installation(settings: Settings, now: datetime) -> list[Finding]:
         *check_database(settings.database),
         *check_redis(settings),
         *check_models(settings),
+        *check_breaker(settings, now),
         *check_embedding(settings),
         *check_tracing(settings),
         check_energy(settings, now),
@@ -334,6 +338,19 @@ def _redis_info(url: str) -> dict[str, Any]:
         return info
 
 
+def check_breaker(settings: Settings, now: datetime) -> Iterator[Finding]:
+    """Look whether jobs get anything usable from the model that is set."""
+    model = settings.model
+    pause = None if model is None else _with_database(settings, lambda session: find_pause(session, model))
+    if pause is not None:
+        found = f"{model} {pause.told(now, has_rules=settings.on_bad_output == 'rules')}"
+        mend = (
+            "Choose another model (docs/guides/choose-a-model.md) and set AFTERTHOUGHT_MODEL, or unset it: the "
+            "built-in agent then does all. What was wrong stands in the reasons of `afterthought jobs list`."
+        )
+        yield warn("model", found, mend)
+
+
 _ENOUGH_CONVERSATIONS = 10
 _EXAMPLE_AN_HOUR = 1000
 
@@ -362,17 +379,26 @@ def check_energy(settings: Settings, now: datetime) -> Finding:
 
 def _spending(settings: Settings, now: datetime) -> tuple[int, int, int]:
     """Return what the latest conversations cost, in micro-units, how many they were, and how many ended in 24 hours."""
+    models = [model for model in (settings.model or EXTRACTIVE, settings.small_model) if model is not None]
+
+    def read(session: Session) -> tuple[int, int, int]:
+        asked = count_asked_since(session, JobKind.CREATE_MEMORY, now - timedelta(days=1))
+        return *paid_conversations(session, models), asked
+
+    return _with_database(settings, read) or (0, 0, 0)
+
+
+def _with_database(settings: Settings, read: Callable[[Session], FoundT]) -> FoundT | None:
+    """Return what is read from the database; None where it is not made yet, or something is wrong with it."""
     location = make_url(settings.database)
     if location.get_backend_name() == "sqlite" and not Path(location.database or "").exists():
-        return 0, 0, 0
+        return None
     database = Database(settings.database, pool_size=1)
-    models = [model for model in (settings.model or EXTRACTIVE, settings.small_model) if model is not None]
     try:
         with database.read() as session:
-            asked = count_asked_since(session, JobKind.CREATE_MEMORY, now - timedelta(days=1))
-            return *paid_conversations(session, models), asked
+            return read(session)
     except (SQLAlchemyError, AfterthoughtError):
-        return 0, 0, 0  # What is wrong with the database is told where it is looked at.
+        return None  # What is wrong with it is told where it is looked at.
     finally:
         database.dispose()
 

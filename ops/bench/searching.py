@@ -110,10 +110,6 @@ class NoCalls:
     def __call__(self, call: ModelCall) -> None:
         raise AssertionError(f"{call.model} was called")
 
-    def allow_repeat(self, more_prompt_tokens: int) -> int:
-        """Raises: AssertionError."""
-        raise AssertionError("a question is asked again")
-
 
 def measure(
     url: str, messages: int, apps: int, queries: int, commits: int | None, users: int | None = None

@@ -180,6 +180,8 @@ MODELS = (
     Panel("Share of them", "Of the jobs that an agent did in an hour.",
           {"afterthought:agent_fallbacks:ratio1h": "built-in"}, "percentunit", width=12, steps=((0.2, _RED),),
           low=0, high=1),
+    Panel("Model not asked", "1 while the built-in agent does all jobs, as 18 of the last 20 got nothing usable.",
+          {"max(afterthought_model_breaker_open)": "not asked"}, steps=((0.5, _RED),), width=6, low=0, high=1),
     Panel("Tokens", "A minute, by direction.",
           {"sum by (direction, agent) (rate(afterthought_model_tokens_total[5m])) * 60": "{{direction}} {{agent}}"},
           width=6),

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
-from shared.llm.calls import ENOUGH, EXTRACTIVE, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, ModelCall, Prospect, WorkKind
 from shared.settings import Settings
 
 MICRO = 1_000_000
@@ -77,19 +77,6 @@ def percentage_of(micro: int) -> float:
 def price(call: ModelCall, settings: Settings) -> int:
     """Return what a call costs, in micro-units: by tokens, whether it was answered or not."""
     return _price(call.kind, call.model, call.prompt_tokens, call.completion_tokens, settings)
-
-
-def likely(prospect: Prospect, settings: Settings, prompt_tokens: int | None = None) -> int:
-    """Return what a call usually costs, in micro-units; by the prompt's length as it was counted, where it was."""
-    prompt = prospect.likely_prompt_tokens if prompt_tokens is None else prompt_tokens
-    return _price(prospect.kind, prospect.model, prompt, prospect.likely_completion_tokens, settings)
-
-
-def completion_tokens_for(micro: int, prospect: Prospect, prompt_tokens: int, settings: Settings) -> int:
-    """Return how long the answer to a prompt may be for a cost; ``ENOUGH`` where answers cost nothing."""
-    left = micro - _price(prospect.kind, prospect.model, prompt_tokens, 0, settings)
-    thousand = _price(prospect.kind, prospect.model, 0, 1000, settings)
-    return max(0, left * 1000 // thousand) if thousand else ENOUGH
 
 
 def most(prospect: Prospect, settings: Settings) -> int:

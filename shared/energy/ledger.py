@@ -25,7 +25,7 @@ from shared.energy.models import (
     Spending,
     TokenRate,
 )
-from shared.llm.calls import MEMORY_KINDS, CallOutcome, ModelCall, Prospect, WorkKind
+from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect, WorkKind
 from shared.model_names import MODEL_PROVIDERS
 from shared.settings import Settings
 
@@ -68,8 +68,6 @@ class Booking:
     app_id: str
     job_id: str | None
     conversation_key: int | None
-    attempt: int = 1
-    """Of the job; what those before it have spent counts for its price."""
 
 
 def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now: datetime) -> int:
@@ -310,13 +308,10 @@ def spent_of(conversation_key: SQLColumnExpression[int]) -> ColumnElement[int]:
     return booked + func.coalesce(before, 0)
 
 
-def spent_on_job(session: Session, job_id: str, model: str) -> tuple[int, int]:
-    """Return what a job has spent on questions to a model, and what of it was answered, in micro-units."""
-    answered = case((Spending.outcome == CallOutcome.ANSWERED, Spending.micro), else_=0)
+def was_asked(session: Session, job_id: str, model: str) -> bool:
+    """Whether a job has asked a model anything; vectors are no question."""
     of_job = (Spending.job_id == job_id, Spending.model == model, Spending.kind != WorkKind.EMBED)
-    sums = select(func.coalesce(func.sum(Spending.micro), 0), func.coalesce(func.sum(answered), 0)).where(*of_job)
-    row = session.execute(sums).one()
-    return int(row[0]), int(row[1])
+    return session.scalar(select(Spending.entry).where(*of_job).limit(1)) is not None
 
 
 def typical_job(session: Session, sample: int = 50) -> int:

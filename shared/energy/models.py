@@ -130,3 +130,16 @@ class TokenRate(Base):
     chars: Mapped[int] = mapped_column(BigInteger)
     tokens: Mapped[int] = mapped_column(BigInteger)
     calls: Mapped[int] = mapped_column(BigInteger)
+
+
+class ModelBreaker(Base):
+    """What the last jobs got from one model, and from when on one of them may ask it where that was nothing usable."""
+
+    __tablename__ = "model_breakers"
+
+    model: Mapped[str] = mapped_column(String(200), primary_key=True)
+    outcomes: Mapped[str] = mapped_column(String(20))
+    """A sign for each job, the latest last."""
+    ask_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Of the next probe; None: every job asks."""
+    failed_probes: Mapped[int]

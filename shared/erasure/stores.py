@@ -360,5 +360,6 @@ HOLDS_NO_WORDS = {
     "energy_estimates": _ACCOUNTS,
     "energy_reservations": _ACCOUNTS,
     "token_rates": _ACCOUNTS,
+    "model_breakers": "names of models, and a sign for each of their last jobs",
 }
 """Tables with columns for text that an erasure leaves alone, and why."""

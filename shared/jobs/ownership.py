@@ -41,6 +41,7 @@ class Claim:
     conversation_id: str | None
     epoch: int
     attempt: int
+    max_attempts: int
     created_at: datetime
     payload: dict[str, Any] = field(default_factory=dict)
     traceparent: str | None = None
@@ -74,7 +75,7 @@ def claim(session: Session, job_id: str, fence: int, owner: Owner, until: dateti
     session.flush()
     return Claim(
         job.job_id, job.fence, job.kind, job.app_id or "", job.conversation_key, job.conversation_id, job.epoch,
-        job.attempts, job.created_at, job.payload, job.traceparent,
+        job.attempts, job.max_attempts, job.created_at, job.payload, job.traceparent,
     )  # fmt: skip
 
 

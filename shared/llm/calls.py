@@ -70,17 +70,6 @@ class Prospect:
     most_completion_tokens: int
     likely_prompt_tokens: int = 0
 
-    @property
-    def likely_completion_tokens(self) -> int:
-        """What a short good answer takes, of what it may take at most."""
-        return self.most_completion_tokens // USUAL_SHARE
-
-
-USUAL_SHARE = 8
-"""Answers have room for the longest there may be, at a token a character; good ones take an eighth of it or more."""
-ENOUGH = 1_000_000
-"""More tokens than any answer takes."""
-
 
 class Meter(Protocol):
     """Who pays for calls: asked before each, and told of it once as soon as it has ended."""
@@ -90,14 +79,10 @@ class Meter(Protocol):
 
         Raises:
             OverBudget: the app's budget does not cover it.
-            ModelOutput: its job has cost as much as it may; it is to be done without a model.
         """
 
     def __call__(self, call: ModelCall) -> None:
         """Book what it cost, and let go of what was set aside for it, in a transaction of its own."""
-
-    def allow_repeat(self, more_prompt_tokens: int) -> int:
-        """Return how many tokens the answer may take when the last question is asked again, with so much added."""
 
 
 def metered(

@@ -122,6 +122,10 @@ class Unusable(ModelOutput):
         self.text = text
 
 
+class PromptTooLong(Configuration):
+    """The prompt may not fit the model's window beside its answer, so nothing was sent."""
+
+
 class PromptCut(Configuration):
     """The server silently dropped part of the prompt, so whatever it answered is not about what was asked."""
 
@@ -154,10 +158,10 @@ def prospect_of(asked: ModelRequest, model: str) -> Prospect:
 
 
 def check_fit(asked: ModelRequest, context_tokens: int) -> None:
-    """Raise ``Configuration`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
+    """Raise ``PromptTooLong`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
     needed = asked.most_tokens + asked.max_completion_tokens
     if needed > context_tokens:
-        raise Configuration(
+        raise PromptTooLong(
             f"The prompt may need {needed} tokens with its answer and the model's window has {context_tokens}. "
             "Raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS if the model allows it."
         )
@@ -220,8 +224,6 @@ def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome,
 _LONGEST_PREVIOUS = 600
 """Characters of an unusable answer shown back to the model."""
 RETRY_TEMPERATURE = 0.4
-_LEAST_SHARE = 5
-"""With less than a fifth of the room that answers have, asking again is of no use: most would be cut off."""
 _NO_TIME_LEFT = "there was no time left to ask again (AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS)"
 _REMINDER = "Answer with one short JSON object of the fields asked for, and nothing else."
 
@@ -238,7 +240,7 @@ def ask_repairing(
     """Ask; where the answer is unusable or ``first`` complains, ask for a repair, and then once more in another way.
 
     ``last`` judges the later answers, so a caller can then accept what it can mend itself. All of it takes no longer
-    than ``seconds``, and no more than the meter allows.
+    than ``seconds``. A repeat has the whole room of an answer; where it would not fit, it is not asked.
 
     Raises:
         ModelOutput: no answer was usable; the message says why, without their text.
@@ -252,14 +254,13 @@ def ask_repairing(
     for vary, told in ((_repair, "asked again"), (_retry, "asked in another way")):
         repeat = vary(question, wrong)
         left = seconds - (time.monotonic() - started)
-        allowed = meter.allow_repeat(max(0, repeat.estimated_tokens - question.estimated_tokens))
-        is_late = left <= max(0.0, chat.least_seconds(repeat))
-        if is_late or allowed * _LEAST_SHARE < question.max_completion_tokens:
-            complaints.append(_NO_TIME_LEFT if is_late else "asking on would cost too much")
+        if left <= max(0.0, chat.least_seconds(repeat)):
+            complaints.append(_NO_TIME_LEFT)
             break
-        repeat = dataclasses.replace(repeat, max_completion_tokens=min(allowed, question.max_completion_tokens))
         try:
             return _checked(chat.ask(repeat, left, meter), last)
+        except PromptTooLong:
+            complaints.append(f"{told}, it would not fit the model's window")
         except Unusable as unusable:
             wrong = unusable
             complaints.append(f"{told}, {unusable.complaint}")

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, Transient
+from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, Transient, Unanswered
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
@@ -45,7 +45,8 @@ from shared.llm.transport import TooMuch
 
 _HICCUP_WAIT_SECONDS = 0.2
 _NO_SUCH_MODEL = 404
-_TRANSIENT_STATUSES = frozenset({IN_STREAM, 408, 409, 425, 429})
+_BUSY_STATUSES = frozenset({409, 425, 429})
+_TRANSIENT_STATUSES = _BUSY_STATUSES | {IN_STREAM, 408}
 _ABOUT_TOOLS = re.compile(r"\btool", re.IGNORECASE)
 """In every server's words for a model, or a start of it, that takes none: the statuses differ, this does not."""
 ValueT = TypeVar("ValueT")
@@ -158,7 +159,7 @@ class LangchainModel(ABC):
             return CallOutcome.MALFORMED, _malformed()
         failure = self.server.failure_of(error)
         if late or failure is Failure.LATE:
-            return CallOutcome.TIMEOUT, Transient(why_late)
+            return CallOutcome.TIMEOUT, Unanswered(why_late)
         match failure:
             case Failure.UNREACHED:
                 return CallOutcome.UNAVAILABLE, self.unreached()
@@ -192,7 +193,7 @@ class LangchainModel(ABC):
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
             said = f"{self.server.product} failed while {self.name} answered (status {status})."
-            return CallOutcome.UNAVAILABLE, Transient(said)
+            return CallOutcome.UNAVAILABLE, Transient(said) if status in _BUSY_STATUSES else Unanswered(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
         if offers_tools and _ABOUT_TOOLS.search(str(error)):
@@ -241,8 +242,8 @@ class LangchainChat(Chat):
         return model.ask(LangchainRequest(question, stream, read), seconds, meter)
 
     def least_seconds(self, question: Question[Any]) -> float:
-        likely = prospect_of(question, self.name).likely_completion_tokens
-        return self._model.speed.least_seconds(question.estimated_tokens, likely)
+        # A short good answer takes about an eighth of the room there is for the longest.
+        return self._model.speed.least_seconds(question.estimated_tokens, question.max_completion_tokens // 8)
 
 
 def _messages(question: Question[AnswerT]) -> list[BaseMessage]:

@@ -133,10 +133,6 @@ class QueryMeter:
         else:
             self.model_meter(call)
 
-    def allow_repeat(self, more_prompt_tokens: int) -> int:
-        """Return what the meter of a model's calls returns."""
-        return self.model_meter.allow_repeat(more_prompt_tokens)
-
 
 def insert_retrievals(session: Session, records: Sequence[RetrievalRecord]) -> None:
     """Write how retrievals went."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.energy.ledger import Booking
 from shared.errors import ModelOutput, Transient
+from shared.jobs import ownership
 from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.memories.queries import changes_of_app
 from shared.sessions.compress.queries import parts_of
 from tests.contracts.test_compression_promises import by_model
@@ -203,58 +203,32 @@ def test_a_project_of_many_sessions_is_left_to_the_rules_once(house: House, tmp_
     assert memories(shelf) and {one.agent for one in memories(shelf).values()} == {"extractive"}
 
 
-PROSPECT = Prospect(WorkKind.EXTRACT, MODEL, 1800, 600, 900)
+@pytest.mark.parametrize(("most", "tries"), [(5, 3), (2, 2)], ids=["of five attempts", "of two attempts"])
+def test_a_model_that_does_not_answer_is_given_up_in_the_third_attempt_or_the_last(
+    house: House, most: int, tries: int
+) -> None:
+    house.scripted.says = [Transient("ollama:scripted did not answer in time.")] * 9
+    house.converse("notes", "c1", "I moved to Lyon and my sister Ada keeps bees there.")
+    with house.database.write() as session:
+        session.execute(update(Job).values(max_attempts=most))
+    for _ in range(most):
+        deliver(house)
+        house.clock.advance(600)
+    job = only(house, JobKind.CREATE_MEMORY)
+    assert (job.state, job.attempts, len(house.scripted.seen)) == ("done", tries, tries)
+    assert "done by extractive, as ollama:scripted could not: ollama:scripted did not answer in time" in job.reason
+    assert [memory.agent for memory in house.memories()] == ["extractive"]
 
 
-def meter_of(house: House, attempt: int) -> Meter:
-    return house.accountant.meter(Booking("notes", "job_1", None, attempt))
-
-
-def call(meter: Meter, outcome: CallOutcome, completion: int = 100) -> None:
-    meter.reserve(PROSPECT)
-    meter(ModelCall(WorkKind.EXTRACT, MODEL, 900, completion, False, outcome, 0.1))
-
-
-def test_what_an_attempt_spent_before_its_worker_was_killed_counts_for_the_next(house: House) -> None:
-    first = meter_of(house, 1)
+def test_a_model_whose_workers_were_killed_in_three_attempts_is_not_asked_again(house: House) -> None:
+    house.converse("notes", "c1", "I moved to Lyon and my sister Ada keeps bees there.")
     for _ in range(3):
-        call(first, CallOutcome.MALFORMED)
-        first.allow_repeat(0)
-    with pytest.raises(ModelOutput, match="usual price"):
-        meter_of(house, 2).reserve(PROSPECT)
-
-
-def test_a_job_of_many_questions_that_were_answered_may_ask_them_all_again_twice(house: House) -> None:
-    for attempt in (1, 2, 3):
-        meter = meter_of(house, attempt)
-        for _ in range(14):
-            call(meter, CallOutcome.ANSWERED)
-    with pytest.raises(ModelOutput, match="usual price"):
-        meter_of(house, 4).reserve(PROSPECT)
-
-
-def test_questions_that_time_out_end_with_the_rules_before_they_cost_too_much(house: House) -> None:
-    for attempt in range(1, 10):
-        try:
-            call(meter_of(house, attempt), CallOutcome.TIMEOUT)
-        except ModelOutput:
-            break
-    assert attempt in (3, 4), "the fourth would cost more than three times the usual price"
-
-
-def test_a_long_bad_answer_leaves_less_for_the_next_and_a_very_long_one_nothing(house: House) -> None:
-    short, long, longest = (meter_of(house, 1) for _ in range(3))
-    call(short, CallOutcome.MALFORMED, 10)
-    call(long, CallOutcome.MALFORMED, 200)
-    call(longest, CallOutcome.TRUNCATED, 600)
-    allowed = [meter.allow_repeat(100) for meter in (short, long, longest)]
-    assert allowed[0] > allowed[1] > allowed[2] == 0
-
-
-def test_vectors_and_the_rules_own_work_count_for_no_price(house: House) -> None:
-    meter = meter_of(house, 2)
-    for kind, model in ((WorkKind.EMBED, MODEL), (WorkKind.EXTRACT, "extractive")):
-        for _ in range(9):
-            meter.reserve(Prospect(kind, model, 900, 100, 900))
-            meter(ModelCall(kind, model, 900, 100, False, CallOutcome.ANSWERED, 0.1))
-    meter.reserve(PROSPECT)
+        assert len(list(house.claims())) == 1
+        house.clock.advance(61)
+        with house.database.write() as session:
+            ownership.sweep(session, house.clock.now(), house.settings)
+        house.clock.advance(600)
+    deliver(house)
+    job = only(house, JobKind.CREATE_MEMORY)
+    assert (job.state, job.attempts, len(house.scripted.seen)) == ("done", 4, 0)
+    assert "could not: it was asked in 3 attempts already" in (job.reason or "")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import redis
 from prometheus_client import CollectorRegistry
+from sqlalchemy import delete
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App
@@ -22,6 +23,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
+from shared.energy.models import ModelBreaker
 from shared.errors import ModelOutput, Transient
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
@@ -78,6 +80,8 @@ class ScriptedAgent:
     name: str = "ollama:scripted"
     says: list[Says] = field(default_factory=list)
     decides: list[Decides] = field(default_factory=list)
+    asks: bool = True
+    """Whether it takes a call to say it."""
     while_thinking: Callable[[], None] = lambda: None
     seen: list[Transcript] = field(default_factory=list)
 
@@ -101,7 +105,8 @@ class ScriptedAgent:
 
     def _think(self, kind: WorkKind, meter: Meter, said: object) -> None:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
-        call_once(kind, self.name, meter, said)
+        if self.asks:
+            call_once(kind, self.name, meter, said)
         self.while_thinking()
 
 
@@ -284,6 +289,11 @@ class House:
     def counted(self, name: str, **labels: str) -> float | None:
         """Return what a series of the metrics stands at; None for one that does not exist."""
         return self.registry.get_sample_value(f"afterthought_{name}", labels)
+
+    def forget_outcomes(self) -> None:
+        """Have every model asked on, whatever it answered."""
+        with self.database.write() as session:
+            session.execute(delete(ModelBreaker))
 
     def memories(self, app_id: str = "notes") -> list[Memory]:
         with self.database.read() as session:

@@ -80,20 +80,17 @@ def test_three_unusable_answers_are_an_error_that_names_each_reason() -> None:
     assert len(calls) == 3
 
 
-def test_an_answer_to_a_repeated_question_may_take_only_what_the_meter_allows() -> None:
-    calls = Calls()
-    calls.allowed = 11
-    chat = ScriptedChat(["Ducks!", {"value": 4}])
-    ask(chat, calls)
-    assert [one.max_completion_tokens for one in chat.questions] == [20, 11]
+def test_an_answer_to_a_repeated_question_may_be_as_long_as_the_first() -> None:
+    chat = ScriptedChat([Reply('{"value": 1', truncated=True), "Ducks!", {"value": 4}])
+    ask(chat, Calls())
+    assert [one.max_completion_tokens for one in chat.questions] == [20, 20, 20]
 
 
-def test_where_the_meter_allows_less_than_an_answer_takes_nothing_more_is_asked() -> None:
+def test_a_repeat_that_would_not_fit_the_window_is_not_asked_and_a_shorter_one_is() -> None:
     calls = Calls()
-    calls.allowed = 3
-    with pytest.raises(ModelOutput, match=r"no JSON object.*too much"):
-        ask(ScriptedChat(["Ducks!"]), calls)
-    assert len(calls) == 1
+    chat = ScriptedChat(["Ducks! " * 60, {"value": 4}], context_tokens=QUESTION.most_tokens + 80)
+    assert ask(chat, calls).value == 4
+    assert len(calls) == 2 and chat.questions[-1].previous is None
 
 
 def test_where_no_time_is_left_nothing_more_is_asked() -> None:

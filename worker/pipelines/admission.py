@@ -18,12 +18,14 @@ class Admission:
     """The texts of one job, judged one by one."""
 
     refused: Counter[Refusal] = field(default_factory=Counter)
+    admitted: int = 0
 
     def admit(self, text: str, gate: Gate) -> str | None:
         """Return a text as far as it may be stored: up to where it repeats itself; None where it may not."""
         text = unlooped(text)
         verdict = gate.judge(text)
         if verdict is None:
+            self.admitted += 1
             return text
         self.refused[verdict.why] += 1
         return None
@@ -33,6 +35,11 @@ class Admission:
         """What was refused, for the job's reason; None where nothing was."""
         counted = ", ".join(f"{count} {why}" for why, count in sorted(self.refused.items()))
         return f"not stored: {counted}" if counted else None
+
+    @property
+    def is_nothing_usable(self) -> bool:
+        """Whether something was said and all of it refused."""
+        return bool(self.refused) and not self.admitted
 
     def count(self, metrics: Metrics, kind: JobKind) -> None:
         """Put what was refused into the figures."""

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -109,9 +108,9 @@ class CompressSession:
         agent = self.agent_of(wanted)
         if agent is None:
             raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
-        worker, admission = JobAgent(agent, self.rules, claim, self.metrics), Admission()
+        worker, admission = JobAgent(agent, self.rules, claim, self.accountant), Admission()
         written = worker.do(lambda one: self._make(claim, one, began, admission))
-        admission.count(self.metrics, JobKind.COMPRESS_SESSION)
+        worker.conclude(admission)
         return self._end(worker, rows, written, admission.reason)
 
     def _make(self, claim: Claim, agent: CompressionAgent, began: float, admission: Admission) -> WrittenVersion:
@@ -191,7 +190,7 @@ class CompressSession:
                 if len(parts) < len(rows.parts):
                     drop_parts(session, compression)
                     compression.parts_done = 0
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         for chunk in run.chunks:
             if chunk.position in parts:
                 continue

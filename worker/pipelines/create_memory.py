@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind
 from shared.conversations.days import zones_now
 from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_by_key, messages_of
@@ -103,12 +102,12 @@ class CreateMemory:
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
         seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
-        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         admission = Admission()
         draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))
         seen = replace(seen, found=self._found(draft, seen, meter, admission))
-        admission.count(self.metrics, JobKind.CREATE_MEMORY)
+        agent.conclude(admission)
         if not isinstance(draft, MemoryDraft):
             return self._write_nothing(agent, seen, admission.reason)
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)

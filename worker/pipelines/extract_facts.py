@@ -18,7 +18,6 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind
 from shared.conversations.extraction import move_on
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, newest_messages
@@ -139,11 +138,11 @@ class ExtractFacts:
         seen = self._read(claim)
         if seen is None:
             return self._end_with_nothing(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
-        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         admission = Admission()
         thought = self._think(seen, agent, meter, admission)
-        admission.count(self.metrics, JobKind.EXTRACT_FACTS)
+        agent.conclude(admission)
         return self._write(agent, seen, thought, admission.reason)
 
     def _read(self, claim: Claim) -> UnreadMessages | None:

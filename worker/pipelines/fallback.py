@@ -1,25 +1,36 @@
-"""Who does the thinking of one job: the agent that is set up, or the rules once the model's answers cannot be used.
+"""Who does the thinking of one job: the agent that is set up, or the rules once the model cannot.
 
-It is decided once for a job and not for each of its questions, so that a model which answers nothing usable is not
-asked again and again. What a pipeline writes is in the name of the agent that made it.
+The rules do it where the model's answers cannot be used, in the last of the attempts that a job has for its model where
+it gives none, and without asking while the model's breaker is open (``shared.energy.breaker``). It is decided once for
+a job and not for each of its questions, so that a model which answers nothing usable is not asked again and again. What
+a pipeline writes is in the name of the agent that made it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Generic, TypeVar
 
-from shared.errors import ModelOutput
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import JobKind
+from shared.energy import breaker, ledger
+from shared.energy.accounting import Accountant
+from shared.errors import AfterthoughtError, ModelOutput, NotYet, ProviderAway, Transient, Unanswered
 from shared.jobs.ownership import Claim
+from shared.llm.calls import EXTRACTIVE
 from shared.telemetry.logging import get_logger
-from shared.telemetry.metrics import Metrics
 from shared.text.lines import shorten
 from worker.agent.protocol import Agent, LeftToRules
+from worker.pipelines.admission import Admission
 
 AgentT = TypeVar("AgentT", bound=Agent)
 ResultT = TypeVar("ResultT")
 _LONGEST_WHY = 300
+MODEL_ATTEMPTS = 3
+"""Of a job, in which its model is asked; each question of it at most three times."""
 
 
 @dataclass
@@ -29,9 +40,17 @@ class JobAgent(Generic[AgentT]):
     agent: AgentT
     rules: AgentT | None
     claim: Claim
-    metrics: Metrics
+    accountant: Accountant
     why: str | None = None
     """Why the rules do what the model was to do; None while it does it itself."""
+    _is_chosen: bool = field(default=False, init=False)
+    _is_probe: bool = field(default=False, init=False)
+    """Whether it asks a model whose breaker is open, to see whether it may close."""
+    _model: str = field(default="", init=False)
+    """Who was to do it."""
+
+    def __post_init__(self) -> None:
+        self._model = self.agent.name
 
     @property
     def name(self) -> str:
@@ -40,23 +59,92 @@ class JobAgent(Generic[AgentT]):
 
     def do(self, work: Callable[[AgentT], ResultT]) -> ResultT:
         """Have a piece of work done, by the rules where the model cannot. Raises what the agent does."""
+        if not self._is_chosen:
+            self._choose()
         try:
             return work(self.agent)
         except LeftToRules as left:
             # Nothing has failed, and nothing is said of it: the author is who did it.
-            self.agent = left.agent
+            self.agent = self.rules or left.agent
         except ModelOutput as error:
+            if self.name != EXTRACTIVE:
+                self._record_failure()
             if self.rules is None or self.why is not None:
                 raise
-            why = shorten(error.message, _LONGEST_WHY)
-            is_other = self.rules.name != self.agent.name
-            self.why = f"done by {self.rules.name}, as {self.agent.name} could not: {why}" if is_other else why
-            get_logger().warning(
-                "agent_fell_back", job_id=self.claim.job_id, app_id=self.claim.app_id, agent=self.agent.name
-            )
-            self.metrics.agent_fallbacks.labels(self.claim.kind).inc()
-            self.agent = self.rules
+            self._leave_to_rules(self._could_not(error))
+        except (NotYet, ProviderAway):
+            raise
+        except Transient as error:
+            is_last = self.claim.attempt >= min(MODEL_ATTEMPTS, self.claim.max_attempts)
+            if not self._has_rules_behind or not (is_last or self._is_probe):
+                raise
+            if isinstance(error, Unanswered):
+                self._record_failure()
+            self._leave_to_rules(self._could_not(error))
         return work(self.agent)
+
+    def conclude(self, admission: Admission) -> None:
+        """Count what the gate refused, and tell the model's breaker what came of asking it; before it is written."""
+        admission.count(self.accountant.metrics, JobKind(self.claim.kind))
+        if self.why is not None or self._model == EXTRACTIVE:
+            return
+        with self.accountant.database.write() as session:
+            if ledger.was_asked(session, self.claim.job_id, self._model):
+                self._record(session, usable=not admission.is_nothing_usable)
+            elif self._is_probe:
+                breaker.release_probe(session, self._model, self.accountant.clock.now())
+
+    @property
+    def _has_rules_behind(self) -> bool:
+        """Whether it is a model that works, and rules stand behind it."""
+        return self.rules is not None and self.rules.name != self.agent.name
+
+    def _choose(self) -> None:
+        """Leave the job to the rules where its model is not to be asked."""
+        self._is_chosen = True
+        if not self._has_rules_behind:
+            return
+        if self.claim.attempt > MODEL_ATTEMPTS:
+            # Its worker was killed while it asked, or what was made could not be written.
+            self._leave_to_rules(f"{self._instead} could not: it was asked in {MODEL_ATTEMPTS} attempts already")
+            return
+        office, now = self.accountant, self.accountant.clock.now()
+        with office.database.read() as session:
+            pause = breaker.find_pause(session, self.name)
+        if pause is not None and pause.ask_at <= now:
+            with office.database.write() as session:
+                longest = timedelta(seconds=office.call_seconds)
+                self._is_probe = breaker.claim_probe(session, self.name, now, longest)
+                pause = None if self._is_probe else breaker.find_pause(session, self.name)
+        if pause is not None:
+            self._leave_to_rules(f"{self._instead} {pause.why}; {pause.until(now)}")
+
+    @property
+    def _instead(self) -> str:
+        return f"done by {EXTRACTIVE}, as {self.name}"
+
+    def _could_not(self, error: AfterthoughtError) -> str:
+        why = shorten(error.message, _LONGEST_WHY)
+        # Without a model it is the rules that come after the rules, and nobody's stead.
+        return f"{self._instead} could not: {why}" if self._has_rules_behind else why
+
+    def _leave_to_rules(self, why: str) -> None:
+        assert self.rules is not None
+        self.why = why
+        get_logger().warning(
+            "agent_fell_back", job_id=self.claim.job_id, app_id=self.claim.app_id, agent=self.agent.name
+        )
+        self.accountant.metrics.agent_fallbacks.labels(self.claim.kind).inc()
+        self.agent = self.rules
+
+    def _record_failure(self) -> None:
+        with self.accountant.database.write() as session:
+            self._record(session, usable=False)
+
+    def _record(self, session: Session, *, usable: bool) -> None:
+        # Where no rules stand behind it the model is always asked, so that each job is a probe.
+        is_probe = self._is_probe or self.rules is None
+        breaker.record_outcome(session, self._model, usable, self.accountant.clock.now(), is_probe=is_probe)
 
     def reason(self, *own: str | None) -> str:
         """Return reasons together with why the rules did it, where they did."""

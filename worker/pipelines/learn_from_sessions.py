@@ -14,7 +14,6 @@ from time import perf_counter
 
 from shared.apps.queries import lock_app
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -69,18 +68,18 @@ class LearnFromSessions:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
         until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
-        agent, admission = JobAgent(self.agent, self.rules, claim, self.metrics), Admission()
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        agent, admission = JobAgent(self.agent, self.rules, claim, self.accountant), Admission()
         while (found := self._next(claim)) is not None:
             if state is JobState.DONE and agent.why is None and self.elapsed() > until:
                 raise NotYet("Sessions are left to be read; other work of the app comes first.", self.clock.now())
             project_id, state = found.project.project_id, JobState.DONE
             self._read(agent, found, meter, until, admission)
+        agent.conclude(admission)
         with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             nothing = NOTHING if state is JobState.NOTHING else None
             end(session, claim, state, self.clock.now(), agent.reason(nothing, admission.reason) or None)
-        admission.count(self.metrics, JobKind.LEARN_FROM_SESSIONS)
         if project_id is not None:
             manifest.write(self.database, self.store, claim.app_id, project_id)
         return state

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key
 from shared.conversations.summarising import ask, move_on
@@ -91,11 +90,11 @@ class Summarise:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
-        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         admission = Admission()
         thought = self._think(seen, agent, meter, admission)
-        admission.count(self.metrics, JobKind.SUMMARISE)
+        agent.conclude(admission)
         return self._write(agent, seen, thought, admission.reason)
 
     def _read(self, claim: Claim) -> SummaryInput:

@@ -134,6 +134,9 @@ def _create_tables() -> None:
         "token_rates", Column("model", String(200), primary_key=True), required("chars", BigInteger),
         required("tokens", BigInteger), required("calls", BigInteger))
     op.create_table(
+        "model_breakers", Column("model", String(200), primary_key=True), required("outcomes", String(20)),
+        Column("ask_at", UtcDateTime), required("failed_probes", Integer))
+    op.create_table(
         "tuning_overrides", Column("scope", String(100), primary_key=True), required("values", JSON),
         required("changed_by", String(200)), required("changed_at", UtcDateTime))
     op.create_table(
