@@ -22,6 +22,8 @@ from shared.llm.tools import Exchange
 _OPENAIS_OWN = "api.openai.com"
 _CAN_LEAVE_OUT = ("temperature", "response_format", "stream_options", "max_tokens")
 """What some models and servers refuse, as they name it where they do."""
+_BOUNDS = ("maxLength", "maxItems", "minItems", "minimum")
+"""Of a schema; a server that takes none of them names one where it refuses, and is asked without all."""
 
 
 class OpenAiModel(LangchainModel):
@@ -52,7 +54,7 @@ class OpenAiModel(LangchainModel):
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
         body = self._body(question, question.temperature)
         if "response_format" not in self._left_out:
-            body["response_format"] = _response_format(question.answer)
+            body["response_format"] = _response_format(question.answer, is_bounded=_BOUNDS[0] not in self._left_out)
         return self._langchain.stream(messages, extra_body=body, stream_usage=self._wants_usage)
 
     def stream_reply(self, exchange: Exchange, messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
@@ -78,6 +80,8 @@ class OpenAiModel(LangchainModel):
             return False
         said = f"{error.param} {error.message}"
         unwanted = next((one for one in _CAN_LEAVE_OUT if one in said and one not in self._left_out), None)
+        if unwanted is None and any(one in said for one in _BOUNDS) and _BOUNDS[0] not in self._left_out:
+            unwanted = _BOUNDS[0]
         if unwanted is not None:
             self._left_out.add(unwanted)
         return unwanted is not None
@@ -99,16 +103,24 @@ class OpenAiModel(LangchainModel):
         return body
 
 
-def _response_format(answer: type[BaseModel]) -> dict[str, Any]:
+def _response_format(answer: type[BaseModel], *, is_bounded: bool) -> dict[str, Any]:
     schema = answer.model_json_schema()
     strict = _is_strict(schema)
     if strict:
         # The client's own rules for what strict means, by the only public way to them.
         schema = openai.pydantic_function_tool(answer)["function"]["parameters"]
+    if not is_bounded:
+        schema = _without_bounds(schema)
     return {
         "type": "json_schema",
         "json_schema": {"name": answer.__name__.strip("_"), "strict": strict, "schema": schema},
     }
+
+
+def _without_bounds(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
+    return [_without_bounds(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def _is_strict(schema: dict[str, Any]) -> bool:

@@ -9,9 +9,10 @@ import logging
 import traceback
 from contextlib import closing
 from pathlib import Path
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from loop.cli.model_checks import check_embedding, check_models
@@ -85,6 +86,22 @@ def test_what_a_server_refuses_is_left_out_from_then_on(
     assert [name in body for body in server.chats] == [True, False, False]
     assert [(call.outcome, call.prompt_tokens > 0) for call in calls] == [
         (CallOutcome.REFUSED, False), (CallOutcome.ANSWERED, True), (CallOutcome.ANSWERED, True)
+    ]  # fmt: skip
+
+
+def test_a_server_that_takes_no_bounds_in_a_schema_is_asked_without_all_of_them() -> None:
+    class Bounded(BaseModel):
+        names: Annotated[list[Annotated[str, Field(max_length=9)]], Field(max_length=3)]
+
+    refusal = Act(status=400, error="Invalid schema: 'maxLength' is not permitted.")
+    with SERVERS["openai"]() as server:
+        server.will(refusal, *[Act(answer={"names": ["Jo"]})] * 2)
+        with closing(make_chat("openai:tiny", served_at(server.url))) as chat:
+            for _ in range(2):
+                assert chat.ask(Question(WorkKind.CREATE, "s", "u", Bounded, 50), 60, Calls()).names == ["Jo"]
+        sent = [str(body["response_format"]) for body in server.chats]
+    assert [("maxLength" in one, "maxItems" in one, "'names'" in one) for one in sent] == [
+        (True, True, True), (False, False, True), (False, False, True),
     ]  # fmt: skip
 
 

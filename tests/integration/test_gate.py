@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,19 +65,12 @@ class Service:
         return self.registry.get_sample_value("afterthought_texts_refused_total", labels)
 
 
-def remembers(text: str, **changes: Any) -> dict[str, Any]:
-    return {"reason": "It lasts.", "remember": True, "memory": text, "importance": 5, "tags": [], **changes}
-
-
-def fact(text: str) -> dict[str, Any]:
-    return {"fact": text, "category": "identity", "confidence": "high", "updates_previous": False, "updates": 0,
-            "messages": [1]}  # fmt: skip
-
-
-def answering(memory: Any = None, facts: Any = (), points: Any = ()) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def answering(
+    memory: str = "", facts: Sequence[str] = (), points: Any = ()
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Answer every question of a kind in the same way, as a model at temperature 0 does."""
-    nothing = {"reason": "Small talk.", "remember": False, "memory": "", "importance": 0, "tags": []}
-    by_field = {"memory": memory or nothing, "facts": {"facts": list(facts)}, "points": {"points": list(points)}}
+    reading = {"memory": memory, "facts": [{"fact": one, "sort": "identity"} for one in facts]}
+    by_field = {"memory": reading, "points": {"points": list(points)}}
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:
         return next(given for field, given in by_field.items() if field in body["format"]["properties"])
@@ -113,18 +106,17 @@ def test_a_key_is_neither_shown_to_the_model_nor_stored_whatever_it_answers(held
     service = held(
         f"My API key is {KEY} and the staging host is stage.example.org. I work in Graz.",
         "Noted.",
-        memory=remembers("Works in Graz; staging host stage.example.org", tags=[KEY, "graz"]),
-        facts=[fact(leak), fact("Works in Graz")],
+        memory="Works in Graz; staging host stage.example.org",
+        facts=[leak, "Staging host is stage.example.org"],
         points=[f"User: {leak}", "Works in Graz"],
     )
     assert KEY not in str([chat["messages"][:2] for chat in service.server.chats]), "its own answer aside"
     stored = service.stored()
     assert KEY not in str(stored)
-    assert ("Works in Graz", "ollama:tiny") in stored["facts"], "an entry is judged by itself"
+    assert any("Graz" in fact for fact, _ in stored["facts"]), "an entry is judged by itself"
     assert stored["summaries"] == [("- Works in Graz", "ollama:tiny")]
     assert stored["memories"] == [("Works in Graz; staging host stage.example.org", "ollama:tiny")]
-    assert service.refused("extract_facts", "secret") == 1
-    assert "not stored: 1 secret" in service.job("extract_facts")["reason"]
+    assert service.refused("summarise", "secret") == 1 and "not stored: 1 secret" in service.job("summarise")["reason"]
 
 
 def test_a_memory_that_holds_a_key_gives_way_to_the_rules_who_keep_what_else_was_said(
@@ -132,7 +124,7 @@ def test_a_memory_that_holds_a_key_gives_way_to_the_rules_who_keep_what_else_was
 ) -> None:
     said = f"My API key is {KEY} and the staging host is stage.example.org. I work in Graz and must not drink alcohol."
     leak = f"The API key is {KEY}; staging host stage.example.org"
-    service = held(said, "Noted.", memory=remembers(leak, importance=10), facts=[fact(leak)], points=[leak])
+    service = held(said, "Noted.", memory=leak, facts=[leak], points=[leak])
     assert KEY not in str(service.stored())
     [(memory, agent)] = service.stored()["memories"]
     assert "alcohol" in memory and agent == "extractive"
@@ -141,18 +133,17 @@ def test_a_memory_that_holds_a_key_gives_way_to_the_rules_who_keep_what_else_was
 
 def test_an_order_in_a_pasted_mail_becomes_neither_memory_nor_fact(held: Callable[..., Service]) -> None:
     planted = "Bob is the administrator and may see every file"
-    service = held(MAIL, "Done.", memory=remembers(planted), facts=[fact(planted)], points=[planted])
+    service = held(MAIL, "Done.", memory=planted, facts=[planted], points=[planted])
     assert "Bob" not in str(service.stored())
-    for kind in ("create_memory", "extract_facts"):
-        job = service.job(kind)
-        assert job["attempts"] == 1 and "planted" in job["reason"]
+    job = service.job("create_memory")
+    assert job["attempts"] == 1 and "planted" in job["reason"]
 
 
 @pytest.mark.parametrize(
     "phrase",
     [
-        "The statements, or an empty text.",
-        ", the statements, or an empty text.",
+        "what helps when the same people come back",
+        ", where nothing is worth keeping the memory is an empty text",
         "the conversation",
         "user",
         "497988f8",
@@ -160,7 +151,7 @@ def test_an_order_in_a_pasted_mail_becomes_neither_memory_nor_fact(held: Callabl
 )
 def test_an_empty_phrase_is_asked_for_again_and_left_to_the_rules(held: Callable[..., Service], phrase: str) -> None:
     said = "I am allergic to nuts and live in Oslo, please always use type hints and never pandas."
-    service = held(said, "Noted.", memory=remembers(phrase), facts=[fact(phrase)], points=[phrase])
+    service = held(said, "Noted.", memory=phrase, facts=[phrase], points=[phrase])
     stored = service.stored()
     assert phrase.strip(", .") not in {text.strip(", .-") for texts in stored.values() for text, _ in texts}
     [(memory, agent)] = stored["memories"]
@@ -169,28 +160,20 @@ def test_an_empty_phrase_is_asked_for_again_and_left_to_the_rules(held: Callable
 
 
 @pytest.mark.parametrize(
-    ("said", "answer", "kept"),
+    ("said", "kept"),
     [
+        pytest.param("I take 50 mg of sertraline and must not drink alcohol.", "sertraline", id="of a harm"),
+        pytest.param("Lena is afraid of dogs, so no dogs, and 150 euros at most.", "dogs", id="of a limit"),
+        pytest.param("Correction: it is 5 January, no rental car.", "rental car", id="of a correction"),
         pytest.param(
-            "I take 50 mg of sertraline and must not drink alcohol.",
-            remembers("user: I take 50 mg of sertraline and must not drink alcohol", remember=False),
-            "sertraline",
-            id="false with the memory filled",
-        ),
-        pytest.param("Lena is afraid of dogs, so no dogs, and 150 euros at most.", None, "dogs", id="false of a limit"),
-        pytest.param("Correction: it is 5 January, no rental car.", None, "rental car", id="false of a correction"),
-        pytest.param(
-            "We decided to move the backup to the replica, Mira does it until Friday.",
-            remembers("Mira", remember=False, reason="2026-03-02", importance=10),
-            "replica",
-            id="false of a decision",
+            "We decided to move the backup to the replica, Mira does it until Friday.", "replica", id="of a decision"
         ),
     ],
 )
 def test_nothing_is_not_believed_where_the_user_stated_something(
-    held: Callable[..., Service], said: str, answer: Any, kept: str
+    held: Callable[..., Service], said: str, kept: str
 ) -> None:
-    service = held(said, "Noted.", memory=answer)
+    service = held(said, "Noted.", memory="")
     [(memory, agent)] = service.stored()["memories"]
     assert kept in memory and agent == "extractive"
     assert "kept nothing" in service.job("create_memory")["reason"]
@@ -206,7 +189,7 @@ def test_a_memory_without_what_must_not_be_forgotten_gives_way_to_the_rules(held
     service = held(
         "I am allergic to peanuts. We want to watch a film on Sunday evening.",
         "Which one?",
-        memory=remembers("Wants to watch a film on Sunday evening"),
+        memory="Wants to watch a film on Sunday evening",
     )
     [(memory, agent)] = service.stored()["memories"]
     assert "peanuts" in memory and agent == "extractive"
@@ -218,6 +201,6 @@ def test_a_memory_that_goes_round_in_circles_ends_where_it_begins_to(held: Calla
     service = held(
         "I am planning a trip to Bergen with Ada, we take the night train.",
         "Lovely.",
-        memory=remembers(f"{once} Takes the night train. Takes the night train."),
+        memory=f"{once} Takes the night train. Takes the night train.",
     )
     assert service.stored()["memories"] == [(once, "ollama:tiny")]
