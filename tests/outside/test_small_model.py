@@ -88,9 +88,7 @@ def system(
             # As if it were large: of a small one little more is asked than to shorten what is long.
             "AFTERTHOUGHT_MODEL_SIZE": "large",
             # However slow the machine: what is shown is what becomes of answers.
-            "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "300", "AFTERTHOUGHT_THINKING_TIMEOUT_SECONDS": "300",
-            "AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS": "950", "AFTERTHOUGHT_TASK_HARD_LIMIT_SECONDS": "980",
-            "AFTERTHOUGHT_LEASE_SECONDS": "1000",
+            "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "300",
         }  # fmt: skip
         try:
             with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
