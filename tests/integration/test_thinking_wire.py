@@ -15,7 +15,7 @@ from loop.thinking.tools import TOOLS
 from shared.conversations import lifecycle
 from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, WorkKind
-from shared.llm.chat import PromptCut, Unusable
+from shared.llm.chat import MOSTLY_CACHED, PromptCut, Unusable
 from shared.llm.langchain_chat import LangchainToolChat
 from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker
@@ -117,7 +117,7 @@ def test_tools_go_out_by_their_names_and_calls_come_back(
         pytest.param(Act(status=400, error="does not support tools"), NoTools, CallOutcome.REFUSED, id="no tools"),
         pytest.param(Act(tools=(("respond", "not an object"),)), Unusable, CallOutcome.MALFORMED, id="malformed call"),
         pytest.param(Act(answer="So", done_reason="length"), Unusable, CallOutcome.TRUNCATED, id="length"),
-        pytest.param(Act(answer="So", seen_tokens=2), PromptCut, CallOutcome.PROMPT_CUT, id="cut"),
+        pytest.param(Act(answer="So", seen_tokens=MOSTLY_CACHED + 1), PromptCut, CallOutcome.PROMPT_CUT, id="cut"),
         pytest.param(Act(answer="So", garbage=True), Transient, CallOutcome.UNAVAILABLE, id="html"),
     ],
 )
@@ -127,7 +127,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     server.will(act)
     calls = Calls()
     with pytest.raises(error):
-        chat.reply(exchange(), 5, calls)
+        chat.reply(exchange("Say something. " * MOSTLY_CACHED), 5, calls)
     assert [call.outcome for call in calls] == [outcome]
 
 
