@@ -40,7 +40,15 @@ from worker.agent.protocol import (
     Statement,
     Transcript,
 )
-from worker.agent.shortening_model import SHORT_CHARS, SHORTEN, are_in, lines_to_shorten, shortened, shortening
+from worker.agent.shortening_model import (
+    SHORT_CHARS,
+    SHORTEN,
+    are_in,
+    kept_worth,
+    lines_to_shorten,
+    shortened,
+    shortening,
+)
 from worker.agent.statements import (
     NOT_TO_BE_LOST,
     WORTH_KEEPING,
@@ -94,7 +102,10 @@ class ModelAgent(ModelPart):
         shorter = list(shortened(answer.short, offered))
         if not shorter:
             raise ModelOutput("None of the lines that the model shortened says what was said.")
-        return drafted(fresh, [*pieces, *shorter], limit)
+        both = [*pieces, *shorter]
+        if kept_worth(choose(both, limit), pieces) < kept_worth(choose(pieces, limit), pieces):
+            raise LeftToRules(ExtractiveAgent())
+        return drafted(fresh, both, limit)
 
     def _read(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         lines = prompt.spoken_lines(transcript.turns)

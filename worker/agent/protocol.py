@@ -109,7 +109,7 @@ class Agent(Protocol):
 
 
 class LeftToRules(Exception):
-    """There is nothing that the model would do better: ``agent`` does it, and nothing has failed. No call was made."""
+    """There is nothing that the model does better: ``agent`` does it, and nothing has failed."""
 
     def __init__(self, agent: Any) -> None:
         super().__init__("left to the rules")

@@ -84,12 +84,21 @@ def lines_to_shorten(pieces: Sequence[MemoryPiece], limit: int) -> list[MemoryPi
 def shortened(lines: Sequence[str], offered: Sequence[MemoryPiece]) -> Iterator[MemoryPiece]:
     """Yield the lines that may stand for what was offered, each as the piece it stands for."""
     for at, line in enumerate(lines):
-        text = clean(line).strip(" .;,-")
+        # One that its grammar cut off ends with its last whole clause.
+        whole = clean(line) if len(line) < SHORT_CHARS else clean(line).rpartition(", ")[0]
+        text = whole.strip(" .;,-")
         # A model that leaves out a line puts the next in its place.
         own = [*offered[at : at + 1], *offered]
-        piece = next((piece for piece in own if len(line) < SHORT_CHARS and _may_stand_for(text, piece)), None)
+        piece = next((piece for piece in own if _may_stand_for(text, piece)), None)
         if piece is not None:
             yield replace(piece, text=text)
+
+
+def kept_worth(chosen: Iterable[MemoryPiece], pieces: Iterable[MemoryPiece]) -> float:
+    """Return what of the statements is kept: each by what it is worth, as far as half of its words or more stand."""
+    statements = {piece.position: piece for piece in reversed(list(pieces))}
+    own = ((piece, statements[piece.position]) for piece in chosen)
+    return sum(one.worth * min(1.0, 2 * Gate([piece.text]).share_of(one.text)) for piece, one in own)
 
 
 def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
