@@ -131,7 +131,8 @@ def _spellings(word: str) -> set[str]:
 def _is_name(text: str, match: re.Match[str]) -> bool:
     # What begins a sentence or a part of one has a capital of its own.
     before = text[: match.start()].rstrip()[-1:]
-    return match[0][0].isupper() and match[0] != "I" and before != "" and before not in '.!?:;"“('
+    is_grammar = re.split(r"['’]", match[0].lower())[0] in EMPTY
+    return match[0][0].isupper() and not is_grammar and before != "" and before not in '.!?:;"“('
 
 
 @remembered(most=8192, longest=64)

@@ -44,7 +44,7 @@ from worker.agent.shortening_model import (
     SHORT_CHARS,
     SHORTEN,
     are_in,
-    kept_worth,
+    extended,
     lines_to_shorten,
     shortened,
     shortening,
@@ -102,10 +102,10 @@ class ModelAgent(ModelPart):
         shorter = list(shortened(answer.short, offered))
         if not shorter:
             raise ModelOutput("None of the lines that the model shortened says what was said.")
-        both = [*pieces, *shorter]
-        if kept_worth(choose(both, limit), pieces) < kept_worth(choose(pieces, limit), pieces):
+        chosen = extended(pieces, shorter, limit)
+        if chosen == choose(pieces, limit):
             raise LeftToRules(ExtractiveAgent())
-        return drafted(fresh, both, limit)
+        return drafted(fresh, chosen)
 
     def _read(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         lines = prompt.spoken_lines(transcript.turns)

@@ -68,7 +68,14 @@ def _metered(meter: Meter, kind: WorkKind, read: Sequence[str], limit: int, work
 
 def _draft(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:
     fresh = fresh_statements(transcript)
-    return fresh if isinstance(fresh, NothingToRemember) else drafted(fresh, pieces_of(fresh), limit)
+    if isinstance(fresh, NothingToRemember):
+        return fresh
+    pieces = pieces_of(fresh)
+    chosen = choose(pieces, limit)
+    if not chosen:
+        best = max(pieces, key=lambda piece: piece.worth)
+        chosen = [replace(best, text=shorten(best.text, max(1, limit - len(best.speaker) - 2)))]
+    return drafted(fresh, chosen)
 
 
 def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingToRemember:
@@ -105,12 +112,8 @@ def pieces_of(statements: Iterable[SpokenStatement]) -> list[MemoryPiece]:
     return [piece for one in statements for piece in _pieces(one)]
 
 
-def drafted(fresh: Sequence[SpokenStatement], pieces: Sequence[MemoryPiece], limit: int) -> MemoryDraft:
-    """Return the memory of what matters most of ``pieces``, which stand for the statements."""
-    chosen = choose(pieces, limit)
-    if not chosen:
-        best = max(pieces, key=lambda piece: piece.worth)
-        chosen = [replace(best, text=shorten(best.text, max(1, limit - len(best.speaker) - 2)))]
+def drafted(fresh: Sequence[SpokenStatement], chosen: Sequence[MemoryPiece]) -> MemoryDraft:
+    """Return the memory of the pieces that were chosen, at least one, which stand for some of the statements."""
     sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.position)))
     kept = {piece.position for piece in chosen}
     importance = max(one.judged.importance for one in fresh if one.position in kept)

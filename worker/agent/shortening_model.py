@@ -1,13 +1,14 @@
 """What a small model is asked: to shorten statements that the rules chose, each by itself.
 
 Below some billions of parameters a model chooses badly and words well. So the classifier chooses; the model makes each
-statement shorter, and a line stands only for the statement of which it says nothing else and enough. The memory is put
-together of lines and statements as it always is, so it never says less than without a model.
+statement shorter, and a line stands only for the statement of which it says nothing else and enough. The memory holds
+what it would hold without a model, and in the room that is won what comes next.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,7 +21,7 @@ from shared.text.gate import Gate, weighty_words
 from shared.text.languages import ENGLISH, language_of
 from shared.text.likeness import gist
 from shared.text.lines import clean
-from worker.agent.pieces import MemoryPiece, choose, render
+from worker.agent.pieces import MemoryPiece, choose, render, words_of
 from worker.agent.prompt import Answer, Prompt, at_most, longest
 from worker.agent.protocol import TranscriptTurn
 from worker.agent.statements import clauses_of, is_user
@@ -57,6 +58,9 @@ _WORTH_SHORTENING = 30
 """Characters from which a line can be shortened by enough."""
 _MOST_LINES = 12
 SHORT_CHARS = 80
+_JOINT = 2
+"""Characters between two statements."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _HELD, _HELD_OF_VITAL = 0.34, 0.5
 """Of a statement's words of weight, so many have to stand in what stands for it."""
 
@@ -94,11 +98,29 @@ def shortened(lines: Sequence[str], offered: Sequence[MemoryPiece]) -> Iterator[
             yield replace(piece, text=text)
 
 
-def kept_worth(chosen: Iterable[MemoryPiece], pieces: Iterable[MemoryPiece]) -> float:
-    """Return what of the statements is kept: each by what it is worth, as far as half of its words or more stand."""
-    statements = {piece.position: piece for piece in reversed(list(pieces))}
-    own = ((piece, statements[piece.position]) for piece in chosen)
-    return sum(one.worth * min(1.0, 2 * Gate([piece.text]).share_of(one.text)) for piece, one in own)
+def extended(pieces: Sequence[MemoryPiece], shorter: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
+    """Return what the rules choose of ``pieces``, some of it shorter, and what then has room beside it.
+
+    So nothing goes that would be kept without a model. What has room as it was said in the end stands so.
+    """
+    chosen = choose(pieces, limit)
+    kept = [_shortest(own, shorter) for own in chosen]
+    said = frozenset().union(*(words_of(piece.text) for piece in kept))
+    own = {piece.position for piece in chosen}
+    room = limit - len(render(kept)) - _JOINT
+    more = choose([piece for piece in (*pieces, *shorter) if piece.position not in own], max(0, room), said)
+    while more and len(render([*kept, *more])) > limit:
+        more.pop()
+    for at, piece in enumerate(chosen):
+        if len(render(whole := [*kept[:at], piece, *kept[at + 1 :], *more])) <= limit:
+            kept = whole[: len(kept)]
+    return [*kept, *more]
+
+
+def _shortest(own: MemoryPiece, shorter: Iterable[MemoryPiece]) -> MemoryPiece:
+    """Return the shortest that may stand for a piece as it was chosen, which may be a part of what was offered."""
+    others = (one for one in shorter if one.position == own.position and Gate([one.text]).holds(own.text))
+    return min((own, *others), key=lambda one: len(one.text))
 
 
 def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
@@ -110,9 +132,11 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
     told = ", ".join(clause for clause in clauses_of(statement) if Gate([clause]).touches(text))
     is_vital = piece.sort in (StatementSort.HARM, StatementSort.WISH, StatementSort.CHANGE)
     held = Gate([text], ())
+    # The year of a day may go, which the memory has too.
+    lost = [name for name in held.invented(statement if is_vital else told) if not _YEAR.fullmatch(name)]
     return (
         gist(text).positive == gist(told).positive
-        and not held.invented(statement if is_vital else told)
+        and not lost
         and held.share_of(statement) >= (_HELD_OF_VITAL if is_vital else _HELD)
     )
 
