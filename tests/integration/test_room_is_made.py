@@ -19,19 +19,17 @@ from tests.support.working import open_worker, work_off
 from worker.wiring import Wired
 
 VITAL = "Stung by a wasp she cannot breathe; the adrenaline pen hangs by the door"
-FILM = {"reason": "asked", "remember": True, "memory": "Asked for a film on Friday", "importance": 2, "tags": []}
-OTHER = {"reason": "Wears it at work.", "remember": True, "memory": "Wears hearing aids", "importance": 9, "tags": []}
+FILM = {"memory": "Asked for a film on Friday", "facts": []}
+OTHER = {"memory": "Wears hearing aids", "facts": []}
 PROSE = Act(answer="I think the first of them may go, as it is rather old by now.")
 
 
 def deletes(memory_id: int) -> Act:
-    decision = {"reason": "It is the oldest.", "action": "delete", "target_id": memory_id, "absorbed_id": 0}
-    return Act(answer={**decision, "new_content": ""})
+    return Act(answer={"action": "delete", "target_id": memory_id, "absorbed_id": 0, "new_content": ""})
 
 
 def merges(memory_id: int, text: str) -> Act:
-    decision = {"reason": "They belong together.", "action": "edit", "target_id": memory_id, "absorbed_id": 0}
-    return Act(answer={**decision, "new_content": text})
+    return Act(answer={"action": "edit", "target_id": memory_id, "absorbed_id": 0, "new_content": text})
 
 
 @dataclass

@@ -25,7 +25,7 @@ from worker.wiring import Wired
 
 GARBAGE = {
     "prose": Act(answer="Of course! Here is what I found out about the user, who seems to be very nice indeed."),
-    "half an object": Act(answer='{"reason": "It lasts.", "remember": true, "memory": "I live in'),
+    "half an object": Act(answer='{"memory": "I live in'),
     "no stream": Act(answer="I am not JSON.", whole=True),
     "a long story": Act(answer="Once upon a time there was a user who lived in a town by the sea. " * 10),
 }

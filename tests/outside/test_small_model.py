@@ -13,8 +13,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import httpx
@@ -31,6 +33,8 @@ from tests.support.ollama_shim import speak_ollama
 from tests.support.recordings import PROJECT, Transcript
 from tests.support.services import System, start_redis, start_system
 from tests.support.waiting import wait_until
+from worker import agent
+from worker.agent.prompt import Prompt
 
 FILE = Path(
     os.environ.get("SMALL_MODEL_FILE")
@@ -40,7 +44,7 @@ PYTHON = os.environ.get("SMALL_MODEL_PYTHON", sys.executable)
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 WINDOW = 8192
 _SECONDS = 900.0
-PROMPTS = [path for folder in ("worker/agent/prompts", "loop/thinking/prompts") for path in Path(folder).glob("*.md")]
+THINKING = Path("loop/thinking/prompts")
 KEY = "sk-live-51Habcd1234567890canary"
 SAID = (
     "I live in Lyon with two beagles and I am allergic to peanuts.",
@@ -184,7 +188,7 @@ def test_no_answer_is_cut_off_because_every_shape_has_bounds(calls: list[Spendin
 def test_what_stands_was_said_and_is_no_secret_and_nothing_of_the_prompts(stored: dict[str, list[str]]) -> None:
     assert KEY not in stored["everything"][0] and "51Habcd" not in stored["everything"][0]
     said = " ".join(SAID) + " garden chair number looked shop understood always run make lint first"
-    known, prompts = _stems(said), [_words(path.read_text("utf-8")) for path in PROMPTS]
+    known, prompts = _stems(said), [_words(text) for text in _prompts()]
     asked = {tuple(words[at : at + 6]) for words in prompts for at in range(len(words) - 5)}
     for where in ("memories", "facts", "summaries"):
         for text in stored[where]:
@@ -192,6 +196,17 @@ def test_what_stands_was_said_and_is_no_secret_and_nothing_of_the_prompts(stored
             stems = _stems(text) or {""}
             assert len(stems & known) * 2 >= len(stems), f"{where}: {text}"
             assert not {tuple(words[at : at + 6]) for at in range(len(words) - 5)} & asked, f"{where}: {text}"
+
+
+def _prompts() -> list[str]:
+    """Return every text that a model is told or shown, whatever is filled in."""
+    modules = [import_module(found.name) for found in iter_modules(agent.__path__, f"{agent.__name__}.")]
+    declared = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Prompt)}
+    texts = [path.read_text("utf-8") for path in THINKING.glob("*.md")]
+    for one in declared.values():
+        texts += [one.system, one.user, *(turn for pair in one.examples for turn in pair)]
+    assert declared and len(texts) > len(declared)
+    return texts
 
 
 def _words(text: str) -> list[str]:
