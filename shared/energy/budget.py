@@ -95,17 +95,16 @@ def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: in
     return to_micro(units * settings.extractive_fraction if model == EXTRACTIVE else units)
 
 
-TYPICAL_TOKENS = {WorkKind.CREATE: (970, 90), WorkKind.EXTRACT: (780, 40), WorkKind.COMPACT: (940, 40)}
-"""Prompt and completion of each call that the end of a conversation takes: six messages of 35 words, ten memories.
-
-The prompts were measured with our prompts; answers are as long as their form lets them be expected to be.
+TYPICAL_TOKENS = {WorkKind.CREATE: (1480, 65), WorkKind.COMPACT: (1000, 60)}
+"""Prompt and completion of each call of a large model at the end of a conversation: six messages of 35 words, ten
+memories. A small one takes less, and the built-in agent counts its own.
 """
 
 
 def estimated_conversation(settings: Settings) -> int:
     """Return what a conversation is expected to cost, in micro-units, where none has been paid for yet."""
-    calls = {kind: tokens for kind, tokens in TYPICAL_TOKENS.items() if settings.facts or kind is not WorkKind.EXTRACT}
-    return sum(_price(kind, settings.model or EXTRACTIVE, *tokens, settings) for kind, tokens in calls.items())
+    model = settings.model or EXTRACTIVE
+    return sum(_price(kind, model, *tokens, settings) for kind, tokens in TYPICAL_TOKENS.items())
 
 
 def carried_an_hour(per_second: float, conversation: int) -> float:
