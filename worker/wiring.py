@@ -20,7 +20,7 @@ from shared.jobs.ownership import Owner
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
-from shared.llm.traits import ModelTraits, model_traits, parameters_in
+from shared.llm.traits import ModelSize
 from shared.process import is_gone
 from shared.search.tuning import tuning_of
 from shared.sessions.store import Store
@@ -144,28 +144,6 @@ def build_agents(settings: Settings) -> Agents:
     return Agents(
         ModelAgent(*how), ExtractiveFactAgent(), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
     )
-
-
-SMALL_BELOW = 4_000_000_000
-"""Parameters below which a model is not asked to choose. Measured up to 1.5 billion, where it chooses worse than the
-classifier; what nobody told of is taken for a hosted model, which is large. Source: docs/guides/choose-a-model.md."""
-
-
-class ModelSize:
-    """Whether the model that is set is small, as its server tells it."""
-
-    def __init__(self, model: str, settings: Settings) -> None:
-        self._model, self._settings = model, settings
-        self._traits: ModelTraits | None = None
-
-    def is_small(self) -> bool:
-        """Ask once; again only where its server was not there."""
-        if self._settings.model_size is not None:
-            return self._settings.model_size == "small"
-        if self._traits is None or self._traits == ModelTraits():
-            self._traits = model_traits(self._model, self._settings)
-        parameters = self._traits.parameters or parameters_in(self._model)
-        return parameters is not None and parameters < SMALL_BELOW
 
 
 @dataclass(frozen=True)
