@@ -5,7 +5,9 @@ Asks only what costs the server nothing and loads no model, as ``ollama_status``
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -59,6 +61,7 @@ def model_traits(setting: str, settings: ModelSettings, timeout_seconds: float =
         return ModelTraits()
 
 
+_AGAIN_SECONDS = 300.0
 SMALL_BELOW = 4_000_000_000
 """Parameters below which a model is not asked to choose. Measured up to 1.5 billion, where it chooses worse than the
 classifier; what nobody told of is taken for a hosted model, which is large. Source: docs/guides/choose-a-model.md."""
@@ -69,16 +72,18 @@ class ModelSize:
 
     def __init__(self, model: str, settings: ModelSettings) -> None:
         self._model, self._settings = model, settings
-        self._traits: ModelTraits | None = None
+        self._parameters = parameters_in(model)
+        self._ask_at = 0.0
 
     def is_small(self) -> bool:
-        """Ask once; again only where its server was not there."""
+        """Ask until the server tells: it may come later than we. One that tells nothing is asked every few minutes."""
         if self._settings.model_size is not None:
             return self._settings.model_size == "small"
-        if self._traits is None or self._traits == ModelTraits():
-            self._traits = model_traits(self._model, self._settings)
-        parameters = self._traits.parameters or parameters_in(self._model)
-        return parameters is not None and parameters < SMALL_BELOW
+        if time.monotonic() >= self._ask_at:
+            told = model_traits(self._model, self._settings).parameters
+            self._parameters = told or self._parameters
+            self._ask_at = math.inf if told else time.monotonic() + _AGAIN_SECONDS
+        return self._parameters is not None and self._parameters < SMALL_BELOW
 
 
 def parameters_in(name: str) -> int | None:
