@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, WorkKind
-from shared.llm.chat import PromptCut, Question, Unusable, ask_repairing
+from shared.llm.chat import MOSTLY_CACHED, PromptCut, Question, Unusable, ask_repairing
 from shared.llm.langchain_chat import LangchainChat
 from shared.llm.providers import ModelProbe, make_chat
 from tests.support.meters import Calls
@@ -31,6 +31,9 @@ class City(BaseModel):
 ANSWER = {"name": "Lagos", "people": 15}
 LAGOS = City(name="Lagos", people=15)
 CONTEXT_TOKENS = 4096
+LONG = "Which one? " * MOSTLY_CACHED
+CUT = MOSTLY_CACHED + 1
+"""Tokens of it that a server saw which had more than it can have cached."""
 
 
 def question(user: str = "Which city is meant? It lies by the sea.", tokens: int = 50) -> Question[City]:
@@ -92,7 +95,7 @@ def test_tracing_is_off_whatever_the_environment_says(monkeypatch: pytest.Monkey
         pytest.param(Act(status=400), Configuration, CallOutcome.REFUSED, "status 400", id="400"),
         pytest.param(Act(answer=ANSWER, error_after=1), Transient, CallOutcome.UNAVAILABLE, "failed", id="error line"),
         pytest.param(Act(answer=ANSWER, garbage=True), Transient, CallOutcome.UNAVAILABLE, "does not speak", id="html"),
-        pytest.param(Act(answer=ANSWER, seen_tokens=4), PromptCut, CallOutcome.PROMPT_CUT, "only 4 tokens", id="cut"),
+        pytest.param(Act(answer=ANSWER, seen_tokens=CUT), PromptCut, CallOutcome.PROMPT_CUT, f"only {CUT}", id="cut"),
         pytest.param(Act(answer=ANSWER, seen_tokens=4096), PromptCut, CallOutcome.PROMPT_CUT, "only 4096", id="full"),
         pytest.param(Act(ANSWER, done_reason="length"), Unusable, CallOutcome.TRUNCATED, "too long", id="length"),
         pytest.param(Act(answer="I cannot say."), Unusable, CallOutcome.MALFORMED, "no JSON", id="prose"),
@@ -110,7 +113,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
 ) -> None:
     server.will(act)
     with pytest.raises(error, match=says):
-        chat.ask(question(), 60, calls)
+        chat.ask(question(LONG), 60, calls)
     assert [call.outcome for call in calls] == [outcome]
     assert len(server.chats) == 1
 

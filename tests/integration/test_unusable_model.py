@@ -125,11 +125,11 @@ def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
 def test_every_memory_is_there_and_no_question_is_asked_more_than_three_times(
     urls: tuple[str, str], tmp_path: Path, provider: str, garbage: str
 ) -> None:
-    count, kinds = 6, ("create_memory", "extract_facts")
+    count = 6
     with service(urls[0], tmp_path / "good", provider) as good:
         good.end_conversations(count)
         good.work_off()
-        usual = {kind: good.calls(kind) for kind in kinds}
+        usual = good.calls("create_memory")
         assert {memory["agent"] for memory in good.memories(1)} == {good.model}
     with service(urls[1], tmp_path / "bad", provider) as bad:
         bad.server.will(*[GARBAGE[garbage]] * (count * 20))
@@ -139,16 +139,26 @@ def test_every_memory_is_there_and_no_question_is_asked_more_than_three_times(
         assert len(memories) == count and {memory["agent"] for memory in memories} == {"extractive"}
         history = bad.api.ask("GET", f"/apps/notes/memories/{memories[0]['id']}/history")["changes"]
         assert history[0]["actor"] == "extractive" and f"as {bad.model} could not" in history[0]["reason"]
+        jobs = bad.jobs("create_memory")
+        assert Counter((job["state"], job["attempts"]) for job in jobs) == {("done", 1): count}
+        assert all(f"done by extractive, as {bad.model} could not" in job["reason"] for job in jobs)
+        asked = bad.calls("create_memory")
+        assert len(asked) == count and all(asked[name] <= 3 * calls for name, calls in usual.items())
+        counted = bad.metrics.get_sample_value("afterthought_agent_fallbacks_total", {"kind": "create_memory"})
+        assert counted == count
+
+
+def test_facts_are_found_while_a_conversation_goes_on_without_asking_the_model(sqlite_url: str, tmp_path: Path) -> None:
+    with service(sqlite_url, tmp_path / "home", "ollama") as bad:
+        bad.server.will(*[GARBAGE["prose"]] * 20)
+        bad.end_conversations(2)
+        bad.work_off()
         facts = bad.api.ask("GET", "/apps/notes/facts?limit=100")["facts"]
         assert facts and {fact["agent"] for fact in facts} == {"extractive"}
-        for kind in kinds:
-            jobs = bad.jobs(kind)
-            assert Counter((job["state"], job["attempts"]) for job in jobs) == {("done", 1): count}
-            assert all(f"done by extractive, as {bad.model} could not" in job["reason"] for job in jobs)
-            asked = bad.calls(kind)
-            assert len(asked) == count and all(asked[name] <= 3 * calls for name, calls in usual[kind].items())
-            counted = bad.metrics.get_sample_value("afterthought_agent_fallbacks_total", {"kind": kind})
-            assert counted == count
+        jobs = bad.jobs("extract_facts")
+        assert [(job["state"], job["attempts"], job["reason"]) for job in jobs] == [("done", 1, None)] * 2
+        assert set(bad.calls("extract_facts").values()) == {0}
+        assert not bad.metrics.get_sample_value("afterthought_agent_fallbacks_total", {"kind": "extract_facts"})
 
 
 def test_an_answer_without_an_end_is_asked_for_twice_more_with_as_much_room(
@@ -168,12 +178,12 @@ def test_where_the_setting_says_so_the_job_is_a_dead_letter_at_once_and_can_be_r
     sqlite_url: str, tmp_path: Path, provider: str
 ) -> None:
     with service(sqlite_url, tmp_path / "home", provider, on_bad_output="dead_letter") as strict:
-        strict.server.will(*[GARBAGE["prose"]] * 6)
+        strict.server.will(*[GARBAGE["prose"]] * 3)
         strict.end_conversations(1)
         strict.work_off()
         [job] = strict.jobs("create_memory")
         assert (job["state"], job["attempts"]) == ("dead", 1) and "no usable answer" in job["reason"]
-        assert strict.memories(1) == [] and len(strict.server.chats) == 6, "three questions for each of two jobs"
+        assert strict.memories(1) == [] and len(strict.server.chats) == 3
         strict.api.ask("POST", f"/jobs/{job['jobId']}/replay")
         strict.work_off()
         [memory] = strict.memories(1)

@@ -18,6 +18,9 @@ from shared.settings import Settings
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
 from tests.support.waiting import wait_until
+from worker.agent.compaction_model import COMPACT
+from worker.agent.memory_model import READ
+from worker.agent.prompt import Prompt
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 QUICK = {
@@ -28,13 +31,9 @@ QUICK = {
 }
 
 
-PROMPTS = Path(__file__).parents[2] / "worker" / "agent" / "prompts"
-
-
-def _asked(ollama: OllamaServer, prompt: str) -> int:
-    """How often the Memory Sub-Agent asked the model with one of its system prompts."""
-    opening = (PROMPTS / f"{prompt}.md").read_text("utf-8").partition("\n")[0]
-    return sum(chat["messages"][0]["content"].startswith(opening) for chat in ollama.chats)
+def _asked(ollama: OllamaServer, prompt: Prompt) -> int:
+    """How often the Memory Sub-Agent asked the model with one of its prompts."""
+    return sum(chat["messages"][0]["content"].startswith(prompt.system) for chat in ollama.chats)
 
 
 class Started:
@@ -98,8 +97,8 @@ def test_a_model_over_the_wire_writes_memories_and_makes_room_with_any_patience(
         assert len(memories) == 10 and {m["agent"] for m in memories} == {"ollama:tiny:latest"}
         spent = service.ask("GET", "/apps/a/energy")["byKind"]
         assert spent["create_memory"] > spent["compact_memories"] > 0
-        # The loop's own thinking and the facts ask the model too, on a slow machine more often.
-        assert [_asked(ollama, prompt) for prompt in ("create_system", "compact_system")] == [12, 2]
+        # The loop's own thinking asks the model too, on a slow machine more often.
+        assert [_asked(ollama, prompt) for prompt in (READ, COMPACT)] == [12, 2]
 
 
 def test_a_missing_model_is_waited_for_and_the_job_names_the_pull_command(start: Any) -> None:
