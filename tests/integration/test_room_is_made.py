@@ -114,15 +114,16 @@ def test_where_the_rules_may_not_do_what_they_chose_either_age_decides_and_spare
     for memory in ana.memories():
         ana.api.ask("PATCH", f"/apps/chat/memories/{memory['id']}", json={"importance": 9})
     # It says all of a vital memory, which therefore goes first by the rules, and is slight itself.
-    ana.server.will(Act(answer={**FILM, "memory": f"{VITAL} at home"}), Act(status=400))
-    job = ana.talk(f"{VITAL} at home.")
+    slight = "Saw a heron at pond 3 again and it was lovely"
+    ana.server.will(Act(answer={**FILM, "memory": slight}), Act(status=400))
+    job = ana.talk(f"I {slight[0].lower()}{slight[1:]}.")
     assert len(ana.memories()) == 10 and all(memory["importance"] >= 8 for memory in ana.memories())
     [change] = [change for change in ana.changes() if change["kind"] != "edited"]
     assert (change["kind"], change["actor"]) == ("gave_way", "rule:oldest_goes")
     assert job["state"] == "done" and job["reason"].startswith(f"memory {change['memoryId']} was made and has no place")
     for reason in (job["reason"], change["reason"]):
         assert "room made by the rules, as ollama:tiny could not decide" in reason
-        assert "what the rules chose was refused: memory 1 of importance" in reason
+        assert "what the rules chose was refused: memory 5 of importance" in reason
 
 
 def test_a_models_merge_that_keeps_what_is_vital_is_carried_out(settle: Callable[..., Ana]) -> None:
