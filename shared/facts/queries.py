@@ -50,6 +50,14 @@ def standing(session: Session, subject: Subject) -> Sequence[Fact]:
     return session.scalars(select(Fact).where(_of(subject), _STANDS).order_by(*PRESSING_FIRST)).all()
 
 
+def heard_only_in(session: Session, conversation_key: int) -> frozenset[int]:
+    """Return the facts that were heard in one conversation and in no other."""
+    heard = select(FactSource.fact_id).where(FactSource.conversation_key == conversation_key)
+    elsewhere = or_(FactSource.conversation_key.is_(None), FactSource.conversation_key != conversation_key)
+    others = select(FactSource.fact_id).where(elsewhere, FactSource.fact_id.in_(heard))
+    return frozenset(session.scalars(heard.where(FactSource.fact_id.not_in(others))))
+
+
 def standing_in_app(session: Session, app_id: str) -> Sequence[Fact]:
     """Return the facts of all subjects of an app, the most pressing first."""
     return session.scalars(select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)).all()

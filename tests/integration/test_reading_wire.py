@@ -18,6 +18,7 @@ from tests.support.house import House
 from tests.support.model_server import Act, ModelServer
 from tests.support.providers import over_each
 from tests.support.settings import default_settings, served_at
+from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_model import ModelAgent
 from worker.pipelines.extract_facts import FactLearner
 from worker.wiring import rules_behind
@@ -159,6 +160,23 @@ def test_a_model_that_says_the_same_of_every_conversation_doubles_nothing(house:
         until_done(house)
     assert statements(house) == EXPECTED
     assert [fact.mention_count for fact in house.facts()] == [3, 3]
+
+
+def test_what_a_model_found_in_a_talk_is_not_taken_for_what_a_statement_of_it_changes(
+    house: House, server: ModelServer
+) -> None:
+    house.settings = house.settings.model_copy(update={"facts": True})
+    house.fact_agent = ExtractiveFactAgent()  # type: ignore[assignment]
+    server.will(Act(answer=reading(memory="Works nights in a bakery")))
+    house.converse("notes", "c1", "I work nights in a bakery.", "I see.")
+    until_done(house)
+    server.will(Act(answer=reading("Calling is fine now, best after five", memory="Calling is fine now")))
+    house.converse(
+        "notes", "c2", "Calling is fine now, I no longer work nights, I got day shifts. Best after five.", "Ok."
+    )
+    until_done(house)
+    assert "Works nights in a bakery" not in statements(house)
+    assert "Calling is fine now, best after five" in statements(house)
 
 
 def test_facts_stand_where_the_talk_comes_to_no_memory(house: House, server: ModelServer) -> None:

@@ -185,6 +185,8 @@ SPARE_CHARS = 60
 """What a grammar lets a memory be too long by, so that it is cut where a statement ends and not within a word."""
 _SAME = 0.6
 """A fact of whose words so many stand in one that the rules found is that one."""
+_TOLD = 0.8
+"""With so many in all of theirs together, it only joins what they say."""
 
 
 class TalkFact(Answer):
@@ -285,12 +287,14 @@ class _TalkJudge:
         talk = self.transcript
         request = ExtractionRequest(talk.app_name, talk.turns, known=talk.facts)
         found = [content_stems(one.text) for one in stated_facts(request)]
+        everything = frozenset().union(*found)
         gates = [(turn, fact_gate(request, (turn.message_id,))) for turn in talk.turns if is_user(turn)]
         statements: list[Statement] = []
         for one in given:
             text = _fact_text(one.fact)
             words = content_stems(text)
             is_known = any(len(words & others) >= _SAME * len(words) for others in found)
+            is_known |= len(words & everything) >= _TOLD * len(words)
             # It has to stand in one message, or the words of one that touches it in all of them together.
             bearing = [turn for turn, gate in gates if gate.holds(text)] or [
                 t for t, gate in gates if gate.touches(text)

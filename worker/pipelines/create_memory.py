@@ -179,7 +179,8 @@ class CreateMemory:
             last = max((turn.created_at for turn in turns), default=conversation.ended_at or conversation.updated_at)
             zones = zones_now(session, claim.app_id, conversation.user_id, conversation.key)
             held_at = zones.local(min(last, self.clock.now()))
-            facts = () if self.facts is None else present_facts(session, conversation.subject)
+            about = (session, conversation.subject, conversation.key, self.agent.name)
+            facts = () if self.facts is None else present_facts(*about)
             transcript = Transcript(app.name, turns, held_at, known, facts)
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 

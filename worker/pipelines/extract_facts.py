@@ -162,7 +162,7 @@ class ExtractFacts:
                 app_name=app.name,
                 turns=unseen.turns,
                 before=tuple(spoken_turns(session, before).values()),
-                known=present_facts(session, conversation.subject),
+                known=present_facts(session, conversation.subject, conversation.key, self.agent.name),
             )
             unembedded = {one.fact_id: one.statement for one in missing}
             user_id, opened_at = conversation.subject.user_id, conversation.created_at
@@ -265,10 +265,19 @@ def admitted(
     return tuple(replace(one, text=text) for one, text in judged if text is not None)
 
 
-def present_facts(session: Session, subject: Subject) -> tuple[PresentFact, ...]:
-    """Return a subject's standing facts as agents are shown them."""
+def present_facts(session: Session, subject: Subject, key: int, agent: str) -> tuple[PresentFact, ...]:
+    """Return a subject's standing facts that what ``agent`` reads in a conversation may change.
+
+    Not those that another agent found in that conversation alone: both read the same words, and neither corrects the
+    other. Of its own earlier segments an agent may be corrected later in the same talk.
+    """
+    here = queries.heard_only_in(session, key)
     known = queries.standing(session, subject)
-    return tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known)
+    return tuple(
+        PresentFact(one.fact_id, one.statement, Category(one.category))
+        for one in known
+        if one.agent == agent or one.fact_id not in here
+    )
 
 
 def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation | None) -> None:
