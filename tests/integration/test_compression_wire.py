@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.llm.chat import MOSTLY_CACHED
 from shared.llm.providers import make_chat
 from shared.sessions.models import SessionVersion
 from tests.support.compressing import Press, long_talk, uniform
@@ -68,7 +69,7 @@ UNUSABLE = {
     "nothing": Act(answer=""),
     "a refusal": Act(answer="", refused=True),
     "an answer cut off by its length": Act(answer=GOOD, done_reason="length"),
-    "a prompt that was cut": Act(answer=GOOD, seen_tokens=20),
+    "a prompt that was cut": Act(answer=GOOD, seen_tokens=MOSTLY_CACHED + 1),
     "a broken connection": Act(answer=GOOD, close_after=1),
     "an error in the stream": Act(answer=GOOD, error_after=1),
     "not JSON on the wire": Act(answer=GOOD, garbage=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
-from shared.llm.chat import PromptCut, Question, Reply, ask_repairing
+from shared.llm.chat import MOSTLY_CACHED, PromptCut, Question, Reply, ask_repairing
 from shared.llm.providers import split_model
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 from tests.support.meters import Calls
@@ -124,9 +125,11 @@ def test_a_failure_to_answer_is_not_repaired_but_is_metered(error: Transient | C
 
 
 def test_a_cut_prompt_is_not_repaired() -> None:
-    calls = Calls()
+    calls, long = Calls(), "How many ducks? " * MOSTLY_CACHED
+    question = replace(QUESTION, user=long, fresh=long)
+    chat = ScriptedChat([Reply('{"value": 1}', prompt_tokens=MOSTLY_CACHED + 1)])
     with pytest.raises(PromptCut):
-        ask(ScriptedChat([Reply('{"value": 1}', prompt_tokens=2)]), calls)
+        ask_repairing(chat, question, 9.0, calls, small, small)
     assert [call.outcome for call in calls] == [CallOutcome.PROMPT_CUT]
 
 
