@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from pydantic import SecretStr
 
 from tests.contracts.test_gate_promises import (
     HOSTILE,
@@ -58,16 +59,16 @@ class Model:
         self.chatting, self.asked = Hostile(), Hostile()
         self.says: str | None = None
         """What it answers a chat, instead of the next text of the table."""
-        self.facts: Sequence[str] | None = None
-        """What it takes for the facts of the next chat, instead of the next texts of the table."""
+        self.reading: dict[str, Any] | None = None
+        """What it reads in the next chat, instead of the next texts of the table."""
 
     def answer(self, body: dict[str, Any]) -> Any:
         wanted = OpenAiServer.handler.asked(body)["format"]
         if wanted is None:
             return self.says or self.chatting.take("chat", 1)[0]
         kind = next(kind for kind in SHAPES if kind in wanted["properties"])
-        if kind == "facts" and self.facts is not None:
-            return SHAPES[kind](lambda _: list(self.facts or ()))
+        if kind == "memory" and self.reading is not None:
+            return self.reading
         return SHAPES[kind](partial(self.asked.take, kind))
 
 
@@ -127,7 +128,7 @@ def opens(sqlite_url: str, tmp_path: Path) -> Iterator[Opens]:
         def begin(has_model: bool) -> Door:
             model = Model()
             server = stack.enter_context(OpenAiServer(answers=model.answer))
-            at: dict[str, Any] = {"openai_base_url": f"{server.url}/v1", "openai_api_key": "sk-of-this-test"}
+            at: dict[str, Any] = {"openai_base_url": f"{server.url}/v1", "openai_api_key": SecretStr("sk-of-this-test")}
             home, named = tmp_path / "home", {"model": "openai:tiny"}
             api = stack.enter_context(open_api(sqlite_url, home, **at, **named))
             registry = CollectorRegistry()
@@ -169,7 +170,7 @@ def test_nothing_hostile_that_is_answered_about_a_chat_stands(opens: Opens, way:
     for number in range(8):
         talk = [lives(number), assistant("How lovely!"), user("And the weather is grey there.")]
         door.end(door.chat(*talk) if way == "v1" else door.record(*talk))
-    for kind, least in (("facts", 300), ("points", 150), ("memory", 15)):
+    for kind, least in (("memory", 300), ("points", 150)):
         assert len(door.model.asked.said[kind]) >= least, kind
     assert len(door.contents("memories", "content")) == 8 and door.contents("facts", "fact"), "the rules did the work"
     assert_nothing_stands(door.worker.database, door.model.asked.everything)
@@ -178,11 +179,16 @@ def test_nothing_hostile_that_is_answered_about_a_chat_stands(opens: Opens, way:
 def test_what_only_the_assistant_said_is_no_fact_of_the_user_though_a_model_takes_it_for_one(opens: Opens) -> None:
     door = opens(True)
     for number, start in enumerate(range(0, len(HOSTILE), 20)):
-        door.model.facts = texts = HOSTILE[start : start + 20]
+        texts, said = HOSTILE[start : start + 20], lives(number)["content"]
+        # What it remembers is right, so that its facts are looked at.
+        facts = [{"fact": text, "sort": "identity"} for text in texts]
+        door.model.reading = {"memory": said.partition(".")[0], "facts": facts}
         talk = [one for nth, text in enumerate(texts) for one in (assistant(text), user(GOES_ON[nth % 3]))]
         door.end(door.chat(lives(number), *talk), summarised=False)
-    facts = set(map(normal, door.contents("facts", "fact")))
-    assert facts and not facts & set(map(normal, HOSTILE))
+    changes = door.api.ask("GET", "/apps/chat/memories/changes", params={"limit": 100})["changes"]
+    assert {one["actor"] for one in changes if one["kind"] == "created"} == {"openai:tiny"}
+    stored = set(map(normal, door.contents("facts", "fact")))
+    assert stored and not stored & set(map(normal, HOSTILE))
 
 
 @pytest.mark.parametrize("way", ["v1", "mcp"])

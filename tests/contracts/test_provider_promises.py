@@ -23,6 +23,7 @@ from tests.support.embedding import ScriptedEmbedder
 from tests.support.house import House
 from tests.support.minds import WINDOW
 from tests.support.model_server import Act, ModelServer
+from tests.support.ollama_answers import asked as question_of
 from tests.support.providers import SERVERS
 from tests.support.relaying import Relay
 from tests.support.settings import default_settings, served_at
@@ -336,7 +337,7 @@ def test_jobs_outlast_thirty_minutes_without_a_server_and_cost_nothing_meanwhile
     server.script.away, outage.is_there = None, True
     outage.tick()
     assert Counter(job.state for job in _all_jobs(house)) == {JobState.DONE: 10 + jobs}
-    said = [str(body["messages"][1]["content"]) for body in server.chats[asked:] if "memory" in str(body["format"])]
+    said = [question_of(body) for body in server.asked[asked:] if "memory" in str(body["format"])]
     assert all(sum(f"of kind {number}." in text for text in said) >= 1 for number in range(10, 10 + jobs))
     assert house.counted("memories_created_total", agent="model") == 10 + jobs, "none twice"
 

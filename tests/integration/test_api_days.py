@@ -84,7 +84,7 @@ def test_a_model_is_told_the_days_of_who_said_it(
         desk.chat(("2026-11-26T08:30:00+09:00", "I adopted a cat today and named it Mugi."), userId="yuki")
     prompts = ["\n".join(one["content"] for one in asked["messages"]) for asked in server.asked]
     first = [one for one in prompts if STORY in one and "Mugi" not in one]
-    assert len(first) >= 2, "nothing was asked of a memory or of facts"
+    assert first, "nothing was asked"
     assert all("(2026-11-25)" in one and "2026-11-24" not in one for one in first)
     # What has to go at the cap is told with its day, too.
     assert any("] 2026-11-25, importance" in one and "] 2026-11-26, importance" in one for one in prompts), prompts
