@@ -6,6 +6,8 @@ MODEL_PROVIDERS = ("ollama", "openai", "anthropic")
 """Whoever serves models, as settings and rows name them: ``PROVIDER:NAME``."""
 EMBEDDING_PROVIDERS = ("ollama", "openai")
 """Those of them that serve embedding models too."""
+OPENAIS_OWN = "api.openai.com"
+"""Where OpenAI's own server is, which differs from others of its protocol."""
 
 
 def provider_of(model: str) -> str | None:

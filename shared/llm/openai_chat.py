@@ -18,8 +18,8 @@ from shared.llm.chat import ModelRequest, Question
 from shared.llm.langchain_chat import Ending, LangchainModel
 from shared.llm.openai_server import OpenAiServer
 from shared.llm.tools import Exchange
+from shared.model_names import OPENAIS_OWN
 
-_OPENAIS_OWN = "api.openai.com"
 _CAN_LEAVE_OUT = ("temperature", "response_format", "stream_options", "max_tokens")
 """What some models and servers refuse, as they name it where they do."""
 _BOUNDS = ("maxLength", "maxItems", "minItems", "minimum")
@@ -48,7 +48,7 @@ class OpenAiModel(LangchainModel):
             use_responses_api=False,
         )
         self._left_out: set[str] = set()
-        if urlsplit(base_url).hostname == _OPENAIS_OWN:
+        if urlsplit(base_url).hostname == OPENAIS_OWN:
             self._left_out.add("max_tokens")
 
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
 from shared.llm.api_status import Api
 from shared.llm.providers import api_of
 from shared.llm.transport import is_loopback
-from shared.model_names import provider_of, same_model
+from shared.model_names import OPENAIS_OWN, provider_of, same_model
 from shared.setting_groups import ModelSettings
 
 OLLAMA_V1_TOKENS = 4096
@@ -141,7 +142,7 @@ def _of_api(api: Api, name: str, settings: ModelSettings, timeout_seconds: float
         # llama.cpp's own, outside the protocol; nobody else tells of ``meta``.
         with _client(root, api.headers, timeout_seconds) as client:
             props = _object(client.get("/props"))
-    elif "max_model_len" not in entry:
+    elif "max_model_len" not in entry and urlsplit(api.base_url).hostname != OPENAIS_OWN:
         # Without the key: it is not Ollama's.
         with _client(root, {}, timeout_seconds) as client:
             if _is_ollama(client):
