@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
+from shared.text.languages import empty_words, likely_language
 from shared.text.lines import clean
 from shared.text.words import word_set
 
@@ -98,8 +99,7 @@ class Gist:
 
 def gist(statement: str) -> Gist:
     """Take a statement apart."""
-    spelled_out = re.sub(r"\bcan't\b|\bcannot\b", "can not", normal(statement)).replace("n't", " not")
-    spoken = [_plain(word) for word in _WORD.findall(spelled_out)]
+    spoken = [_plain(word) for word in _WORD.findall(_spelled_out(statement))]
     content = (word for word in spoken if not (word in _GRAMMAR or _is_number(word)))
     told = [_root(word) for word in content]
     against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike") + bool(_DENIES.search(statement))
@@ -180,3 +180,45 @@ def _root(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
             return word.removesuffix(ending)
     return word
+
+
+_REACH = 3
+"""Words of weight that a negation may be about."""
+_CLAUSE_END = re.compile(r"[,;:.!?()，、；。！？،؛]|\s[-–—]\s")
+
+
+def reverses(text: str, statement: str) -> bool:
+    """Whether a text says of something that it is so where a statement denies it, or the other way.
+
+    Seen by the words behind a negation: "eats pork" of "I don't eat pork", "to Madeira, not to Crete" of "not Madeira,
+    we go to Crete". Languages that deny by an ending, and what is reworded, are not seen through.
+    """
+    grammar = _GRAMMAR | empty_words(likely_language(statement))
+    told, said = _denials(text, grammar), _denials(statement, grammar)
+    asserted = _contents(text, grammar) - frozenset().union(*told)
+    is_asserted = any(denied and denied[0] in asserted for denied in said)
+    reach = frozenset().union(*said)
+    words = _contents(statement, grammar)
+    # What is denied of something that was not even spoken of is another's to judge.
+    is_denied = any(denied and denied[0] in words and not reach & set(denied) for denied in told)
+    return is_asserted or is_denied
+
+
+def _denials(text: str, grammar: frozenset[str]) -> list[tuple[str, ...]]:
+    """Return for each negation the roots of the next few words of weight in its clause."""
+    found = []
+    for clause in _CLAUSE_END.split(_spelled_out(text)):
+        words = [_plain(word) for word in _WORD.findall(clause)]
+        for at, word in enumerate(words):
+            if word in _NEGATIONS:
+                behind = [_root(one) for one in words[at + 1 :] if one not in grammar]
+                found.append(tuple(behind[:_REACH]))
+    return found
+
+
+def _contents(text: str, grammar: frozenset[str]) -> frozenset[str]:
+    return frozenset(_root(one) for one in map(_plain, _WORD.findall(_spelled_out(text))) if one not in grammar)
+
+
+def _spelled_out(text: str) -> str:
+    return re.sub(r"\bcan't\b|\bcannot\b", "can not", normal(text)).replace("n't", " not")

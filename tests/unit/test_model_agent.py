@@ -135,6 +135,36 @@ BAD_CREATIONS = [
     pytest.param({"memory": "Fine."}, id="missing fields"),
     pytest.param({**NOTHING, "facts": [{"fact": "Mornings.", "sort": "trivia"}]}, id="a sort that there is not"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("I don't eat pork. Barbecue on Saturday.", "Eats pork; barbecue on Saturday"),
+        ("My daughter Inês is severely allergic to hazelnuts.", "Inês is not severely allergic to hazelnuts"),
+        ("Please never call me by my first name.", "call by first name"),
+        ("Ich esse kein Schweinefleisch mehr.", "esse Schweinefleisch"),
+    ],
+)
+def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(said: str, memory: str) -> None:
+    with pytest.raises(ModelOutput, match="opposite"):
+        create(*[remembers(memory)] * 3, given=transcript(("user", said)))
+
+
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("I work nights. Well, I no longer work nights.", "no longer works nights"),
+        ("I'm not dyslexic, that's my flatmate Jo.", "flatmate Jo dyslexic"),
+        ("Not Madeira, we go to Crete.", "going to Crete, not Madeira"),
+        ("No me gusta la berenjena.", "no berenjena"),
+    ],
+)
+def test_what_says_the_same_with_its_not_elsewhere_is_no_reversal(said: str, memory: str) -> None:
+    draft, chat, _ = create(remembers(memory), given=transcript(("user", said)))
+    assert isinstance(draft, MemoryDraft) and draft.content == memory and len(chat.questions) == 1
+
+
 BAD_MEMORIES = [
     pytest.param(remembers("I'm sorry, I can't summarise this."), id="apology in the memory"),
     pytest.param(remembers("As an AI language model I have no memory."), id="ai in the memory"),

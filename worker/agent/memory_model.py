@@ -21,7 +21,8 @@ from shared.facts.categories import Category
 from shared.llm.calls import Meter, WorkKind
 from shared.memories.compaction import CompactionCandidate, Decision, refusal
 from shared.text.classifier import judge
-from shared.text.gate import Gate, unlooped
+from shared.text.gate import Gate, unlooped, weighty_words
+from shared.text.likeness import reverses
 from shared.text.lines import clean, shorten
 from shared.text.words import content_stems
 from worker.agent import prompt
@@ -53,6 +54,7 @@ from worker.agent.statements import (
     NOT_TO_BE_LOST,
     WORTH_KEEPING,
     SpokenStatement,
+    clauses_of,
     is_user,
     left_out,
     read_statements,
@@ -185,6 +187,8 @@ SPARE_CHARS = 60
 """What a grammar lets a memory be too long by, so that it is cut where a statement ends and not within a word."""
 _SAME = 0.6
 """A fact of whose words so many stand in one that the rules found is that one."""
+_NEAR = 0.8
+"""A statement of a memory of whose words so many stand in a clause of a user's tells of that."""
 _TOLD = 0.8
 """With so many in all of theirs together, it only joins what they say."""
 
@@ -234,9 +238,26 @@ class _TalkJudge:
         if not answer.content:
             return None
         why = spoken_gate(self.transcript).complaint([answer.content])
+        if why is None and self._reverses(answer.content):
+            why = "says of something the opposite of what the user said"
         if why is None and prompt.is_apology(answer.content):
             why = "is an apology and not what was asked for"
         return f"the memory {why}" if why else None
+
+    def _reverses(self, text: str) -> bool:
+        """Whether a statement of the memory plainly denies what the user said, or says what they denied.
+
+        Only beside the nearest clause of theirs that has nearly all of its words: what is put together of several says
+        "not me, my flatmate" in other words.
+        """
+        said = [clause for one in read_statements(self.transcript.turns) for clause in clauses_of(one.text)]
+        gates = [Gate([clause]) for clause in said]
+        for piece in read(text):
+            # The later of two that are as near, as it may take back the other.
+            near, at = max(((gate.share_of(piece.text), at) for at, gate in enumerate(gates)), default=(0.0, 0))
+            if near >= _NEAR and len(weighty_words(piece.text)) > 1 and reverses(piece.text, said[at]):
+                return True
+        return False
 
     def complaint(self, answer: TalkAnswer) -> str | None:
         """The same, and what can be mended: too long, or something left out that must not be."""

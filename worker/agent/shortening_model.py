@@ -19,7 +19,7 @@ from pydantic import Field, create_model
 from shared.text.classifier import StatementSort
 from shared.text.gate import Gate, weighty_words
 from shared.text.languages import ENGLISH, language_of
-from shared.text.likeness import gist
+from shared.text.likeness import gist, reverses
 from shared.text.lines import clean
 from worker.agent.pieces import MemoryPiece, choose, render, words_of
 from worker.agent.prompt import Answer, Prompt, at_most, longest
@@ -136,6 +136,7 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
     lost = [name for name in held.invented(statement if is_vital else told) if not _YEAR.fullmatch(name)]
     return (
         gist(text).positive == gist(told).positive
+        and not reverses(text, statement)
         and not lost
         and held.share_of(statement) >= (_HELD_OF_VITAL if is_vital else _HELD)
     )
