@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 
 from shared.addresses import without_credentials
-from shared.llm.model_server import ServerStatus
-from shared.llm.transport import is_loopback
+from shared.llm.model_server import ServerStatus, open_client
 from shared.model_names import same_model
 
 _MOST_NAMED = 5
@@ -38,10 +37,9 @@ def api_status(api: Api, model: str, timeout_seconds: float) -> ServerStatus:
     def bad(mend: str) -> ServerStatus:
         return ServerStatus(model, host, mend=mend)
 
-    trusted = not is_loopback(api.base_url)
     try:
-        with httpx.Client(base_url=api.base_url, timeout=timeout_seconds, trust_env=trusted) as client:
-            response = client.get(api.models_path, headers=dict(api.headers))
+        with open_client(api.base_url, timeout_seconds, api.headers) as client:
+            response = client.get(api.models_path)
             answer = response.json() if response.is_success else {}
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         why = type(error).__name__

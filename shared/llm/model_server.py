@@ -6,6 +6,7 @@ The chats and the embedders of all providers share what becomes of each failure;
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar
@@ -109,13 +110,19 @@ class ModelServer(ABC):
         return Failure.FOREIGN if self.status_of(error) is None else Failure.STATUS
 
 
+def open_client(address: str, timeout_seconds: float, headers: Mapping[str, str] | None = None) -> httpx.Client:
+    """Open a client for a look at a server; a proxy that the environment names does not lead to this machine itself."""
+    trusted = not is_loopback(address)
+    return httpx.Client(base_url=address, timeout=timeout_seconds, headers=headers, trust_env=trusted)
+
+
 def is_there(address: str, path: str, timeout_seconds: float = 2.0) -> bool:
     """Whether a server answers at ``address``, whatever it says; a proxy that answers for nobody does not count.
 
     Does not raise.
     """
     try:
-        with httpx.Client(base_url=address, timeout=timeout_seconds, trust_env=not is_loopback(address)) as client:
+        with open_client(address, timeout_seconds) as client:
             return client.get(path).status_code not in GATEWAY_STATUSES
     except (httpx.HTTPError, httpx.InvalidURL, OSError):
         return False

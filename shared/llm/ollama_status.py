@@ -10,8 +10,7 @@ from typing import Any
 import httpx
 
 from shared.addresses import without_credentials
-from shared.llm.model_server import ServerStatus
-from shared.llm.transport import is_loopback
+from shared.llm.model_server import ServerStatus, open_client
 from shared.model_names import same_model
 
 
@@ -19,7 +18,7 @@ def ollama_status(host: str, model: str, timeout_seconds: float) -> ServerStatus
     """Ask Ollama at ``host`` for its version and whether it has ``model``, as Ollama names it. Does not raise."""
     address, host = host, without_credentials(host)
     try:
-        with httpx.Client(base_url=address, timeout=timeout_seconds, trust_env=not is_loopback(address)) as client:
+        with open_client(address, timeout_seconds) as client:
             version = _get(client, "/api/version").get("version")
             models = _get(client, "/api/tags").get("models")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:

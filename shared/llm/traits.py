@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from shared.llm.api_status import Api
+from shared.llm.model_server import open_client
 from shared.llm.providers import api_of
-from shared.llm.transport import is_loopback
 from shared.model_names import OPENAIS_OWN, provider_of, same_model
 from shared.setting_groups import ModelSettings
 
@@ -54,7 +54,7 @@ def model_traits(setting: str, settings: ModelSettings, timeout_seconds: float =
     name, api = setting.removeprefix(f"{provider}:"), api_of(provider, settings)
     try:
         if api is None:
-            with _client(settings.ollama_host, {}, timeout_seconds) as client:
+            with open_client(settings.ollama_host, timeout_seconds) as client:
                 return _of_ollama(_shown(client, name), name, settings)
         return _of_api(api, name, settings, timeout_seconds)
     # ValueError: what answers speaks no JSON.
@@ -96,11 +96,6 @@ def parameters_in(name: str) -> int | None:
     return round(int(experts or 1) * float(number) * _UNITS[unit])
 
 
-def _client(address: str, headers: Mapping[str, str], timeout_seconds: float) -> httpx.Client:
-    proxied = not is_loopback(address)
-    return httpx.Client(base_url=address, headers=dict(headers), timeout=timeout_seconds, trust_env=proxied)
-
-
 def _shown(client: httpx.Client, name: str) -> Mapping[str, Any]:
     return _object(client.post("/api/show", json={"model": name}))
 
@@ -130,7 +125,7 @@ def _is_base(shown: Mapping[str, Any], capabilities: list[Any]) -> bool:
 
 
 def _of_api(api: Api, name: str, settings: ModelSettings, timeout_seconds: float) -> ModelTraits:
-    with _client(api.base_url, api.headers, timeout_seconds) as client:
+    with open_client(api.base_url, timeout_seconds, api.headers) as client:
         listed = _object(client.get(api.models_path)).get("data")
     if listed is None:
         return ModelTraits()
@@ -140,11 +135,11 @@ def _of_api(api: Api, name: str, settings: ModelSettings, timeout_seconds: float
     props = dict[str, Any]()
     if meta:
         # llama.cpp's own, outside the protocol; nobody else tells of ``meta``.
-        with _client(root, api.headers, timeout_seconds) as client:
+        with open_client(root, timeout_seconds, api.headers) as client:
             props = _object(client.get("/props"))
     elif "max_model_len" not in entry and urlsplit(api.base_url).hostname != OPENAIS_OWN:
         # Without the key: it is not Ollama's.
-        with _client(root, {}, timeout_seconds) as client:
+        with open_client(root, timeout_seconds) as client:
             if _is_ollama(client):
                 return _of_ollamas_v1(_shown(client, name), name, settings)
     slot = _mapping(props.get("default_generation_settings"))
