@@ -13,7 +13,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 
 from shared.addresses import database_address, redis_address
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, provider_of
-from shared.text.languages import ENGLISH, TOLD_APART
+from shared.text.languages import ENGLISH, KNOWN
 
 _DAY = 86_400
 LEAST_CONTEXT_TOKENS = 2048
@@ -142,9 +142,9 @@ class ModelSettings(SettingsGroup):
     @field_validator("model_languages")
     @classmethod
     def _known_languages(cls, value: str) -> str:
-        unknown = _languages_in(value) - {*TOLD_APART, "ja", "zh"}
+        unknown = _languages_in(value) - KNOWN
         if unknown:
-            raise ValueError(f"{', '.join(sorted(unknown))} cannot be told; there are {', '.join(sorted(TOLD_APART))}")
+            raise ValueError(f"{', '.join(sorted(unknown))} cannot be told; there are {', '.join(sorted(KNOWN))}")
         return value
 
     @property

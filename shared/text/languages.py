@@ -23,6 +23,9 @@ INFLECTED = word_set("pl cs ru uk tr fi hu ro el")
 """In which names have cases: "Marzena", "Marzeny"."""
 TOLD_APART = word_tuple("en de fr es it pt nl sv da no fi pl cs hu ro tr ru uk el")
 """Those written with spaces; more would be taken for one another."""
+JAPANESE, CHINESE = "ja", "zh"
+KNOWN = frozenset((*TOLD_APART, JAPANESE, CHINESE))
+"""All that a text can be in."""
 _KANA, _HAN = re.compile(r"[぀-ヿ]"), re.compile(r"[㐀-鿿]")
 _LEAST_SHARE = 0.3
 """Of a text's words, so many are its language's stop words; measured, real chats have 0.4 to 0.6."""
@@ -62,9 +65,9 @@ def likely_language(text: str) -> str:
 
 def _most_like(text: str, least_share: float) -> str:
     if len(_KANA.findall(text)) * 10 > len(text):
-        return "ja"
+        return JAPANESE
     if len(_HAN.findall(text)) * 5 > len(text):
-        return "zh"
+        return CHINESE
     words = [part for word in WORD.findall(text.lower()) for part in word.replace("’", "'").split("'")]
     # Each word is looked up once for each language, however often it stands there.
     times = Counter(words)
