@@ -58,6 +58,7 @@ _LONGEST_MEMORY = 2_000
 
 
 def listed(memory: CompactionCandidate) -> str:
+    """Return a memory as the prompt shows it."""
     day = memory.updated_at.date().isoformat()
     pinned = ", pinned" if memory.pinned else ""
     return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {masked(memory.content)}"

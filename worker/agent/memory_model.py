@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, create_model
@@ -44,11 +44,11 @@ from worker.agent.protocol import (
 from worker.agent.shortening_model import (
     SHORT_CHARS,
     SHORTEN,
-    are_in,
     extended,
     lines_to_shorten,
     shortened,
     shortening,
+    speak_one_of,
 )
 from worker.agent.statements import (
     NOT_TO_BE_LOST,
@@ -91,7 +91,7 @@ class ModelAgent(ModelPart):
     def _shorten(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft:
         """Have the statements that matter most shortened. Raises: LeftToRules, where that would be of no use."""
         fresh = fresh_statements(transcript)
-        if isinstance(fresh, NothingToRemember) or not are_in(self.languages, transcript.turns):
+        if isinstance(fresh, NothingToRemember) or not speak_one_of(self.languages, transcript.turns):
             raise LeftToRules(ExtractiveAgent())
         pieces = pieces_of(fresh)
         offered = lines_to_shorten(pieces, limit)
@@ -104,10 +104,11 @@ class ModelAgent(ModelPart):
         shorter = list(shortened(answer.short, offered))
         if not shorter:
             raise ModelOutput("None of the lines that the model shortened says what was said.")
-        chosen = extended(pieces, shorter, limit)
-        if chosen == choose(pieces, limit):
+        chosen = choose(pieces, limit)
+        more = extended(chosen, pieces, shorter, limit)
+        if more == chosen:
             raise LeftToRules(ExtractiveAgent())
-        return drafted(fresh, chosen)
+        return drafted(fresh, more)
 
     def _read(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         lines = prompt.spoken_lines(transcript.turns)
@@ -210,7 +211,7 @@ class TalkAnswer(Answer):
     def content(self) -> str:
         """The memory as one line, up to where it repeats itself."""
         text = unlooped(clean(self.memory))
-        return text if any(character.isalnum() for character in text) else ""
+        return text if prompt.has_words(text) else ""
 
 
 @cache
@@ -233,11 +234,19 @@ class _TalkJudge:
     is_whole: bool
     """Whether the model saw all of it: of a part it cannot know what stands in the others."""
 
+    @cached_property
+    def _said(self) -> list[SpokenStatement]:
+        return read_statements(self.transcript.turns)
+
+    @cached_property
+    def _gate(self) -> Gate:
+        return spoken_gate(self.transcript)
+
     def refusal(self, answer: TalkAnswer) -> str | None:
         """Say why the memory cannot be used; facts are judged one by one, and cost themselves alone."""
         if not answer.content:
             return None
-        why = spoken_gate(self.transcript).complaint([answer.content])
+        why = self._gate.complaint([answer.content])
         if why is None and self._reverses(answer.content):
             why = "says of something the opposite of what the user said"
         if why is None and prompt.is_apology(answer.content):
@@ -250,7 +259,7 @@ class _TalkJudge:
         Only beside the nearest clause of theirs that has nearly all of its words: what is put together of several says
         "not me, my flatmate" in other words.
         """
-        said = [clause for one in read_statements(self.transcript.turns) for clause in clauses_of(one.text)]
+        said = [clause for one in self._said for clause in clauses_of(one.text)]
         gates = [Gate([clause]) for clause in said]
         for piece in read(text):
             # The later of two that are as near, as it may take back the other.
@@ -261,15 +270,15 @@ class _TalkJudge:
 
     def complaint(self, answer: TalkAnswer) -> str | None:
         """The same, and what can be mended: too long, or something left out that must not be."""
-        text, turns = answer.content, self.transcript.turns
+        text = answer.content
         if not text:
-            is_nothing = not (self.is_whole and vital(turns, WORTH_KEEPING))
+            is_nothing = not (self.is_whole and vital(self._said, WORTH_KEEPING))
             return (
                 None if is_nothing else "it says there is nothing worth keeping, and the user stated something that is"
             )
         if len(text) > self.limit + SPARE_CHARS:
             return f"the memory has {len(text)} characters and may have at most {self.limit}"
-        missing = left_out(text, vital(turns, NOT_TO_BE_LOST)) if self.is_whole else []
+        missing = left_out(text, vital(self._said, NOT_TO_BE_LOST)) if self.is_whole else []
         if missing and len(text) + len(missing[0].text) <= self.limit:
             return "the memory leaves out what must not be forgotten: a harm, a limit, or a wish that stands"
         return self.refusal(answer)
@@ -283,11 +292,10 @@ class _TalkJudge:
         if not memory or memory.casefold() in known:
             why = "The model found nothing worth keeping." if not memory else "It only repeats what is remembered."
             return NothingToRemember(why, facts)
-        said = [one for one in read_statements(self.transcript.turns) if Gate([memory]).holds(one.text)]
+        gate = Gate([memory])
+        said = [one for one in self._said if gate.holds(one.text)]
         own = tuple(dict.fromkeys(one.turn.message_id for one in said))
-        everyone = tuple(
-            dict.fromkeys(i for line in prompt.spoken_lines(self.transcript.turns) for i in line.message_ids)
-        )
+        everyone = prompt.message_ids(prompt.spoken_lines(self.transcript.turns))
         importance = max((one.judged.importance for one in said), default=WORTH_KEEPING)
         pieces = [MemoryPiece(memory)]
         return MemoryDraft(memory, importance, tags_of(pieces), own or everyone, facts)
@@ -338,5 +346,5 @@ _OF_THE_MACHINE = re.compile(
 def _fact_text(fact: str) -> str:
     """Return a fact without the subject that every fact has, in the third person; nothing where it is no fact."""
     bare = in_third_person(_SUBJECT.sub("", clean(fact)).rstrip(" ."))
-    is_fact = any(character.isalnum() for character in bare) and not prompt.is_apology(bare)
+    is_fact = prompt.has_words(bare) and not prompt.is_apology(bare)
     return bare[:1].upper() + bare[1:] if is_fact and not _OF_THE_MACHINE.match(bare) else ""

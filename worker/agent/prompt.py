@@ -250,12 +250,6 @@ def _pieces(line: PromptLine, budget: int) -> list[list[PromptLine]]:
     return [[replace(line, text=begins + text)] for text in texts]
 
 
-def earlier_lines(turns: Sequence[TranscriptTurn], budget: int) -> list[PromptLine]:
-    """Return the last of the turns already seen that fit, whole, oldest first."""
-    latest = reversed(spoken_lines(turns))
-    return [*first_fitting(latest, budget, lambda line: line_tokens(line.text) + _DAY_TOKENS)][::-1]
-
-
 _APOLOGY = re.compile(
     r"\W*(?:(?:oh|well|unfortunately|regrettably|as requested)\W+)*(?:(?:my )?apologies|sorry"
     r"|(?:i['’]?m|i am|we['’]?re|we are)\s+(?:\w+\s+)?(?:sorry|afraid|unable|not able|not allowed|an ai)"
@@ -270,9 +264,14 @@ def is_apology(text: str) -> bool:
     return _APOLOGY.match(text) is not None
 
 
+def has_words(text: str) -> bool:
+    """Whether a text is more than marks."""
+    return any(character.isalnum() for character in text)
+
+
 def worded(text: str) -> str:
     """Return a text of a model's. Raises: ValueError, where it has no words, or is an apology."""
-    if not any(character.isalnum() for character in text):
+    if not has_words(text):
         raise ValueError("it has no words")
     if is_apology(clean(text)):
         raise ValueError("it is an apology and not what was asked for")

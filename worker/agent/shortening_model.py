@@ -73,6 +73,7 @@ class ShortLines(Answer):
 
 @cache
 def shortening(count: int) -> type[ShortLines]:
+    """Return the shape of an answer of exactly so many lines."""
     line = Annotated[str, Field(json_schema_extra=longest(SHORT_CHARS))]
     bounds = Field(json_schema_extra=at_most(count, count))
     return create_model("ShortLines", __base__=ShortLines, short=(list[line], bounds))
@@ -98,12 +99,13 @@ def shortened(lines: Sequence[str], offered: Sequence[MemoryPiece]) -> Iterator[
             yield replace(piece, text=text)
 
 
-def extended(pieces: Sequence[MemoryPiece], shorter: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
-    """Return what the rules choose of ``pieces``, some of it shorter, and what then has room beside it.
+def extended(
+    chosen: Sequence[MemoryPiece], pieces: Sequence[MemoryPiece], shorter: Sequence[MemoryPiece], limit: int
+) -> list[MemoryPiece]:
+    """Return what the rules have chosen of ``pieces``, some of it shorter, and what then has room beside it.
 
     So nothing goes that would be kept without a model. What has room as it was said in the end stands so.
     """
-    chosen = choose(pieces, limit)
     kept = [_shortest(own, shorter) for own in chosen]
     said = frozenset().union(*(words_of(piece.text) for piece in kept))
     own = {piece.position for piece in chosen}
@@ -142,7 +144,7 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
     )
 
 
-def are_in(languages: frozenset[str], turns: Iterable[TranscriptTurn]) -> bool:
+def speak_one_of(languages: frozenset[str], turns: Iterable[TranscriptTurn]) -> bool:
     """Whether users speak one of the languages."""
     text = " ".join(turn.content for turn in turns if is_user(turn))
     spoken = language_of(text)

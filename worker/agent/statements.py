@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -131,9 +131,9 @@ def read_statements(
     return _corrected(found)
 
 
-def vital(turns: Sequence[TranscriptTurn], least: int) -> list[SpokenStatement]:
-    """Return what users said that is of an importance of at least ``least`` (0..10), in their order."""
-    found = (one for one in read_statements(turns) if one.judged.importance >= least)
+def vital(statements: Iterable[SpokenStatement], least: int) -> list[SpokenStatement]:
+    """Return those of an importance of at least ``least`` (0..10), in their order."""
+    found = (one for one in statements if one.judged.importance >= least)
     return [
         one
         for one in found

@@ -46,7 +46,7 @@ from worker.agent.protocol import (
     NothingToRemember,
     Transcript,
 )
-from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, vital
+from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, read_statements, vital
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.extract_facts import FactLearner, admitted, present_facts
@@ -198,11 +198,12 @@ class CreateMemory:
             draft = NothingToRemember("refused", draft.facts) if content is None else replace(draft, content=content)
         if self.rules is None or one is self.rules:
             return draft
+        said = read_statements(transcript.turns)
         if not isinstance(draft, MemoryDraft):
-            if vital(transcript.turns, WORTH_KEEPING):
+            if vital(said, WORTH_KEEPING):
                 raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
             return draft
-        statements = vital(transcript.turns, NOT_TO_BE_LOST)
+        statements = vital(said, NOT_TO_BE_LOST)
         lost = left_out(draft.content, statements)
         if lost:
             other = self.rules.create(transcript, self.limit, meter)
