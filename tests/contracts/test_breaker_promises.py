@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
@@ -24,12 +23,9 @@ BEES = "I moved to Lyon and my sister Ada keeps bees there."
 
 
 @pytest.fixture
-def house(database_url: str) -> Iterator[House]:
-    house = House(database_url)
-    house.install()
+def house(house: House) -> House:
     house.rules = rules_behind(default_settings())
-    yield house
-    house.database.dispose()
+    return house
 
 
 def tell(house: House, outcomes: str) -> None:

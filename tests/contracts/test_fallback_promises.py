@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,12 +33,9 @@ MODEL = "ollama:scripted"
 
 
 @pytest.fixture
-def house(database_url: str) -> Iterator[House]:
-    house = House(database_url)
-    house.install()
+def house(house: House) -> House:
     house.rules = rules_behind(default_settings())
-    yield house
-    house.database.dispose()
+    return house
 
 
 def deliver(house: House) -> None:
