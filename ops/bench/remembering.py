@@ -307,9 +307,9 @@ _THOUGHT = ("create_memory", "extract_facts", "summarise")
 
 def _refused(metrics: str) -> dict[str, float]:
     """Return of each reason how many texts of an agent's were not stored."""
-    names = ("afterthought_texts_refused_total", "afterthought_facts_refused_total")
     samples = (sample for family in text_string_to_metric_families(metrics) for sample in family.samples)
-    told = {", ".join(sample.labels.values()): sample.value for sample in samples if sample.name in names}
+    refused = (sample for sample in samples if sample.name == "afterthought_texts_refused_total")
+    told = {", ".join(sample.labels.values()): sample.value for sample in refused}
     return {reason: count for reason, count in told.items() if count}
 
 

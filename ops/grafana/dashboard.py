@@ -239,8 +239,6 @@ FACTS = (
            "sum(increase(afterthought_fact_conflicts_total[1h]))": "replaced"}, width=6),
     Panel("Removed", "An hour, by why.",
           {"sum by (reason) (increase(afterthought_facts_removed_total[1h]))": "{{reason}}"}, stacked=True, width=6),
-    Panel("Refused statements", "An hour, by why: what an agent said and what did not become a fact.",
-          {"sum by (reason) (increase(afterthought_facts_refused_total[1h]))": "{{reason}}"}, stacked=True, width=6),
     Panel("Extraction lag", "From a user's message to its facts, p50 and p95; over 30 minutes is an alert.",
           {"histogram_quantile(0.5, sum by (le) (increase(afterthought_extraction_lag_seconds_bucket[30m])))": "p50",
            "histogram_quantile(0.95, sum by (le) (increase(afterthought_extraction_lag_seconds_bucket[30m])))": "p95"},

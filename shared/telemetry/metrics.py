@@ -59,18 +59,6 @@ class FactRemoval(StrEnum):
     ERASED = "erased"
 
 
-class RefusedFact(StrEnum):
-    """Why a statement of an agent's did not become a fact."""
-
-    UNSURE = "unsure"
-    """Its confidence was not high."""
-    MALFORMED = "malformed"
-    UNGROUNDED = "ungrounded"
-    """It names a message that was not shown, or words that were not said."""
-    RECALLED = "recalled"
-    """It only repeats what was recalled into the conversation."""
-
-
 class CompactionOutcome(StrEnum):
     """How room was made; a closed set, so it can label a metric."""
 
@@ -246,9 +234,6 @@ class Metrics:
         )
         self.fact_conflicts = self._counter("fact_conflicts", "Facts replaced by one that contradicts them.", {})
         self.facts_removed = self._counter("facts_removed", "Facts that went, by reason.", {"reason": FactRemoval})
-        self.facts_refused = self._counter(
-            "facts_refused", "Statements of an agent's that did not become facts.", {"reason": RefusedFact}
-        )
         self.texts_refused = self._counter(
             "texts_refused",
             "Texts of an agent's that were not stored, by what it was asked for and why.",

@@ -30,6 +30,10 @@ class Refusal(StrEnum):
     """Words of the prompt that nobody said."""
     UNSAID = "unsaid"
     EMPTY = "empty"
+    MALFORMED = "malformed"
+    """Not of the form that was asked for, or too long."""
+    RECALLED = "recalled"
+    """What was recalled into the conversation, and is no news."""
 
 
 @dataclass(frozen=True)

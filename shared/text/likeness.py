@@ -204,6 +204,22 @@ def reverses(text: str, statement: str) -> bool:
     return is_asserted or is_denied
 
 
+def turns_round(text: str, statement: str) -> bool:
+    """Whether a text says what a statement denies: in the place of what it denies itself, or without any denial.
+
+    "To Madeira, not to Crete" of "to Crete, not to Madeira"; "can eat gluten" of "can't eat gluten". Sees less than
+    ``reverses``, and may be asked of whole statements, of which a text tells a part in other words.
+    """
+    grammar = _GRAMMAR | empty_words(likely_language(statement))
+    told, said = _denials(text, grammar), _denials(statement, grammar)
+    has, had = _contents(text, grammar), _contents(statement, grammar)
+    if not told:
+        return any(len(denied) > 1 and has.issuperset(denied[:2]) for denied in said)
+    asserted, was_asserted = has - frozenset().union(*told), had - frozenset().union(*said)
+    is_asserted = any(denied and denied[0] in asserted for denied in said)
+    return is_asserted and any(denied and denied[0] in was_asserted for denied in told)
+
+
 def _denials(text: str, grammar: frozenset[str]) -> list[tuple[str, ...]]:
     """Return for each negation the roots of the next few words of weight in its clause."""
     found = []

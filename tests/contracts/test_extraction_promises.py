@@ -26,7 +26,7 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
-from shared.telemetry.metrics import RefusedFact
+from shared.text.gate import Refusal
 from tests.support.house import House
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import Extraction, Statement
@@ -403,12 +403,14 @@ def test_what_became_of_statements_is_counted(house: House) -> None:
 
 
 def test_what_is_refused_is_counted_by_reason(house: House) -> None:
-    house.fact_agent.says = [Extraction((), 2, Counter({RefusedFact.UNSURE: 2, RefusedFact.MALFORMED: 1}))]
+    house.fact_agent.says = [Extraction((), 2, Counter({Refusal.RECALLED: 2, Refusal.UNSAID: 1}))]
     house.converse(APP, "c1", "Maybe", "Hm.")
     house.work_off()
     assert extractions(house) == ["nothing"]
-    assert house.counted("facts_refused_total", reason="unsure") == 2
-    assert house.counted("facts_refused_total", reason="malformed") == 1
+    assert house.counted("texts_refused_total", kind="extract_facts", reason="recalled") == 2
+    assert house.counted("texts_refused_total", kind="extract_facts", reason="unsaid") == 1
+    [job] = house.jobs(kind=JobKind.EXTRACT_FACTS)
+    assert "not stored: 2 recalled, 1 unsaid" in (job.reason or "")
 
 
 def test_an_old_chat_that_is_brought_in_is_heard_on_that_day(house: House) -> None:

@@ -66,11 +66,14 @@ class Service:
 
 
 def answering(
-    memory: str = "", facts: Sequence[str] = (), points: Any = ()
+    memory: str | None = "", facts: Sequence[Any] = (), points: Any = ()
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Answer every question of a kind in the same way, as a model at temperature 0 does."""
-    reading = {"memory": memory, "facts": [{"fact": one, "sort": "identity"} for one in facts]}
-    by_field = {"memory": reading, "points": {"points": list(points)}}
+    reading = {
+        "memory": memory,
+        "facts": [one if isinstance(one, dict) else {"fact": one, "sort": "identity"} for one in facts],
+    }
+    by_field: dict[str, Any] = {"memory": reading, "points": {"points": list(points)}}
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:
         return next(given for field, given in by_field.items() if field in body["format"]["properties"])
@@ -204,3 +207,41 @@ def test_a_memory_that_goes_round_in_circles_ends_where_it_begins_to(held: Calla
         memory=f"{once} Takes the night train. Takes the night train.",
     )
     assert service.stored()["memories"] == [(once, "ollama:tiny")]
+
+
+def test_a_memory_that_turns_a_change_round_gives_way_to_the_rules(held: Callable[..., Service]) -> None:
+    service = held(
+        "I'm a data engineer at Farfetch since March, no longer at Critical TechWorks.",
+        "Congratulations.",
+        memory="Data engineer at Critical TechWorks since March, no longer at Farfetch",
+        facts=["Data engineer at Critical TechWorks since March, no longer at Farfetch"],
+    )
+    [(memory, agent)] = service.stored()["memories"]
+    assert "Farfetch since March" in memory and agent == "extractive"
+    assert "opposite" in service.job("create_memory")["reason"]
+    assert not [fact for fact, _ in service.stored()["facts"] if "no longer at Farfetch" in fact]
+
+
+def test_a_thin_memory_of_a_talk_that_says_much_gives_way_to_the_rules(held: Callable[..., Service]) -> None:
+    service = held(
+        "I run a bakery in Graz with my sister Vera. We open at five and bake rye bread with caraway on Fridays. "
+        "I'd like to deliver by cargo bike from May on.",
+        "How far?",
+        memory="a bakery",
+    )
+    [(memory, agent)] = service.stored()["memories"]
+    assert "Vera" in memory and agent == "extractive"
+    assert "less than half" in service.job("create_memory")["reason"]
+
+
+@pytest.mark.parametrize("memory", ["Works in Graz as a baker", None])
+def test_a_fact_that_is_none_costs_itself_alone_and_is_told(held: Callable[..., Service], memory: str | None) -> None:
+    """What a model says beside facts is kept, and each refusal stands in the reason and the figures."""
+    said = ("Tell me a joke about bakers.", "Why?") if memory is None else ("I work in Graz as a baker.", "Noted.")
+    bad = [7, {"fact": ["Bakes"]}, {"sort": "identity"}, "Plays chess for Norway"]
+    service = held(*said, memory=memory, facts=bad)
+    assert [agent for _, agent in service.stored()["memories"]] == ([] if memory is None else ["ollama:tiny"])
+    assert not [fact for fact, _ in service.stored()["facts"] if "chess" in fact]
+    assert service.refused("create_memory", "malformed") == 3
+    assert "not stored: 3 malformed, 1 unsaid" in service.job("create_memory")["reason"]
+    assert len([one for one in service.server.chats if "memory" in one["format"]["properties"]]) == 1

@@ -73,7 +73,7 @@ def _reading(prompt: str) -> dict[str, Any]:
     said = _SAID_BY_USER.findall(prompt)
     if not said:
         return {"memory": "", "facts": []}
-    words = _first_sentences(said)[0].split()
+    words = " ".join(re.split(r"(?<=[.!?])\s", text)[0] for text in said).split()
     while len(" ".join(words)) > limit:
         words.pop()
     facts = [{"fact": text[0].upper() + text[1:], "sort": "identity"} for text in _STATED.findall(prompt)]

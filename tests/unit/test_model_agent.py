@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -132,8 +133,8 @@ BAD_CREATIONS = [
     pytest.param("The user likes mornings.", id="prose"),
     pytest.param('{"memory": "The user li', id="half an object"),
     pytest.param("I'm sorry, but I can't help with that.", id="apology"),
-    pytest.param({"memory": "Fine."}, id="missing fields"),
-    pytest.param({**NOTHING, "facts": [{"fact": "Mornings.", "sort": "trivia"}]}, id="a sort that there is not"),
+    pytest.param({"facts": []}, id="no memory"),
+    pytest.param({"memory": ["Mornings."], "facts": []}, id="a list for a memory"),
 ]
 
 
@@ -144,6 +145,13 @@ BAD_CREATIONS = [
         ("My daughter Inês is severely allergic to hazelnuts.", "Inês is not severely allergic to hazelnuts"),
         ("Please never call me by my first name.", "call by first name"),
         ("Ich esse kein Schweinefleisch mehr.", "esse Schweinefleisch"),
+        (
+            "I'm a data engineer at Farfetch since March, no longer at Critical TechWorks.",
+            "Data engineer at Critical TechWorks since March, no longer at Farfetch",
+        ),
+        ("It's not Madeira any more, we are going to Crete.", "going to Madeira, not to Crete"),
+        ("I have coeliac disease and can't eat gluten.", "Has coeliac disease and can eat gluten"),
+        ("Never write before ten, call instead.", "never call before ten, write instead"),
     ],
 )
 def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(said: str, memory: str) -> None:
@@ -163,6 +171,15 @@ def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(
 def test_what_says_the_same_with_its_not_elsewhere_is_no_reversal(said: str, memory: str) -> None:
     draft, chat, _ = create(remembers(memory), given=transcript(("user", said)))
     assert isinstance(draft, MemoryDraft) and draft.content == memory and len(chat.questions) == 1
+
+
+@pytest.mark.parametrize("form", [str, lambda fact: {"fact": fact}, lambda fact: {"fact": fact, "sort": "trivia"}])
+def test_a_fact_needs_neither_a_sort_nor_an_object(form: Callable[[str], object]) -> None:
+    fact = "Sister Vera is a harpsichord tuner"
+    answer = {"memory": "sister Vera, a harpsichord tuner, is coming over", "facts": [form(fact)]}
+    said = "my sister Vera, the harpsichord tuner, is coming over, can you suggest a cake?"
+    draft, chat, _ = create(answer, given=transcript(("user", said)))
+    assert [one.text for one in draft.facts] == [fact] and len(chat.questions) == 1 and not draft.refused
 
 
 BAD_MEMORIES = [

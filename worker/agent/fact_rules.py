@@ -16,8 +16,8 @@ from dataclasses import replace
 from shared.facts.categories import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
-from shared.telemetry.metrics import RefusedFact
 from shared.text.classifier import Judgement, StatementSort
+from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
 from shared.text.secrets import has_secret
@@ -57,12 +57,12 @@ _MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
 
 
 def _extracted(segment: ExtractionRequest) -> Extraction:
-    refused: Counter[RefusedFact] = Counter()
+    refused: Counter[Refusal] = Counter()
     turns = []
     for turn in segment.turns:
         own, repeated = without_known(turn.content, segment.known)
         turns.append(replace(turn, content=own))
-        refused[RefusedFact.RECALLED] += repeated if turn.role == "user" else 0
+        refused[Refusal.RECALLED] += repeated if turn.role == "user" else 0
     found = _told(read_statements(turns, segment.before), segment.known)
     return Extraction(once_each(found), len(segment.turns), +refused)
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Annotated
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import Field, create_model, model_validator
 
 from shared.errors import ModelOutput
-from shared.facts.categories import Category
+from shared.facts.categories import Category, category_of
 from shared.llm.calls import Meter, WorkKind
 from shared.memories.compaction import CompactionCandidate, Decision, refusal
 from shared.text.classifier import judge
-from shared.text.gate import Gate, unlooped, weighty_words
-from shared.text.likeness import reverses
+from shared.text.gate import Gate, Refusal, unlooped, weighty_words
+from shared.text.likeness import reverses, turns_round
 from shared.text.lines import clean, shorten
 from shared.text.words import content_stems
 from worker.agent import prompt
@@ -198,7 +198,7 @@ class TalkFact(Answer):
     """One fact as a model gave it."""
 
     fact: str = Field(json_schema_extra=longest(LONGEST))
-    sort: Annotated[Category, BeforeValidator(lambda value: str(value).lower())]
+    sort: Category
 
 
 class TalkAnswer(Answer):
@@ -207,11 +207,29 @@ class TalkAnswer(Answer):
     memory: str
     facts: list[TalkFact]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _each_by_itself(cls, given: object) -> object:
+        """Take what has the form of a fact; one that has not costs itself, and neither the others nor the memory."""
+        if not isinstance(given, dict):
+            return given
+        nothing = {"memory": ""} if given.get("memory", "") is None else {}
+        facts = given.get("facts")
+        return {**given, **nothing, "facts": list(map(_well_formed, facts)) if isinstance(facts, list) else []}
+
     @property
     def content(self) -> str:
         """The memory as one line, up to where it repeats itself."""
         text = unlooped(clean(self.memory))
         return text if prompt.has_words(text) else ""
+
+
+def _well_formed(given: object) -> dict[str, object]:
+    """Return an entry as a fact, which says nothing where it is none."""
+    entry = given if isinstance(given, dict) else {"fact": given}
+    fact, sort = entry.get("fact"), str(entry.get("sort")).lower()
+    text = fact if isinstance(fact, str) else ""
+    return {"fact": text, "sort": sort if sort in set(Category) else category_of(text)}
 
 
 @cache
@@ -254,19 +272,25 @@ class _TalkJudge:
         return f"the memory {why}" if why else None
 
     def _reverses(self, text: str) -> bool:
-        """Whether a statement of the memory plainly denies what the user said, or says what they denied.
+        """Whether a statement of the memory, or a fact, plainly denies what the user said, or says what they denied."""
+        return any(len(weighty_words(piece.text)) > 1 and self._is_reversed(piece.text) for piece in read(text))
 
-        Only beside the nearest clause of theirs that has nearly all of its words: what is put together of several says
-        "not me, my flatmate" in other words.
-        """
-        said = [clause for one in self._said for clause in clauses_of(one.text)]
-        gates = [Gate([clause]) for clause in said]
-        for piece in read(text):
-            # The later of two that are as near, as it may take back the other.
-            near, at = max(((gate.share_of(piece.text), at) for at, gate in enumerate(gates)), default=(0.0, 0))
-            if near >= _NEAR and len(weighty_words(piece.text)) > 1 and reverses(piece.text, said[at]):
-                return True
-        return False
+    def _is_reversed(self, text: str) -> bool:
+        # Only beside the nearest clause that has nearly all of its words: what is put together of several says "not
+        # me, my flatmate" in other words. The later of two that are as near, as it may take back the other.
+        near, _, clause = max(((gate.share_of(text), at, said) for at, (gate, said) in enumerate(self._clauses)),
+                              default=(0.0, 0, ""))  # fmt: skip
+        if near >= _NEAR and reverses(text, clause):
+            return True
+        return any(gate.holds(text) and turns_round(text, said) for gate, said in self._statements)
+
+    @cached_property
+    def _clauses(self) -> list[tuple[Gate, str]]:
+        return [(Gate([clause]), clause) for one in self._said for clause in clauses_of(one.text)]
+
+    @cached_property
+    def _statements(self) -> list[tuple[Gate, str]]:
+        return [(Gate([one.text]), one.text) for one in self._said]
 
     def complaint(self, answer: TalkAnswer) -> str | None:
         """The same, and what can be mended: too long, or something left out that must not be."""
@@ -285,20 +309,20 @@ class _TalkJudge:
 
     def outcome(self, answers: Sequence[TalkAnswer]) -> MemoryDraft | NothingToRemember:
         """Return one memory of all parts, and the facts that the rules do not find by themselves."""
-        facts = self._facts(one for answer in answers for one in answer.facts)
+        facts, refused = self._facts(one for answer in answers for one in answer.facts)
         texts = [answer.content for answer in answers if answer.content]
         known = {clean(text).casefold() for text in self.transcript.known}
         memory = self._joined(texts)
         if not memory or memory.casefold() in known:
             why = "The model found nothing worth keeping." if not memory else "It only repeats what is remembered."
-            return NothingToRemember(why, facts)
+            return NothingToRemember(why, facts, refused)
         gate = Gate([memory])
         said = [one for one in self._said if gate.holds(one.text)]
         own = tuple(dict.fromkeys(one.turn.message_id for one in said))
         everyone = prompt.message_ids(prompt.spoken_lines(self.transcript.turns))
         importance = max((one.judged.importance for one in said), default=WORTH_KEEPING)
         pieces = [MemoryPiece(memory)]
-        return MemoryDraft(memory, importance, tags_of(pieces), own or everyone, facts)
+        return MemoryDraft(memory, importance, tags_of(pieces), own or everyone, facts, refused)
 
     def _joined(self, texts: Sequence[str]) -> str:
         """Return one text of at most the limit: statements go from its end, or the least of several parts'."""
@@ -311,28 +335,36 @@ class _TalkJudge:
             kept = choose([replace(piece, position=at) for at, piece in enumerate(statements)], self.limit)
         return render(kept) or shorten(" ".join(texts), self.limit)
 
-    def _facts(self, given: Iterable[TalkFact]) -> tuple[Statement, ...]:
-        """Return the facts that the rules do not find, each with the messages that say it."""
+    def _facts(self, given: Iterable[TalkFact]) -> tuple[tuple[Statement, ...], Counter[Refusal]]:
+        """Return the facts that the rules do not find, each with the messages that say it, and what can be none."""
         talk = self.transcript
         request = ExtractionRequest(talk.app_name, talk.turns, known=talk.facts)
         found = [content_stems(one.text) for one in stated_facts(request)]
         everything = frozenset().union(*found)
         gates = [(turn, fact_gate(request, (turn.message_id,))) for turn in talk.turns if is_user(turn)]
         statements: list[Statement] = []
+        refused: Counter[Refusal] = Counter()
         for one in given:
             text = _fact_text(one.fact)
             words = content_stems(text)
+            if not text or len(text) > LONGEST:
+                refused[Refusal.MALFORMED] += 1
+                continue
             is_known = any(len(words & others) >= _SAME * len(words) for others in found)
             is_known |= len(words & everything) >= _TOLD * len(words)
+            if is_known:
+                continue
             # It has to stand in one message, or the words of one that touches it in all of them together.
             bearing = [turn for turn, gate in gates if gate.holds(text)] or [
                 t for t, gate in gates if gate.touches(text)
             ]
-            if text and not is_known and bearing and len(text) <= LONGEST:
-                said = SpokenStatement(text, bearing[-1], 0, judge(text))
-                ids = tuple(turn.message_id for turn in bearing)
-                statements.append(Statement(text, one.sort, ids, updated_fact(said, text, talk.facts)))
-        return once_each(statements)
+            if not bearing or self._reverses(text):
+                refused[Refusal.UNSAID] += 1
+                continue
+            said = SpokenStatement(text, bearing[-1], 0, judge(text))
+            ids = tuple(turn.message_id for turn in bearing)
+            statements.append(Statement(text, one.sort, ids, updated_fact(said, text, talk.facts)))
+        return once_each(statements), refused
 
 
 _SUBJECT = re.compile(r"^(?:the )?user(?:['’]s)?\s+(?:is (?=\w+ing\b))?", re.IGNORECASE)

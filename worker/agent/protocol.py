@@ -21,7 +21,7 @@ from shared.llm.calls import Meter
 from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
-from shared.telemetry.metrics import RefusedFact
+from shared.text.gate import Refusal
 
 SPOKEN_ROLES = frozenset({"user", "assistant"})
 """Whose turns may be remembered; what systems and tools said never is."""
@@ -89,6 +89,8 @@ class MemoryDraft:
     """The messages it was made from, a subset of the transcript's."""
     facts: tuple[Statement, ...] = ()
     """What was found beside it by who read the whole talk, and the rules do not find."""
+    refused: Counter[Refusal] = field(default_factory=Counter)
+    """What was found and could not be a fact."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class NothingToRemember:
     reason: str
     facts: tuple[Statement, ...] = ()
     """As of a draft."""
+    refused: Counter[Refusal] = field(default_factory=Counter)
 
 
 class Agent(Protocol):
@@ -147,7 +150,7 @@ class Extraction:
     statements: tuple[Statement, ...]
     turns_read: int
     """How many of the segment's turns, from the first, were read whole; at least one. The rest is read next time."""
-    refused: Counter[RefusedFact] = field(default_factory=Counter)
+    refused: Counter[Refusal] = field(default_factory=Counter)
     """Statements that were not fit to become facts."""
 
 

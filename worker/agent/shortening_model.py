@@ -139,9 +139,17 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
     return (
         gist(text).positive == gist(told).positive
         and not reverses(text, statement)
+        and _keeps_order(words, statement)
         and not lost
         and held.share_of(statement) >= (_HELD_OF_VITAL if is_vital else _HELD)
     )
+
+
+def _keeps_order(words: Sequence[str], statement: str) -> bool:
+    """Whether words come as a statement has them: what only drops words puts nobody in another's place."""
+    said = statement.lower()
+    at = [said.index(word) for word in words if word in said]
+    return at == sorted(at)
 
 
 def speak_one_of(languages: frozenset[str], turns: Iterable[TranscriptTurn]) -> bool:

@@ -35,6 +35,7 @@ from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
+from shared.text.gate import Gate
 from shared.text.lines import shorten
 from worker.agent.gates import judge_merged, spoken_gate
 from worker.agent.memory_rules import decide_compaction
@@ -54,6 +55,8 @@ from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import spoken_turns
 
 NOTHING = "nothing to remember"
+_THIN = 0.5
+"""Of what the rules would keep, in characters and in words of weight; right memories of readers have 0.8 and more."""
 
 
 class SnapshotChanged(Exception):
@@ -70,6 +73,8 @@ class Snapshot:
     at_cap: bool
     found: tuple[FoundStatement, ...] = ()
     """Facts that were found beside the memory."""
+    refused: str | None = None
+    """What of it was not stored, for the job's reason."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +111,18 @@ class CreateMemory:
         agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         admission = Admission()
         draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))
-        seen = replace(seen, found=self._found(draft, seen, meter, admission))
+        found = self._found(draft, seen, meter, admission)
+        seen = replace(seen, found=found, refused=admission.reason)
         agent.conclude(admission)
         if not isinstance(draft, MemoryDraft):
-            return self._write_nothing(agent, seen, admission.reason)
+            return self._write_nothing(agent, seen)
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
         proposal = self._evict(seen, draft, agent, meter)
         try:
             placed = self._write(agent, proposal, seen, drafted)
         except SnapshotChanged:
             # The memories changed while the agent thought: it thinks about those there are now, once.
-            seen = replace(self._read(claim), found=seen.found)
+            seen = replace(self._read(claim), found=seen.found, refused=seen.refused)
             proposal = self._evict(seen, draft, agent, meter)
             try:
                 placed = self._write(agent, proposal, seen, drafted)
@@ -131,6 +137,7 @@ class CreateMemory:
         self, draft: MemoryDraft | NothingToRemember, seen: Snapshot, meter: Meter, admission: Admission
     ) -> tuple[FoundStatement, ...]:
         """Return the facts beside a draft that may be stored, with their vectors."""
+        admission.refused.update(draft.refused)
         if self.facts is None or not draft.facts:
             return ()
         talk = seen.transcript
@@ -138,7 +145,7 @@ class CreateMemory:
         vectors = self.facts.embed([one.text for one in statements], meter)
         return self.facts.found(statements, talk.turns, vectors)
 
-    def _write_nothing(self, agent: JobAgent[MemoryAgent], seen: Snapshot, refused: str | None) -> JobState:
+    def _write_nothing(self, agent: JobAgent[MemoryAgent], seen: Snapshot) -> JobState:
         """End a job without a memory; facts may have been found all the same."""
         claim = agent.claim
         with self.database.write() as session:
@@ -147,7 +154,7 @@ class CreateMemory:
                 unpurged(lock_app(session, claim.app_id), claim)
                 remembered(lock_by_key(session, claim.conversation_key), claim)
             learned = self._learn(session, agent, seen)
-            end(session, claim, JobState.NOTHING, now, agent.reason(NOTHING, refused))
+            end(session, claim, JobState.NOTHING, now, agent.reason(NOTHING, seen.refused))
         self._report_facts(agent, learned)
         self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
         return JobState.NOTHING
@@ -195,7 +202,8 @@ class CreateMemory:
         if isinstance(draft, MemoryDraft):
             gate = spoken_gate(transcript)
             content = admission.admit(draft.content, gate)
-            draft = NothingToRemember("refused", draft.facts) if content is None else replace(draft, content=content)
+            nothing = NothingToRemember("refused", draft.facts, draft.refused)
+            draft = nothing if content is None else replace(draft, content=content)
         if self.rules is None or one is self.rules:
             return draft
         said = read_statements(transcript.turns)
@@ -203,12 +211,16 @@ class CreateMemory:
             if vital(said, WORTH_KEEPING):
                 raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
             return draft
+        other = self.rules.create(transcript, self.limit, meter)
+        if not isinstance(other, MemoryDraft):
+            return draft
         statements = vital(said, NOT_TO_BE_LOST)
         lost = left_out(draft.content, statements)
-        if lost:
-            other = self.rules.create(transcript, self.limit, meter)
-            if isinstance(other, MemoryDraft) and len(left_out(other.content, statements)) < len(lost):
-                raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
+        if len(left_out(other.content, statements)) < len(lost):
+            raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
+        is_short = len(draft.content) < _THIN * len(other.content)
+        if is_short and Gate([draft.content]).share_of(other.content) < _THIN:
+            raise ModelOutput("The model kept less than half of what matters of the conversation, in half the room.")
         return draft
 
     def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent], meter: Meter) -> MemoryProposal:
@@ -275,7 +287,7 @@ class CreateMemory:
             why = proposal.rules_because if placed.evictions else None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
                 why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
-            end(session, claim, JobState.DONE, now, agent.reason(why) or None)
+            end(session, claim, JobState.DONE, now, agent.reason(why, seen.refused) or None)
         self._report_facts(agent, learned)
         return placed
 

@@ -174,6 +174,7 @@ class ExtractFacts:
         if not any(turn.role == "user" for turn in seen.segment.turns):
             return EmbeddedExtraction(Extraction((), len(seen.segment.turns)), (), {})
         extraction = agent.do(lambda one: one.extract(seen.segment, meter))
+        admission.refused.update(extraction.refused)
         extraction = replace(extraction, statements=admitted(extraction.statements, seen.segment, admission))
         said = [statement.text for statement in extraction.statements]
         texts = [*said, *seen.unembedded.values()] if said else []
@@ -233,8 +234,6 @@ class ExtractFacts:
     ) -> None:
         claim, metrics = agent.claim, self.metrics
         self._learner.report(agent.name, learned)
-        for why, count in thought.extraction.refused.items():
-            metrics.facts_refused.labels(why).inc(count)
         for turn in seen.segment.turns[: thought.extraction.turns_read]:
             if turn.role == "user":
                 # A message dated before its conversation was opened came with it.
