@@ -1,8 +1,7 @@
 """Finding the one value in what a model wrote.
 
 Tolerant of what stands around the answer (fences, prose, a model's thoughts), strict about the answer: exactly one JSON
-object, whole, and valid for its type; for a type that says so, its one list may also stand alone. Nothing is completed,
-guessed or picked from several. Source: oracles.
+object, whole, and valid for its type. Nothing is completed, guessed or picked from several. Source: oracles.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,13 +17,6 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSERS = {"{": "}", "[": "]"}
-
-
-class ListAnswer(BaseModel):
-    """An answer that is a list in an object, and may be given as that list alone."""
-
-    listed_as: ClassVar[str]
-    """The field that holds the list."""
 
 
 class AnswerRefused(ValueError):
@@ -41,7 +33,7 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
     if not body:
         raise AnswerRefused("it is empty")
     found: list[dict[str, Any]] = []
-    for value in _objects(body, answer.listed_as if issubclass(answer, ListAnswer) else None):
+    for value in _objects(body):
         if value not in found:
             found.append(value)
     if not found:
@@ -56,21 +48,13 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
         raise AnswerRefused("; ".join(said)) from None
 
 
-def _objects(body: str, listed_as: str | None) -> Iterator[dict[str, Any]]:
+def _objects(body: str) -> Iterator[dict[str, Any]]:
     for segment in _segments(body):
         try:
             value = json.loads(segment, parse_constant=_no_constant)
         except (ValueError, RecursionError):
             continue
-        if listed_as is not None and _is_bare(value, listed_as):
-            yield {listed_as: value}
-        else:
-            yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
-
-
-def _is_bare(value: object, listed_as: str) -> bool:
-    """Say whether a value is the list itself: of objects only, as ``[1]`` is a note in prose, and not of answers."""
-    return isinstance(value, list) and all(isinstance(item, dict) and listed_as not in item for item in value)
+        yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from shared.llm.answers import AnswerRefused, ListAnswer, parse_answer
+from shared.llm.answers import AnswerRefused, parse_answer
 
 
 class Fact(BaseModel):
     category: Literal["identity", "preference", "project"]
     statement: str
     confidence: Annotated[float, Field(gt=0, le=1)]
-
-
-class Facts(ListAnswer):
-    listed_as: ClassVar[str] = "facts"
-
-    facts: list[Fact]
 
 
 GOOD = '{"category": "identity", "statement": "Lives in {New} \\"York\\" [NY].", "confidence": 0.9}'
@@ -94,34 +88,3 @@ def test_no_beginning_of_an_answer_passes_for_it(statement: str, end: int) -> No
     whole = json.dumps({"category": "identity", "statement": statement, "confidence": 1})
     with pytest.raises(AnswerRefused):
         parse_answer(whole[: min(end, len(whole) - 1)], Fact)
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        pytest.param(f'{{"facts": [{GOOD}, {OTHER}]}}', 2, id="in its object"),
-        pytest.param(f"[{GOOD}, {OTHER}]", 2, id="alone"),
-        pytest.param(f'[{{"facts": [{GOOD}, {OTHER}]}}]', 2, id="its object in a list"),
-        pytest.param(f"See [1], I found:\n```json\n[{GOOD}]\n```", 1, id="alone in prose"),
-        pytest.param("[]", 0, id="empty and alone"),
-        pytest.param('{"facts": []}', 0, id="empty in its object"),
-    ],
-)
-def test_a_type_that_says_so_accepts_its_list_alone(text: str, count: int) -> None:
-    assert len(parse_answer(text, Facts).facts) == count
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param(f"[{GOOD}]\n[{OTHER}]", "more than one", id="two lists"),
-        pytest.param(f'[{GOOD}] {{"facts": []}}', "more than one", id="a list and an object"),
-        pytest.param(f"[{GOOD}, {OTHER[:20]}", "incomplete", id="half a list"),
-        pytest.param("[1, 2]", "no JSON object", id="a list of numbers"),
-        pytest.param(f'[{GOOD}, "none"]', "facts", id="a list of this and that"),
-        pytest.param(GOOD, "facts", id="one of them alone"),
-    ],
-)
-def test_its_list_is_held_to_the_same_rules(text: str, why: str) -> None:
-    with pytest.raises(AnswerRefused, match=why):
-        parse_answer(text, Facts)
