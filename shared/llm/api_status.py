@@ -44,7 +44,7 @@ def api_status(api: Api, model: str, timeout_seconds: float) -> ServerStatus:
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         why = type(error).__name__
         return bad(f"{api.product} cannot be reached at {host} ({why}). Start it or correct {api.address_setting}.")
-    except ValueError:
+    except (ValueError, RecursionError):
         return bad(f"{host} answers, but is not {api.product}: correct {api.address_setting}.")
     if response.status_code in (401, 403):
         return bad(f"{api.product} at {host} does not accept the key. Set {api.key_setting} to one it accepts.")
@@ -61,4 +61,5 @@ def api_status(api: Api, model: str, timeout_seconds: float) -> ServerStatus:
 
 def _names(answer: Any) -> set[str]:
     listed = answer.get("data") if isinstance(answer, dict) else None
-    return {str(one["id"]) for one in listed if isinstance(one, dict) and "id" in one} if listed else set()
+    entries = listed if isinstance(listed, list) else []
+    return {str(one["id"]) for one in entries if isinstance(one, dict) and "id" in one}

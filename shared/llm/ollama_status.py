@@ -23,7 +23,7 @@ def ollama_status(host: str, model: str, timeout_seconds: float) -> ServerStatus
             models = _get(client, "/api/tags").get("models")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         return ServerStatus(model, host, mend=_how_to_reach(host, error))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ServerStatus(model, host, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
     entries = models if isinstance(models, list) else []
     names = [str(one.get("model") or one.get("name")) for one in entries if isinstance(one, dict)]

@@ -6,8 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
+from starlette.responses import Response
 
-from shared.llm.traits import ModelTraits, model_traits, parameters_in
+from shared.llm.providers import server_status
+from shared.llm.traits import ModelSize, ModelTraits, model_traits, parameters_in
+from tests.support.command_line import served
 from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAiServer
 from tests.support.settings import served_at
@@ -30,6 +34,7 @@ from tests.support.settings import served_at
         ("claude-haiku-4-5", None),
         ("phi-4-4bit", None),
         ("llama3.2", None),
+        (f"{'9' * 400}b", None),
     ],
 )
 def test_the_size_of_a_model_is_read_from_its_name(name: str, parameters: int | None) -> None:
@@ -111,6 +116,48 @@ def test_servers_of_openais_protocol_tell_what_they_can(
         assert model_traits("openai:tiny", served_at(server.url)) == traits
 
 
+WRONG = pytest.mark.parametrize("wrong", [None, True, -1.5, "text", ["text", 3], {"key": {"key": 3}}], ids=repr)
+
+
+@WRONG
+@pytest.mark.parametrize("key", ["details", "model_info", "capabilities", "template", "modelfile", "renderer"])
+def test_a_value_of_a_wrong_shape_is_one_that_ollama_did_not_tell(key: str, wrong: object) -> None:
+    for told in ({key: wrong}, {"model_info": {"llama.context_length": wrong, "general.parameter_count": wrong}}):
+        with OllamaServer(shown=SHOWN | told) as server:
+            traits = model_traits("ollama:tiny", served_at(server.url))
+            assert (traits.parallel, traits.is_behind_ollama) == (1, True)
+            assert model_traits("openai:tiny", served_at(server.url)).is_behind_ollama
+
+
+@WRONG
+@pytest.mark.parametrize("key", ["meta", "n_params", "max_model_len", "props", "total_slots", "id"])
+def test_a_value_of_a_wrong_shape_is_one_that_a_server_of_openais_protocol_did_not_tell(
+    key: str, wrong: object
+) -> None:
+    meta = {"n_params": 3_000_000_000, "n_ctx_train": 4096} | {key: wrong}
+    props = {"default_generation_settings": wrong if key == "props" else {"n_ctx": 2048}, "total_slots": 2}
+    with OpenAiServer(shown={"meta": meta, key: wrong}, props=props | {key: wrong}) as server:
+        traits = model_traits("openai:tiny", served_at(server.url))
+        told = (traits.parameters, traits.context_tokens, traits.parallel)
+        assert {type(value) for value in told} <= {int, type(None)}
+        if key in ("max_model_len", "props", "total_slots"):
+            assert traits.parameters == 3_000_000_000, "what else it tells stands"
+        assert server_status("openai:tiny", served_at(server.url)).host == server.url + "/v1"
+
+
+@pytest.mark.parametrize("setting", ["ollama:tiny-3b", "openai:tiny-3b"])
+@pytest.mark.parametrize(
+    "answer",
+    ["null", "[]", '"text"', "3", '{"data": 3}', '{"data": {"id": 3}}', '{"data": [3]}', "[" * 9999, "<p>", "\xff"],
+)
+def test_an_answer_of_a_wrong_shape_tells_nothing(setting: str, answer: str) -> None:
+    with served(Response(answer.encode("latin-1"), media_type="application/json")) as url:
+        settings = served_at(url)
+        assert model_traits(setting, settings).context_tokens is None
+        assert server_status(setting, settings).model == "tiny-3b"
+        assert ModelSize(setting, settings).is_small(), "by its name"
+
+
 @pytest.mark.parametrize("setting", ["ollama:tiny-3b", "openai:tiny-3b"])
 def test_where_nobody_answers_nothing_is_told(setting: str) -> None:
     with OllamaServer() as gone:
@@ -120,3 +167,8 @@ def test_where_nobody_answers_nothing_is_told(setting: str) -> None:
 
 def test_a_hosted_model_is_known_by_its_provider_alone() -> None:
     assert model_traits("anthropic:claude-haiku-4-5", served_at("http://127.0.0.1:1")) == ModelTraits(has_tools=True)
+
+
+def test_with_a_key_that_no_header_can_hold_nothing_is_told() -> None:
+    settings = served_at("http://127.0.0.1:1", openai_api_key=SecretStr("a\nkey-é"))
+    assert model_traits("openai:tiny-3b", settings) == ModelTraits()
