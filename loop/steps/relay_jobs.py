@@ -25,6 +25,7 @@ from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral
 from shared.jobs.tenant_queues import Terms
+from shared.llm.traits import is_known_small
 from shared.model_names import provider_of
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
@@ -38,7 +39,9 @@ _COUNT_SECONDS = 1.0
 
 def kinds_in_need(settings: Settings) -> frozenset[JobKind]:
     """Return the kinds of jobs that cannot be done while the model's server is away."""
-    models = {ModelNeed.CHAT: settings.model, ModelNeed.EMBEDDING: settings.embedding}
+    # As far as it is known without the server, which is away when it matters.
+    large = None if settings.model is None or is_known_small(settings.model, settings) else settings.model
+    models = {ModelNeed.CHAT: settings.model, ModelNeed.LARGE_CHAT: large, ModelNeed.EMBEDDING: settings.embedding}
     served = {need for need, model in models.items() if model is not None and provider_of(model) is not None}
     return frozenset(kind for kind, job_type in JOB_TYPES.items() if job_type.needs in served)
 

@@ -55,6 +55,8 @@ class ModelNeed(StrEnum):
     """What jobs of a kind cannot do without, where the settings name one of a server's."""
 
     CHAT = "chat"
+    LARGE_CHAT = "large_chat"
+    """A chat where it is large; what a small one would be asked, the rules do."""
     EMBEDDING = "embedding"
 
 
@@ -97,13 +99,13 @@ class JobType:
 
 JOB_TYPES: Mapping[JobKind, JobType] = {
     JobKind.CREATE_MEMORY: JobType(needs=ModelNeed.CHAT),
-    JobKind.EXTRACT_FACTS: JobType(needs=ModelNeed.CHAT),
-    JobKind.SUMMARISE: JobType(needs=ModelNeed.CHAT),
+    JobKind.EXTRACT_FACTS: JobType(),
+    JobKind.SUMMARISE: JobType(needs=ModelNeed.LARGE_CHAT),
     JobKind.EMBED_MESSAGES: JobType(priority=INDEX_PRIORITY, needs=ModelNeed.EMBEDDING),
     JobKind.INDEX_MESSAGES: JobType(priority=INDEX_PRIORITY),
     JobKind.COMPRESS_SESSION: JobType(priority=SESSION_PRIORITY),
     JobKind.COMPOSE_CONTEXT: JobType(priority=SESSION_PRIORITY),
-    JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY, needs=ModelNeed.CHAT),
+    JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY, needs=ModelNeed.LARGE_CHAT),
     JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, WorkClass.DELIVERY, WebhookPayload),
 }
 """Every kind that is dispatched."""

@@ -99,6 +99,8 @@ def test_no_job_is_dead_or_done_twice_after_an_outage_in_which_loop_and_worker_a
             )
             waiting = jobs(client, state="deferred")
             assert len(waiting) >= conversations - before
+            facts = jobs(client, kind="extract_facts")
+            assert len(facts) == conversations and {job["state"] for job in facts} <= {"done", "nothing"}
             assert {job["attempts"] for job in waiting} == {0}
             for process in system.processes:
                 system.kill(process)
