@@ -42,6 +42,7 @@ from shared.installation import how_to_add, start_command
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.model_server import is_there
+from shared.llm.traits import ModelSize
 from shared.settings import Settings, environment_name, environment_names, names_given, read_settings, unread_names
 from shared.telemetry import tracing
 
@@ -359,7 +360,7 @@ def check_energy(settings: Settings, now: datetime) -> Finding:
     """Reckon how many conversations an hour the refill carries, by what they cost here or are expected to cost."""
     total, paid, asked = _spending(settings, now)
     is_measured = paid >= _ENOUGH_CONVERSATIONS
-    cost = total // paid if is_measured else estimated_conversation(settings)
+    cost = total // paid if is_measured else estimated_conversation(settings, is_small=_is_small(settings))
     refill, units = settings.energy_refill_per_second, to_units(cost)
     carried = carried_an_hour(refill, cost)
     each = f"{units:,.0f}" if units >= 10 else f"{units:.2g}"
@@ -375,6 +376,10 @@ def check_energy(settings: Settings, now: datetime) -> Finding:
         return warn("energy", f"{found}; in 24 hours {asked:,} were ended, so more and more wait", mend)
     more = f"to carry {_EXAMPLE_AN_HOUR:,} an hour set {name}={refill_for(_EXAMPLE_AN_HOUR, cost):g}"
     return ok("energy", found if carried >= _EXAMPLE_AN_HOUR else f"{found}; {more}")
+
+
+def _is_small(settings: Settings) -> bool:
+    return settings.model is not None and ModelSize(settings.model, settings).is_small()
 
 
 def _spending(settings: Settings, now: datetime) -> tuple[int, int, int]:

@@ -97,14 +97,16 @@ def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: in
 
 TYPICAL_TOKENS = {WorkKind.CREATE: (1480, 65), WorkKind.COMPACT: (1000, 60)}
 """Prompt and completion of each call of a large model at the end of a conversation: six messages of 35 words, ten
-memories. A small one takes less, and the built-in agent counts its own.
+memories. The built-in agent counts its own.
 """
+TYPICAL_TOKENS_OF_SMALL = {WorkKind.CREATE: (230, 50)}
+"""Of a small model, which six talks in ten ask once: the mean of all. Source: docs/guides/choose-a-model.md."""
 
 
-def estimated_conversation(settings: Settings) -> int:
+def estimated_conversation(settings: Settings, *, is_small: bool) -> int:
     """Return what a conversation is expected to cost, in micro-units, where none has been paid for yet."""
-    model = settings.model or EXTRACTIVE
-    return sum(_price(kind, model, *tokens, settings) for kind, tokens in TYPICAL_TOKENS.items())
+    model, tokens_by_kind = settings.model or EXTRACTIVE, TYPICAL_TOKENS_OF_SMALL if is_small else TYPICAL_TOKENS
+    return sum(_price(kind, model, *tokens, settings) for kind, tokens in tokens_by_kind.items())
 
 
 def carried_an_hour(per_second: float, conversation: int) -> float:

@@ -113,6 +113,8 @@ def test_how_many_conversations_the_refill_carries_is_estimated_before_any_was_p
     assert "set AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND=11.5" in found.found
     without_facts = check_energy(settings(tmp_path / "none", model="ollama:tiny", facts=False), NOW)
     assert without_facts.found == found.found, "one reading finds them beside the memory"
+    small = check_energy(settings(tmp_path / "none", model="ollama:tiny:1b"), NOW)
+    assert "about 744 conversations an hour" in small.found and "(about 4.8 units each, estimated)" in small.found
     built_in = check_energy(settings(tmp_path / "none"), NOW)
     assert "8,725 conversations an hour with the built-in agent" in built_in.found and "set AFTER" not in built_in.found
 
