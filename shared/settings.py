@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from dotenv import dotenv_values
-from pydantic import AliasChoices, ValidationError, model_validator
+from pydantic import AliasChoices, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.addresses import without_credentials
 from shared.errors import Configuration
 from shared.setting_groups import (
     EnergySettings,
@@ -95,6 +96,22 @@ def environment_names(field: str) -> list[str]:
     if isinstance(alias, AliasChoices):
         return [str(choice) for choice in alias.choices if choice != field]
     return [f"AFTERTHOUGHT_{field.upper()}"]
+
+
+def values_set(settings: Settings) -> dict[str, str]:
+    """Return by environment variable what is not at its default: no secret, and not where the installation lives."""
+    elsewhere = Settings.model_fields.keys() - InstallationSettings.model_fields.keys()
+    values = {field: getattr(settings, field) for field in sorted(elsewhere)}
+    return {
+        environment_name(field): _without_secrets(str(value))
+        for field, value in values.items()
+        if value != Settings.model_fields[field].default and not isinstance(value, SecretStr)
+    }
+
+
+def _without_secrets(value: str) -> str:
+    # What follows the path may be a key as well.
+    return without_credentials(value).partition("?")[0] if "://" in value else value
 
 
 _PREFIX = "AFTERTHOUGHT_"

@@ -9,7 +9,8 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 import redis
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy.engine import make_url
@@ -43,7 +45,16 @@ from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.model_server import is_there
 from shared.llm.traits import ModelSize
-from shared.settings import Settings, environment_name, environment_names, names_given, read_settings, unread_names
+from shared.llm.transport import is_loopback
+from shared.settings import (
+    Settings,
+    environment_name,
+    environment_names,
+    names_given,
+    read_settings,
+    unread_names,
+    values_set,
+)
 from shared.telemetry import tracing
 
 _OLDEST_PYTHON = (3, 11)
@@ -62,13 +73,29 @@ _MIGRATE = "Run: afterthought migrate (`afterthought up` does it too)."
 
 
 def examine(call: Invocation) -> list[Finding]:
-    """Look at everything, as far as the settings can be read."""
+    """Look at everything, as far as the settings can be read.
+
+    A service that answers looks itself, as it may be set otherwise than this shell: other model, other database.
+    """
     settings, findings = read_or_find_wrong()
-    findings = [check_python(), *findings]
     if settings is None:
-        return findings
+        return [check_python(), *findings]
     now = SystemClock().now()
-    return [*findings, *check_installation(settings, now), *check_service(call, now)]
+    response = _ask_readiness(call)
+    if isinstance(response, Finding):
+        return [*findings, check_python(), *_as_set_here(check_installation(settings, now)), response]
+    ready = response.json()
+    try:
+        told = call.service.get("/doctor")
+    except AfterthoughtError as error:
+        found = "it did not say how it is set, so all is told as this shell is"
+        findings += [check_python(), *_as_set_here(check_installation(settings, now))]
+        findings += [warn("service", found, error.message), *check_dependencies(ready)]
+    else:
+        if is_loopback(call.url):  # Of another machine's service nobody expects that it is set as this shell.
+            findings += check_difference(values_set(settings), told["settings"])
+        findings += TypeAdapter(list[Finding]).validate_python(told["findings"])
+    return [*findings, _readiness(call.url, ready), *_dead_jobs(call), *_skew(response, now)]
 
 
 def check_installation(settings: Settings, now: datetime) -> list[Finding]:
@@ -86,6 +113,31 @@ def check_installation(settings: Settings, now: datetime) -> list[Finding]:
         *check_tracing(settings),
         check_energy(settings, now),
     ]
+
+
+_OF_SETTINGS = {"model", "embedding", "traces", "energy"}
+"""What is found of these says nothing of a service that is set otherwise."""
+
+
+def _as_set_here(findings: list[Finding]) -> list[Finding]:
+    """Return findings that say which of them hold only for a service that is set as this shell is."""
+    return [
+        replace(one, found=f"as this shell is set: {one.found}") if one.what in _OF_SETTINGS else one
+        for one in findings
+    ]
+
+
+def check_difference(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[Finding]:
+    """Look whether this shell would start the service as it runs."""
+    names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
+    if names:
+        sides = ((name, there.get(name, "not set"), here.get(name, "not set")) for name in names)
+        each = "; ".join(f"{name} is {of_service} there and {of_shell} here" for name, of_service, of_shell in sides)
+        mend = (
+            "The service runs with its own, and all other lines are of it. To give it this shell's, start it again "
+            "from here; before you start a worker here, set this shell or its .env as the service is."
+        )
+        yield warn("settings", f"the service is set otherwise than this shell: {each}", mend)
 
 
 def check_python() -> Finding:
@@ -180,27 +232,29 @@ def _private(path: Path, mode: str) -> Finding:
     return ok("home", f"{path} is its owner's alone")
 
 
-def check_service(call: Invocation, now: datetime) -> list[Finding]:
-    """Look whether the loop answers, what it says about itself, and whether jobs came to nothing."""
+def _ask_readiness(call: Invocation) -> httpx.Response | Finding:
+    """Return what the service says of itself, or what answers in its place."""
     try:
         response = httpx.get(f"{call.url}/health/ready", timeout=_READY_TIMEOUT_SECONDS, trust_env=False)
         answer = response.json()
     except AfterthoughtError as error:
-        return [fail("service", "its address is not known", error.message)]
+        return fail("service", "its address is not known", error.message)
     except httpx.HTTPError:
-        return [_nobody_there(call)]
+        return _nobody_there(call)
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or not isinstance(answer.get("dependencies"), dict):
         mend = "Stop it, or set AFTERTHOUGHT_PORT to another port."
-        return [fail("service", f"something else answers at {call.url}", mend)]
-    findings = [*_readiness(call.url, answer), *_dead_jobs(call)]
+        return fail("service", f"something else answers at {call.url}", mend)
+    return response
+
+
+def _skew(response: httpx.Response, now: datetime) -> Iterator[Finding]:
     if "date" in response.headers:
         seconds = abs((parsedate_to_datetime(response.headers["date"]) - now).total_seconds())
         if seconds > _SKEW_SECONDS:
             mend = "Set both clocks by NTP; dates in memories are the service's."
-            findings.append(warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend))
-    return findings
+            yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend)
 
 
 def _nobody_there(call: Invocation) -> Finding:
@@ -213,12 +267,10 @@ def _nobody_there(call: Invocation) -> Finding:
     return fail("service", f"nothing answers at {call.url}", f"Start it with {start_command()}.")
 
 
-def _readiness(url: str, answer: dict[str, Any]) -> Iterator[Finding]:
+def _readiness(url: str, answer: dict[str, Any]) -> Finding:
     if answer.get("ready"):
-        yield ok("service", f"ready at {url}, version {answer.get('version')}")
-    else:
-        yield fail("service", f"answers at {url} but is not ready", "The lines below say what it needs.")
-    yield from check_dependencies(answer)
+        return ok("service", f"ready at {url}, version {answer.get('version')}")
+    return fail("service", f"answers at {url} but is not ready", "The lines above say what it needs.")
 
 
 def check_dependencies(answer: dict[str, Any]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer import Exit
@@ -27,8 +28,9 @@ from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import JobFilter, list_jobs
 from shared.jobs.tenant_queues import Hold, hold_app
 from shared.settings import Settings, environment_names
-from tests.support.api import ADMIN, Api
+from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, run, served
+from tests.support.ollama_server import OllamaServer
 
 HEAVY = ("langchain_core", "celery", "fastapi", "sqlalchemy", "httpx", "pydantic", "redis")
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -143,6 +145,62 @@ def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:
     with terminal.api.loop.database.write() as session:
         dead_letter(session, JobKind.END_CONVERSATION, "malformed intake message", terminal.api.clock.now())
     assert told() == ["the latest dead one: malformed intake message"]
+
+
+@pytest.fixture
+def with_model(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Terminal]:
+    """A service that has a small model and a key, and a shell without either."""
+    with (
+        OllamaServer(shown={"details": {"parameter_size": "1.5B"}}) as server,
+        open_api(
+            sqlite_url, tmp_path / "home", model="ollama:tiny", ollama_host=server.url.replace("//", "//ada:s3cret@"),
+            openai_api_key="s3cret",
+        ) as api,
+        served(api.client.app) as url,
+    ):  # fmt: skip
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        yield Terminal(api, url, Busy(api.client.app), capsys)
+
+
+def _found(findings: list[dict[str, Any]], what: str) -> list[str]:
+    return [one["found"] for one in findings if one["what"] == what]
+
+
+def test_the_doctor_tells_of_the_service_that_runs_and_not_of_the_shell(
+    with_model: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = with_model.json("doctor", status=1)["findings"]
+    [model, *_] = _found(answer, "model")
+    assert re.fullmatch(r"tiny at http://127\.0\.0\.1:\d+, Ollama [\d.]+, 1\.5 B parameters", model)
+    [energy] = _found(answer, "energy")
+    assert "about 744 conversations an hour with ollama:tiny (about 4.8 units each, estimated)" in energy
+    [differs] = [one for one in answer if one["what"] == "settings" and one["health"] == "warn"]
+    assert "AFTERTHOUGHT_MODEL is ollama:tiny there and not set here" in differs["found"] and differs["mend"]
+    assert "OLLAMA_HOST is http://127.0.0.1" in differs["found"] and "s3cret" not in str(answer)
+    monkeypatch.setenv("AFTERTHOUGHT_MODEL", "ollama:tiny")
+    monkeypatch.setenv("OLLAMA_HOST", with_model.api.loop.settings.ollama_host)
+    assert _found(with_model.json("doctor", status=1)["findings"], "settings") == [
+        "given: AFTERTHOUGHT_HOME, AFTERTHOUGHT_MODEL, OLLAMA_HOST"
+    ]
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "an app's"])
+def test_the_doctor_says_so_where_it_can_tell_of_the_shell_alone(
+    with_model: Terminal, whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if whose == "an app's":
+        with_model.api.install()
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", with_model.api.token("chat"))
+    else:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", f"http://127.0.0.1:{free_port()}")
+    answer = with_model.json("doctor", status=1)["findings"]
+    for what in ("model", "energy", "embedding"):
+        assert all(found.startswith("as this shell is set: ") for found in _found(answer, what))
+    why = "nothing answers" if whose == "nobody's" else "it did not say how it is set"
+    assert why in _found(answer, "service")[0]
 
 
 def test_the_doctor_finds_a_database_well_in_a_process_of_its_own(database_url: str, tmp_path: Path) -> None:

@@ -357,7 +357,9 @@ def test_the_doctor_says_what_the_refill_carries(
     monkeypatch.setenv("AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND", "0.01")
     findings = run(capsys, "doctor", "--json", status=1).json["findings"]
     [energy] = [one["found"] for one in findings if one["what"] == "energy"]
-    assert energy.startswith("refills 0.6/min carry about 87 conversations an hour with the built-in agent")
+    assert energy.startswith(
+        "as this shell is set: refills 0.6/min carry about 87 conversations an hour with the built-in agent"
+    )
 
 
 def test_the_doctor_names_every_wrong_setting(

@@ -1180,6 +1180,10 @@ class DoctorFindings(Model):
     """
 
     findings: list[DoctorFinding]
+    settings: dict[str, str]
+    """
+    What the service runs with that is not at its default, by environment variable: no secret, and not where it lives.
+    """
 
 
 class Durations(Model):

@@ -3695,6 +3695,10 @@ export interface components {
         /** @description What `afterthought doctor` finds where the service runs. */
         DoctorFindings: {
             findings: components["schemas"]["DoctorFinding"][];
+            /** @description What the service runs with that is not at its default, by environment variable: no secret, and not where it lives. */
+            settings: {
+                [key: string]: string;
+            };
         };
         /** @description Durations, milliseconds. */
         Durations: {

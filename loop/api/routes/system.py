@@ -21,6 +21,7 @@ from shared.apps.tokens import Rights
 from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status, to_units
 from shared.energy.history import HourOfEnergy, hours_of_energy
+from shared.settings import values_set
 from shared.telemetry.exposition import gathered, scrape
 
 
@@ -112,6 +113,10 @@ class DoctorFindings(ResponseModel):
     """What `afterthought doctor` finds where the service runs."""
 
     findings: list[DoctorFinding]
+    settings: dict[str, str] = Field(
+        description="What the service runs with that is not at its default, by environment variable: no secret, and "
+        "not where it lives."
+    )
 
 
 router = APIRouter()
@@ -182,7 +187,8 @@ def show_findings(ctx: Reads) -> DoctorFindings:
     ctx.require_admin("look at the installation")
     found = [check_python(), *check_installation(ctx.loop.settings, ctx.now())]
     found += check_dependencies(look(ctx.loop).model_dump())
-    return DoctorFindings(findings=[DoctorFinding(**asdict(one)) for one in found])
+    findings = [DoctorFinding(**asdict(one)) for one in found]
+    return DoctorFindings(findings=findings, settings=values_set(ctx.loop.settings))
 
 
 @router.get("/health/live", response_model=Live, tags=["Health"], summary="Whether the process answers")
