@@ -9,32 +9,19 @@ given up. Requests that name no app are the admin's own, and the installation's 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import TOO_MANY, answer_error
+from loop.api.policy import Trait, policy_of
 from shared.abandoned import Client, working_for
 from shared.apps.tokens import Caller
 from shared.errors import AfterthoughtError, Limit
 from shared.setting_groups import HttpSettings
 from shared.telemetry.metrics import Metrics, Refusal
-
-_APP_IN_PATH = re.compile(r"/apps/([^/]+)")
-_COSTLY = re.compile(
-    r"/apps/[^/]+/(?:search|context|retrieval/debug|import|export)"
-    r"|/api/memory/(?:sessions/search|projects/import|projects/[^/]+/(?:search|suggest|export|scan))"
-    r"|/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/(?:sync|versions)|projects/[^/]+/compositions/preview)"
-)
-_COSTLY_TO_READ = re.compile(r"/.+/export|/api/memory/sessions/[^/]+/messages")
-"""The second reads a transcript from its beginning."""
-_WAITS = re.compile(r"/apps/[^/]+/(?:stream|events)|/stream")
-"""They take no thread while they wait, and are counted apart."""
-_READING = frozenset({"GET", "HEAD"})
 
 
 class Admission:
@@ -48,12 +35,12 @@ class Admission:
         self._listening: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app_id = app_of(scope) if scope["type"] == "http" else None
+        app_id = _app_of(scope) if scope["type"] == "http" else None
         if app_id is None:
             await self._app(scope, receive, send)
             return
         counted, most = self._in_flight, self._settings.app_requests
-        if _WAITS.fullmatch(scope["path"]):
+        if Trait.WAITS in policy_of(scope).traits:
             counted, most = self._listening, self._settings.app_streams
         if counted[app_id] >= most:
             self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
@@ -79,7 +66,8 @@ class Turns:
         self._users: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app_id = app_of(scope) if scope["type"] == "http" and _is_costly(scope) else None
+        is_costly = scope["type"] == "http" and Trait.COSTLY in policy_of(scope).traits
+        app_id = _app_of(scope) if is_costly else None
         if app_id is None:
             await self._app(scope, receive, send)
             return
@@ -179,23 +167,10 @@ class _Heard:
         return message
 
 
-def app_of(scope: Scope) -> str | None:
+def _app_of(scope: Scope) -> str | None:
     """Return the app a request is counted for."""
-    caller: Caller | None = scope.get("state", {}).get("caller")
-    if caller is not None and caller.app_id is not None:
-        return caller.app_id
-    found = _APP_IN_PATH.match(scope["path"])
-    if found is not None:
-        return found[1]
-    named = parse_qs(scope["query_string"].decode("latin-1")).get("appId")
-    return named[0] if named else None
-
-
-def _is_costly(scope: Scope) -> bool:
-    path: str = scope["path"]
-    if scope["method"] in _READING:
-        return _COSTLY_TO_READ.fullmatch(path) is not None
-    return scope["method"] == "POST" and _COSTLY.fullmatch(path) is not None
+    caller: Caller | None = scope["state"].get("caller")
+    return caller.app_id if caller is not None and caller.app_id else policy_of(scope).app_named(scope)
 
 
 def _too_many(why: str) -> Limit:

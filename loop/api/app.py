@@ -7,14 +7,16 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
+from starlette.routing import Mount, Route
 
 from loop.api.addresses import WholeParts
 from loop.api.admission import Admission, Turns
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
-from loop.api.guard import DOCS_FILES, AccessGuard
+from loop.api.guard import AccessGuard
 from loop.api.observing import Observing, PlainRoute
 from loop.api.openapi import DESCRIPTION, SERVERS, TAGS, complete, operation_id
+from loop.api.policy import OF_ANYBODY, OF_TOKEN, RoutePolicies
 from loop.api.routes import (
     ageing,
     answers,
@@ -53,7 +55,7 @@ from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings
 
-_ROUTERS = (
+ROUTERS = (
     # First what is asked for all the time: routes are tried one after the other.
     conversations.router,
     search.router,
@@ -92,7 +94,7 @@ _ROUTERS = (
 def build_api(loop: Loop) -> FastAPI:
     """Return the HTTP interface of a loop, ready to be served."""
     app = _interface()
-    complete(app, lambda: app.state.loop.settings)
+    complete(app, _policies(app), lambda: app.state.loop.settings)
     attach(app, loop)
     return app
 
@@ -100,7 +102,7 @@ def build_api(loop: Loop) -> FastAPI:
 def describe(settings: Settings) -> dict[str, Any]:
     """Return what ``/openapi.json`` says under these settings, without a loop that serves it."""
     app = _interface()
-    complete(app, lambda: settings)
+    complete(app, _policies(app), lambda: settings)
     return app.openapi()
 
 
@@ -113,7 +115,7 @@ def _interface() -> FastAPI:
         servers=SERVERS,
         openapi_tags=TAGS,
         redoc_url=None,
-        static_url=DOCS_FILES,
+        static_url="/docs/files",
         # Nor is anybody asked whether what it shows is valid.
         swagger_ui_parameters={"validatorUrl": None, "docExpansion": "none"},
         redirect_slashes=False,
@@ -123,12 +125,20 @@ def _interface() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     install_handlers(app)
-    for router in _ROUTERS:
+    # The description and its page, made by the library.
+    for route in app.router.routes:
+        setattr(route, "policy", OF_ANYBODY)  # noqa: B010
+    for router in ROUTERS:
         app.include_router(router)
     # Answers without a stream of its own, so there is nothing to get or to end.
-    app.router.routes.append(PlainRoute("/mcp", McpEndpoint(), methods=["POST"]))
-    app.router.routes += COMPLETION_ROUTES
+    app.router.routes += [PlainRoute("/mcp", McpEndpoint(), ["POST"], OF_TOKEN), *COMPLETION_ROUTES]
     return app
+
+
+def _policies(app: FastAPI) -> RoutePolicies:
+    # Of the routers themselves: what is included of them is worked out at the first request only.
+    own = (one for one in app.router.routes if isinstance(one, Route | Mount))
+    return RoutePolicies([*own, *(one for router in ROUTERS for one in router.routes)])
 
 
 def attach(app: FastAPI, loop: Loop) -> None:
@@ -143,6 +153,6 @@ def attach(app: FastAPI, loop: Loop) -> None:
     app.add_middleware(Turns, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(Admission, settings=loop.settings, metrics=loop.metrics)
-    app.add_middleware(AccessGuard, loop=loop)
+    app.add_middleware(AccessGuard, loop=loop, policies=_policies(app))
     app.add_middleware(Observing, metrics=loop.metrics, tracing=loop.tracing)
     app.add_middleware(WholeParts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
@@ -18,14 +17,14 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import MALFORMED, TOO_LARGE, TOO_SLOW, answer_error
+from loop.api.policy import Trait, policy_of
 from shared.errors import AfterthoughtError, Invalid, Limit
 from shared.text.json_reading import with_whole_characters
 
 ARCHIVE_TYPE = "application/zip"
 STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream", ARCHIVE_TYPE)
-"""Bodies of these types are left to the routes of ``STREAMED``, which write them to a file as they arrive."""
-STREAMED = re.compile(r"/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync|projects/import)")
-IMPORT_FACTOR = 8
+"""Bodies of these types are left to routes that take files, which write them down as they arrive."""
+_LARGE_FACTOR = 8
 """An archive may be this many times larger than other bodies."""
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 SILENT_SECONDS = 20.0
@@ -61,7 +60,7 @@ class BodyGate:
         headers = Headers(scope=scope)
         if scope["method"] in _WITHOUT_BODY or is_streamed(scope, headers):
             return None
-        limit = self._max_bytes * (IMPORT_FACTOR if scope["path"].endswith("/import") else 1)
+        limit = self._max_bytes * (_LARGE_FACTOR if Trait.LARGE_BODY in policy_of(scope).traits else 1)
         body = await _receive_all(headers, receive, limit)
         if "idempotency-key" in headers:
             scope.setdefault("state", {})["body_digest"] = hashlib.sha256(body).hexdigest()
@@ -73,7 +72,7 @@ class BodyGate:
 def is_streamed(scope: Scope, headers: Headers) -> bool:
     """Return whether a body is a file that its route takes in as it arrives."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return scope["method"] == "POST" and kind in STREAMED_TYPES and bool(STREAMED.fullmatch(scope["path"]))
+    return kind in STREAMED_TYPES and Trait.TAKES_FILE in policy_of(scope).traits
 
 
 async def _receive_all(headers: Headers, receive: Receive, limit: int) -> bytes:

@@ -1,7 +1,7 @@
-"""Who may pass: every request needs a token, except to the few open paths, and whatever is not allowed is refused.
+"""Who may pass: every request needs a token unless its route declares otherwise, and what is not allowed is refused.
 
-The guard stands before the routes, so a route added later is guarded too, and a stranger learns nothing of what is
-well-formed or what exists. An app's token opens what lies under its own app, and lets it look at its own jobs.
+The guard stands before the routes and goes by what they declare (``loop.api.policy``), so a stranger learns nothing of
+what is well-formed or what exists.
 
 Who holds a token is remembered for a second, because to look it up costs as much as a short request. What is revoked
 here is forgotten at once; another loop over the same database may let it pass for that second.
@@ -10,7 +10,6 @@ here is forgotten at once; another loop over the same database may let it pass f
 from __future__ import annotations
 
 import hmac
-import re
 from time import monotonic
 
 from anyio.to_thread import run_sync
@@ -18,27 +17,14 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import UNAUTHENTICATED, answer_error
+from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait
 from loop.wiring import Loop
 from shared.apps.models import Scope as TokenScope
 from shared.apps.tokens import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of
 from shared.errors import AfterthoughtError, Denied
 
-DOCS_FILES = "/docs/files"
-_OF_DOCS = {f"{DOCS_FILES}/{name}" for name in ("swagger-ui-bundle.js", "swagger-ui.css", "favicon.png")}
-OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"} | _OF_DOCS)
 _MOST_TOKEN_CHARACTERS = 500
-_CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent", "/token"})
-"""They are for an app's token too, but name the app elsewhere than in the path, or none."""
-_OTHER_PROTOCOLS = frozenset({("POST", "/mcp"), ("POST", "/v1/chat/completions"), ("GET", "/v1/models")})
-"""For an app's token: what they do, they ask for once more, under the same token."""
-_OF_SESSIONS = "/api/memory/"
-_NOUNS_OF_SESSIONS = frozenset({"projects", "sessions", "compositions", "decay", "semantic", "links", "jobs"})
-"""What lies under these looks the app up itself: ``dependencies.SessionsAppId``."""
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_READING_POSTS = re.compile(
-    r"/apps/[^/]+/(?:search|context)|/api/memory/(?:decay/preview|sessions/search|projects/[^/]+/(?:search|suggest|compositions/preview))"
-)
-"""They ask with a body, and write nothing but how they went."""
 REMEMBERED_SECONDS = 1.0
 _MOST_REMEMBERED = 10_000
 
@@ -67,11 +53,12 @@ class _Callers:
 
 
 class AccessGuard:
-    """ASGI middleware; leaves the caller in ``scope["state"]["caller"]``."""
+    """ASGI middleware; leaves the route's policy and the caller in ``scope["state"]``."""
 
-    def __init__(self, app: ASGIApp, loop: Loop) -> None:
+    def __init__(self, app: ASGIApp, loop: Loop, policies: RoutePolicies) -> None:
         self._app = app
         self._loop = loop
+        self._policies = policies
         self._callers = _Callers()
         more = ((loop.settings.read_token, READER), (loop.settings.metrics_token, SCRAPER))
         self._own = [
@@ -80,14 +67,17 @@ class AccessGuard:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
-            try:
-                caller = await self._recognise(Headers(scope=scope).get("authorization"))
-                admit(caller, scope["method"], scope["path"])
-            except AfterthoughtError as error:
-                await answer_error(error)(scope, receive, send)
-                return
-            scope.setdefault("state", {})["caller"] = caller
+        if scope["type"] == "http":
+            policy = self._policies.of(scope)
+            scope.setdefault("state", {})["policy"] = policy
+            if policy.access is not Access.ANYBODY:
+                try:
+                    caller = await self._recognise(Headers(scope=scope).get("authorization"))
+                    _admit(caller, policy, scope)
+                except AfterthoughtError as error:
+                    await answer_error(error)(scope, receive, send)
+                    return
+                scope["state"]["caller"] = caller
         # Tokens are revoked by this method alone: one by one, with their app, and with its data.
         is_revoking = scope["type"] == "http" and scope["method"] == "DELETE"
         await self._app(scope, receive, self._forgetting(send) if is_revoking else send)
@@ -125,26 +115,15 @@ class AccessGuard:
             raise Denied(error.message, code=UNAUTHENTICATED) from None
 
 
-def admit(caller: Caller, method: str, path: str) -> None:
+def _admit(caller: Caller, policy: RoutePolicy, scope: Scope) -> None:
     """Let a caller pass. Raises: Denied, in the same words whether the thing exists or not."""
-    if caller.rights is Rights.METRICS and (method, path) != ("GET", "/metrics"):
+    method = scope["method"]
+    if caller.rights is Rights.METRICS and (policy.access is not Access.SCRAPER or method != "GET"):
         raise Denied("This token opens only /metrics.")
-    if caller.rights is Rights.READ and method not in _READING and not _READING_POSTS.fullmatch(path):
+    if caller.rights is Rights.READ and method not in _READING and Trait.READS not in policy.traits:
         raise Denied("This token may only read; use the admin token, or one of the app's.")
     if caller.scope is TokenScope.ADMIN:
         return
-    first, _, rest = path.lstrip("/").partition("/")
-    own = first == "apps" and caller.app_id is not None and rest.split("/", 1)[0] == caller.app_id
-    own_jobs = first == "jobs" and method == "GET"
-    if not (
-        own
-        or own_jobs
-        or (method, path) in _OTHER_PROTOCOLS
-        or path in _CHECKED_BY_THEIR_ROUTES
-        or _is_of_sessions(path)
-    ):
+    is_of_another = policy.app is AppPlace.PATH and policy.app_named(scope) != caller.app_id
+    if policy.access is not Access.APP or is_of_another:
         raise Denied(f"This token opens only /apps/{caller.app_id} and what lies under it.")
-
-
-def _is_of_sessions(path: str) -> bool:
-    return path.startswith(_OF_SESSIONS) and path[len(_OF_SESSIONS) :].split("/", 1)[0] in _NOUNS_OF_SESSIONS

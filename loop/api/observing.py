@@ -6,21 +6,22 @@ Labels are route templates, methods we serve and classes of status, so a strange
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import internal
+from loop.api.policy import RoutePolicy, Trait
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Attributes, Role, Traced, Tracing, current_traceparent
 
 UNMATCHED = "unmatched"
 _UNTRACED = ("/health/", "/metrics")
-_TAKES_TIME = "takes_time"
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -74,7 +75,9 @@ class Observing:
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_of(scope)
         self._metrics.http_requests.labels(route, _method_of(scope), f"{status // 100}xx").inc()
-        if not scope.get("state", {}).get(_TAKES_TIME):
+        # What waits on purpose would drown them; without a policy it was an error before the guard.
+        declared = scope.get("state", {}).get("policy")
+        if declared is None or Trait.WAITS not in declared.traits:
             self._metrics.http_duration.labels(route).observe(seconds)
 
 
@@ -104,12 +107,11 @@ def route_of(scope: Scope) -> str:
 class PlainRoute(Route):
     """A route that is not FastAPI's own, which would otherwise count as none."""
 
+    def __init__(self, path: str, endpoint: Callable[..., Any], methods: list[str], policy: RoutePolicy) -> None:
+        super().__init__(path, endpoint, methods=methods)
+        self.policy = policy
+
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Return how far the route is meant, and what is noted of it then."""
         match, noted = super().matches(scope)
         return match, {**noted, "route": self} if match is Match.FULL else noted
-
-
-def take_time(request: Request) -> None:
-    """Keep a request that waits on purpose out of the durations."""
-    setattr(request.state, _TAKES_TIME, True)

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic.alias_generators import to_camel
 
 from loop.api.examples import add_examples
-from loop.api.guard import OPEN_PATHS
+from loop.api.policy import Access, RoutePolicies
 from shared.settings import Settings
 
 DESCRIPTION = """Memory for language-model apps: hold a conversation, end it, and be remembered.
@@ -56,13 +56,13 @@ def operation_id(route: APIRoute) -> str:
     return to_camel(route.name)
 
 
-def complete(app: FastAPI, settings: Callable[[], Settings]) -> None:
+def complete(app: FastAPI, policies: RoutePolicies, settings: Callable[[], Settings]) -> None:
     """Have an interface's description say who needs a token, what is an example, and the limits that are settings."""
     build = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            _add_security(build())
+            _add_security(build(), policies)
             add_examples(build()["components"]["schemas"])
         _add_limits(build(), settings())
         return build()
@@ -70,14 +70,15 @@ def complete(app: FastAPI, settings: Callable[[], Settings]) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _add_security(schema: dict[str, Any]) -> None:
+def _add_security(schema: dict[str, Any], policies: RoutePolicies) -> None:
     schema["components"]["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "An admin token, or a token of an app."}
     }
     schema["security"] = [{"bearer": []}]
-    for path in OPEN_PATHS & schema["paths"].keys():
-        for operation in schema["paths"][path].values():
-            operation["security"] = []
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            if policies.of({"path": path, "method": method.upper()}).access is Access.ANYBODY:
+                operation["security"] = []
 
 
 def _add_limits(schema: dict[str, Any], settings: Settings) -> None:

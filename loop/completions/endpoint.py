@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from loop.api.errors import body_error, refuse
 from loop.api.inside import as_header, id_in, memory_mode, own_client, whose
 from loop.api.observing import PlainRoute
+from loop.api.policy import OF_TOKEN
 from loop.completions.memory import ChatMemory, Refused
 from loop.completions.upstream import Completion, Upstream, events_of, joined, models_of, upstream_of
 from loop.wiring import Loop
@@ -288,6 +289,6 @@ async def _refused(exchange: _HandedOn, answer: httpx.Response, content: bytes) 
 
 
 COMPLETION_ROUTES = [
-    PlainRoute("/v1/models", list_models, methods=["GET"]),
-    PlainRoute("/v1/chat/completions", complete_chat, methods=["POST"]),
+    PlainRoute("/v1/models", list_models, ["GET"], OF_TOKEN),
+    PlainRoute("/v1/chat/completions", complete_chat, ["POST"], OF_TOKEN),
 ]

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import APIRouter
+from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from loop.api.guard import OPEN_PATHS
+from loop.api import app as interface
+from loop.api.dependencies import SessionsAppId
+from loop.api.policy import OF_APP_IN_QUERY, under
 from shared.db.base import models_metadata
 from tests.support.api import ADMIN, Api, open_api
 
@@ -28,9 +32,14 @@ def guarded(sqlite_api: Api) -> Iterator[Api]:
 
 
 def _routes(api: Api) -> list[tuple[str, str]]:
-    """Return every method and path, with the ids of app email filled in."""
+    """Return every method and path that needs a token, with the ids of app email filled in."""
+    return [(method, _fill(path)) for method, path, is_open in _described(api) if not is_open]
+
+
+def _described(api: Api) -> list[tuple[str, str, bool]]:
     paths = api.client.get("/openapi.json").json()["paths"]
-    return [(method.upper(), _fill(path)) for path, item in paths.items() for method in item if path not in OPEN_PATHS]
+    every = [(method.upper(), path, one) for path, item in paths.items() for method, one in item.items()]
+    return [(method, path, one.get("security") == []) for method, path, one in every]
 
 
 OTHER_PROTOCOLS = [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/v1/chat/completions"),
@@ -164,8 +173,37 @@ def test_an_app_sees_its_own_jobs_and_no_others(guarded: Api) -> None:
 
 
 def test_health_and_the_description_need_no_token(guarded: Api) -> None:
-    for path in OPEN_PATHS:
+    described = {path for _, path, is_open in _described(guarded) if is_open}
+    assert described == {"/health/live", "/health/ready"}
+    for path in {*described, "/openapi.json", "/docs", "/docs/files/swagger-ui.css"}:
         assert guarded.client.get(path).status_code in {200, 503}
+
+
+def test_an_interface_with_a_route_that_declares_nothing_is_not_built(
+    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router = APIRouter(prefix="/apps/{appId}/kites")
+    router.get("")(_count_kites)
+    monkeypatch.setattr(interface, "ROUTERS", (*interface.ROUTERS, router))
+    with pytest.raises(TypeError, match=r"_count_kites \(/apps/\{appId\}/kites\) declares no policy.*under"):
+        interface.build_api(sqlite_api.loop)
+
+
+def test_a_new_noun_serves_an_apps_token_by_its_declaration_alone(
+    guarded: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router = APIRouter(prefix="/api/memory/kites", route_class=under(OF_APP_IN_QUERY))
+    router.get("")(_count_kites)
+    monkeypatch.setattr(interface, "ROUTERS", (*interface.ROUTERS, router))
+    chat = {"Authorization": f"Bearer {guarded.token('chat')}"}
+    with TestClient(interface.build_api(guarded.loop), headers=chat) as client:
+        assert client.get("/api/memory/kites").json() == {"app": "chat"}
+        assert client.get("/api/memory/kites?appId=email").status_code == 403
+        assert client.get("/api/memory/dragons").status_code == 403
+
+
+def _count_kites(app_id: SessionsAppId) -> dict[str, str]:
+    return {"app": app_id}
 
 
 def test_apps_do_not_see_each_others_memories(guarded: Api) -> None:

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
+from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.projects import shown
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
@@ -122,7 +123,7 @@ class AgeingDone(ResponseModel):
     plan: dict[str, Any]
 
 
-router = APIRouter(prefix="/api/memory/projects/{projectId}", tags=["Ageing"])
+router = APIRouter(prefix="/api/memory/projects/{projectId}", tags=["Ageing"], route_class=under(OF_APP_IN_QUERY))
 
 
 @router.post("/prune", response_model=Pruned, summary="Prune versions")

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
 from loop.api.errors import TOO_LARGE
+from loop.api.policy import OF_APP, under
 from loop.api.routes.conversations import Reason
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
@@ -61,7 +62,7 @@ class AnswerList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/apps/{appId}/answers", tags=["Answers"])
+router = APIRouter(prefix="/apps/{appId}/answers", tags=["Answers"], route_class=under(OF_APP))
 _ANSWERS = "answers"
 AnswerInPath = Annotated[str, Path(alias="answerId", pattern=ID_PATTERN)]
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
 from loop.api.erasures import Receipt, ReceiptList, Uninstalled
+from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
 from shared.apps import queries, registry, tokens
@@ -166,11 +167,12 @@ class TokenList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/apps", tags=["Apps"])
+router = APIRouter(prefix="/apps", tags=["Apps"], route_class=under(OF_APP))
 _APPS, _TOKENS, _RECEIPTS = "apps", "tokens", "erasures"
 
 
 @router.post("", status_code=201, response_model=AppAnswer, summary="Install an app")
+@policy(OF_ADMIN)
 def install_app(ctx: Writes, body: InstallApp) -> Response:
     """Install an app; one that was uninstalled comes back with what it remembered."""
 
@@ -185,6 +187,7 @@ def install_app(ctx: Writes, body: InstallApp) -> Response:
 
 
 @router.get("", summary="List apps")
+@policy(OF_ADMIN)
 def list_apps(ctx: Reads, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> AppList:
     """List apps by id, the uninstalled ones too."""
     after = cursors.decode_text(_APPS, cursor)

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from loop.api.dependencies import AppInPath, Reads, UserInQuery
+from loop.api.policy import OF_APP, under
 from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
 from shared.memories.queries import compactions_since
 from shared.telemetry.metrics import CompactionOutcome
 
-router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"])
+router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"], route_class=under(OF_APP))
 
 
 class CompactionDay(ResponseModel):

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId
+from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.versions import VERSION_ID_PATTERN, VersionAnswer, VersionInPath, version_file
 from loop.api.schema import ResponseModel
 from shared.sessions.blocks import markdown_of, speaker_of
@@ -21,7 +22,7 @@ from shared.sessions.models import KeepitMarker, RecordedSession, SessionVersion
 from shared.sessions.queries import get_session, markers_of, outcomes_of, project_by_key
 from shared.sessions.recording import blocks_in
 
-router = APIRouter(prefix="/api/memory", tags=["Versions"])
+router = APIRouter(prefix="/api/memory", tags=["Versions"], route_class=under(OF_APP_IN_QUERY))
 _DIFFERENCES = "differences"
 _MOST_CHARACTERS = 1_000
 

@@ -21,6 +21,7 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
@@ -193,7 +194,7 @@ class CompositionForeseen(ResponseModel):
     compressions: int = Field(description="Versions that would have to be made.")
 
 
-router = APIRouter(prefix="/api/memory", tags=["Compositions"])
+router = APIRouter(prefix="/api/memory", tags=["Compositions"], route_class=under(OF_APP_IN_QUERY))
 _COMPOSITIONS = "compositions"
 _ENDINGS = {"markdown": "md", "jsonl": "jsonl"}
 _TYPES = {"md": "text/markdown; charset=utf-8", "jsonl": "application/x-ndjson"}
@@ -241,6 +242,7 @@ def make_composition(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPa
 @router.post(
     "/projects/{projectId}/compositions/preview", response_model=CompositionForeseen, summary="Foresee a composition"
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.READS)
 def preview_composition(
     ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: ForeseeComposition
 ) -> Response:

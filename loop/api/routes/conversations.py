@@ -21,6 +21,7 @@ from loop.api.dependencies import (
 )
 from loop.api.erasures import Erased
 from loop.api.errors import TOO_LARGE
+from loop.api.policy import OF_APP, under
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
@@ -233,7 +234,7 @@ class EndedConversation(ResponseModel):
     jobs: list[JobAnswer]
 
 
-router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"])
+router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"], route_class=under(OF_APP))
 _CONVERSATIONS, _MESSAGES = "conversations", "messages"
 
 

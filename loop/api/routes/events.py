@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from loop.api.dependencies import AppInPath, LimitInQuery, Reads, RequestContext
 from loop.api.errors import ErrorAnswer
 from loop.api.event_stream import LOOK_SECONDS, EventStream, EventSubscription, Pace, Page, Reading, follow
-from loop.api.observing import take_time
+from loop.api.policy import OF_ADMIN, OF_APP, Trait, policy, under
 from loop.api.schema import ResponseModel
 from loop.streams import EnergyNews, Listener
 from shared.apps.queries import get_installed_app
@@ -39,7 +39,7 @@ class EventList(ResponseModel):
     gap: GapAnswer | None = Field(description="What was lost to age; null when nothing was.")
 
 
-router = APIRouter(tags=["Events"])
+router = APIRouter(tags=["Events"], route_class=under(OF_APP))
 LONGEST_WAIT_SECONDS = 60
 _TOO_MANY: dict[int | str, dict[str, Any]] = {
     429: {"model": ErrorAnswer, "description": "Too many streams are open; Retry-After says when to try again."}
@@ -73,6 +73,7 @@ Readers = Annotated[Reading, Depends(_reading)]
 
 
 @router.get("/apps/{appId}/stream", response_class=Response, responses=_STREAM, summary="Follow an app's events")
+@policy(OF_APP, Trait.WAITS)
 async def follow_app(
     request: Request,
     ctx: Reads,
@@ -94,6 +95,7 @@ async def follow_app(
 
 
 @router.get("/stream", response_class=Response, responses=_STREAM, summary="Follow everything")
+@policy(OF_ADMIN, Trait.WAITS)
 async def follow_all(
     request: Request,
     ctx: Reads,
@@ -103,12 +105,12 @@ async def follow_all(
     last_event_id: LastEventId = None,
 ) -> Response:
     """Stream what happens in every app, and the energy as it changes. Needs the admin token."""
-    ctx.require_admin("follow every app")
     wanted = EventFilter(None, _kinds(kinds))
     return await _stream(request, ctx, reading, wanted, _start(after, last_event_id), with_energy=True)
 
 
 @router.get("/apps/{appId}/events", response_model=EventList, responses=_TOO_MANY, summary="Wait for an app's events")
+@policy(OF_APP, Trait.WAITS)
 async def poll_events(
     request: Request,
     ctx: Reads,
@@ -121,7 +123,6 @@ async def poll_events(
     limit: LimitInQuery = 100,
 ) -> Response:
     """List an app's events after a position; when there are none, wait for one. Without `after`: from now on."""
-    take_time(request)
     subscription = EventSubscription(ctx.loop, ctx.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
     await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
     listener = ctx.loop.hub.listen()
@@ -158,7 +159,6 @@ async def _stream(
     after: int | None,
     with_energy: bool = False,
 ) -> Response:
-    take_time(request)
     subscription = EventSubscription(ctx.loop, ctx.caller, wanted)
     start = await reading.newest(subscription) if after is None else after
     listener = ctx.loop.hub.listen()

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from loop.api.dependencies import AppInPath, Reads, UserInQuery
+from loop.api.policy import OF_APP, under
 from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
 from shared.choices import FactState
@@ -17,7 +18,7 @@ from shared.facts.categories import Category
 from shared.facts.models import SLOTS, Fact
 from shared.facts.retention import PRUNE_TO, dry_run, held
 
-router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
+router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 
 
 class ScoredFactItem(ResponseModel):

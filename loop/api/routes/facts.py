@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, UserInQuery, Writes
 from loop.api.erasures import Receipt
+from loop.api.policy import OF_APP, under
 from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
 from loop.api.writes import Work, WriteResult, answer
 from shared.apps.models import Erasure
@@ -216,7 +217,7 @@ class FactChangeList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
+router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]
 Changing = Callable[[Session, Fact], None]
 _FACTS, _CHANGES, _HISTORY = "facts", "fact-changes", "fact-history"

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, JobInPath, LimitInQuery, Reads, RequestContext, Writes
+from loop.api.policy import OF_ADMIN, OF_APP_IN_QUERY, policy, under
 from loop.api.schema import APP_ID_PATTERN, AppId, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
@@ -94,7 +95,7 @@ class ReplayAnswer(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/jobs", tags=["Jobs"])
+router = APIRouter(prefix="/jobs", tags=["Jobs"], route_class=under(OF_APP_IN_QUERY))
 _JOBS, _REPLAYS = "jobs", "replays"
 _REPLAYED_AT_ONCE = 100
 """So that the transaction stays short; its apps are locked meanwhile."""
@@ -148,6 +149,7 @@ def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:
 
 
 @router.post("/replay", response_model=ReplayAnswer, summary="Replay dead letters")
+@policy(OF_ADMIN)
 def replay_jobs(ctx: Writes, wanted: ReplayJobs) -> Response:
     """Run dead letters again with fresh attempts, by app, by kind, by reason, or all, oldest first, 100 at a time."""
 
@@ -174,6 +176,7 @@ def _told(ctx: RequestContext, body: ReplayAnswer) -> None:
 
 
 @router.post("/{jobId}/replay", response_model=JobAnswer, summary="Replay a job")
+@policy(OF_ADMIN)
 def replay_job(ctx: Writes, job_id: JobInPath) -> Response:
     """Run a dead or cancelled job again, with fresh attempts."""
 
@@ -188,6 +191,7 @@ def replay_job(ctx: Writes, job_id: JobInPath) -> Response:
 
 
 @router.post("/{jobId}/cancel", response_model=JobAnswer, summary="Cancel a job")
+@policy(OF_ADMIN)
 def cancel_job(ctx: Writes, job_id: JobInPath) -> Response:
     """Stop a job that has not finished; one that is being worked on can write nothing any more."""
 

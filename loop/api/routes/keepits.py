@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import shown
 from loop.api.routes.session_items import MarkerForeseen, MarkerProblemItem
 from loop.api.schema import RequestModel, ResponseModel
@@ -130,7 +131,7 @@ class DecayPreview(ResponseModel):
     pinned_weight: float = Field(description="What weighs this much always survives.", examples=[1.0])
 
 
-router = APIRouter(prefix="/api/memory", tags=["Sessions"])
+router = APIRouter(prefix="/api/memory", tags=["Sessions"], route_class=under(OF_APP_IN_QUERY))
 MarkerInPath = Annotated[str, Path(alias="markerId", pattern=ID_PATTERN)]
 _KEEPITS = "keepits"
 
@@ -173,6 +174,7 @@ def weigh_keepit(
 
 
 @router.post("/decay/preview", summary="Preview decay")
+@policy(OF_APP_IN_QUERY, Trait.READS)
 def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> DecayPreview:
     """Say which marked parts of a session a compression would keep word for word."""
     with ctx.read() as session:

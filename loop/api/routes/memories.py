@@ -22,6 +22,7 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.erasures import PurgedMemories
+from loop.api.policy import OF_APP, under
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
@@ -169,7 +170,7 @@ class ChangeList(ResponseModel):
     cursor: str | None = None
 
 
-router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
+router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"], route_class=under(OF_APP))
 _CHANGES, _MEMORIES = "changes", "memories"
 
 

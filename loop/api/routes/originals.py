@@ -10,6 +10,7 @@ from pydantic import Field
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.versions import VERSION_ID_PATTERN, version_file
 from loop.api.schema import ResponseModel
 from shared.contracts.values import Words
@@ -24,7 +25,7 @@ from shared.sessions.recording import blocks_in
 from shared.sessions.registry.projects import use_sessions
 from shared.sessions.transcripts.contents import read_blocks
 
-router = APIRouter(prefix="/api/memory", tags=["Sessions"])
+router = APIRouter(prefix="/api/memory", tags=["Sessions"], route_class=under(OF_APP_IN_QUERY))
 _MESSAGES = "session-messages"
 _MOST_CHARACTERS = 200_000
 """Of the messages of one page."""
@@ -98,6 +99,7 @@ class OriginalPage(ResponseModel):
 
 
 @router.get("/sessions/{sessionId}/messages", summary="Read a session's original")
+@policy(OF_APP_IN_QUERY, Trait.COSTLY)
 def read_original(
     ctx: Reads,
     app_id: SessionsAppId,

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
 from loop.api.erasures import Erased, Receipt
+from loop.api.policy import OF_APP, OF_APP_IN_QUERY, OF_TOKEN, policy, under
 from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
@@ -113,7 +114,7 @@ class AuditList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(tags=["Profiles"])
+router = APIRouter(tags=["Profiles"], route_class=under(OF_APP))
 _AUDIT = "profile-audit"
 _OF_USER = "A user of the app; leave it out for an app that names none."
 UserInQuery = Annotated[UserOrNobody, Query(alias="userId", description=_OF_USER)]
@@ -142,6 +143,7 @@ def _named(body: bytes) -> object:
     summary="Show a consent",
     dependencies=[Depends(_only_their_own)],
 )
+@policy(OF_APP_IN_QUERY)
 def show_consent(
     ctx: Reads,
     app_id: Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)],
@@ -159,6 +161,7 @@ def show_consent(
     summary="Give or take back a consent",
     dependencies=[Depends(_only_their_own)],
 )
+@policy(OF_TOKEN)
 def change_consent(ctx: Writes, body: ChangeConsent) -> Response:
     """Say whether a user agrees to having a profile. Taking consent back erases the profile at once."""
     app_id, user_id = body.app_id, body.user_id

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from loop.api import uploads
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
 from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import shown
 from loop.api.schema import ResponseModel
 from loop.api.writes import WriteResult
@@ -44,7 +45,7 @@ class ImportedProject(ResponseModel):
     semantic_memories: int
 
 
-router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
+router = APIRouter(prefix="/api/memory/projects", tags=["Projects"], route_class=under(OF_APP_IN_QUERY))
 _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -54,6 +55,7 @@ _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
     response_class=StreamingResponse,
     responses={200: {"content": {ARCHIVE_TYPE: _FILE}, "description": "A zip file with a checksum of each part."}},
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY)
 def export_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> StreamingResponse:
     """Pack a project with its sessions, versions, compositions and history into one file."""
     held = ExitStack()
@@ -75,6 +77,7 @@ def export_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath)
     summary="Import a project",
     openapi_extra={"requestBody": {"required": True, "content": {ARCHIVE_TYPE: _FILE}}},
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.TAKES_FILE, Trait.LARGE_BODY)
 async def import_project(
     request: Request,
     ctx: Writes,

@@ -20,6 +20,7 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.session_items import SessionForeseen, SessionList, StorageFigures, session_page
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
@@ -179,7 +180,7 @@ class SessionChangeList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
+router = APIRouter(prefix="/api/memory/projects", tags=["Projects"], route_class=under(OF_APP_IN_QUERY))
 _PROJECTS, _CHANGES, _FOLDER = "projects", "session-changes", "folder"
 DryRunInQuery = Annotated[bool, Query(alias="dryRun", description="Only say what would come of it.")]
 _FOLDERS = "name folders on the machine of the service"
@@ -282,6 +283,7 @@ def remove_project(
 
 
 @router.post("/{projectId}/scan", response_model=ScanAnswer, summary="Look through a project's folder")
+@policy(OF_APP_IN_QUERY, Trait.COSTLY)
 def scan_project(
     ctx: Writes,
     app_id: SessionsAppId,

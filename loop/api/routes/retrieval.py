@@ -11,6 +11,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
+from loop.api.policy import OF_ADMIN, OF_ADMIN_ABOUT_APP, OF_APP, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
 from loop.api.schema import APP_ID_PATTERN, ResponseModel
@@ -211,7 +212,7 @@ class Rebuilt(ResponseModel):
     apps: int
 
 
-router = APIRouter(tags=["Retrieval"])
+router = APIRouter(tags=["Retrieval"], route_class=under(OF_APP))
 _AppInQuery = Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN, description="Only this app.")]
 _NeededApp = Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)]
 _UserInQuery = Annotated[UserId | None, Query(alias="userId")]
@@ -220,11 +221,11 @@ _SUMMARIES = 20
 
 
 @router.get("/api/memory/metrics", response_model=RetrievalMetrics, summary="Show how retrievals went")
+@policy(OF_ADMIN_ABOUT_APP)
 def show_retrieval_metrics(
     ctx: Reads, app_id: _AppInQuery = None, hours: Annotated[float, Query(gt=0, le=24 * 365)] = 24
 ) -> Response:
     """Add up the retrievals of the last hours: how often they found something, how long they took, from where."""
-    ctx.require_admin("read how retrievals went")
     since = ctx.now() - timedelta(hours=hours)
     ctx.loop.searching.records.flush()
     with ctx.read() as session:
@@ -236,6 +237,7 @@ def show_retrieval_metrics(
 
 
 @router.get("/api/memory/debug/retrieval", response_model=DebugAnswer, summary="Take a retrieval apart")
+@policy(OF_ADMIN_ABOUT_APP)
 def debug_retrieval(
     ctx: Reads,
     q: Annotated[Words, Query(min_length=1, max_length=MOST_QUERY_CHARS)],
@@ -245,7 +247,6 @@ def debug_retrieval(
     limit: Annotated[int, Query(ge=1, le=200)] = 10,
 ) -> Response:
     """Search as a context would, and say of each result where it came from and how its score came about."""
-    ctx.require_admin("take retrievals apart")
     wanted = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
     finder = ctx.loop.searching.finder
     findings = finder.find(app_id, wanted)
@@ -266,9 +267,9 @@ def debug_retrieval(
 
 
 @router.get("/api/memory/debug/stats", response_model=RetrievalStats, summary="Show how much there is to retrieve")
+@policy(OF_ADMIN_ABOUT_APP)
 def show_retrieval_stats(ctx: Reads, app_id: _AppInQuery = None, user_id: _UserInQuery = None) -> Response:
     """Count what there is of one app, or of all. Looks at each row."""
-    ctx.require_admin("count what there is")
     with ctx.read() as session:
         if app_id is not None:
             get_app(session, app_id)
@@ -289,9 +290,9 @@ def show_retrieval_stats(ctx: Reads, app_id: _AppInQuery = None, user_id: _UserI
 
 
 @router.post("/api/memory/rebuild", response_model=Rebuilt, status_code=202, summary="Make the word index anew")
+@policy(OF_ADMIN)
 def rebuild_word_index(ctx: Writes) -> Response:
     """Make the word index of the whole installation anew; until an app is filled in, its old words are not found."""
-    ctx.require_admin("make the word index anew")
 
     def work(session: Session) -> WriteResult:
         apps = recreate_word_index(session, ctx.now(), ctx.loop.settings.job_max_attempts)

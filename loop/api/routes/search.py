@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field, StrictInt
 
 from loop.api.dependencies import AppInPath, Reads
+from loop.api.policy import OF_APP, Trait, policy, under
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import answer
 from shared.contracts.values import Id, Moment, UserId, Words
@@ -153,10 +154,11 @@ class DebugAnswer(ResponseModel):
     degraded: list[str]
 
 
-router = APIRouter(prefix="/apps/{appId}", tags=["Search"])
+router = APIRouter(prefix="/apps/{appId}", tags=["Search"], route_class=under(OF_APP))
 
 
 @router.post("/search", response_model=SearchAnswer, summary="Search old messages")
+@policy(OF_APP, Trait.COSTLY, Trait.READS)
 def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
     """Find messages, and passages of long ones, by their words and their meaning; never any of another app.
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Reads, SessionsAppId, Writes
+from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult
@@ -88,7 +89,7 @@ class RequestedLearning(ResponseModel):
     job: JobAnswer
 
 
-router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
+router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"], route_class=under(OF_APP_IN_QUERY))
 _SEMANTIC = "semantic"
 SemanticInPath = Annotated[str, Path(alias="semanticId", pattern=ID_PATTERN)]
 

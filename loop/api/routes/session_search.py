@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Reads, SessionsAppId, Writes
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
@@ -176,18 +177,20 @@ class LinkList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
+router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"], route_class=under(OF_APP_IN_QUERY))
 _FOUND, _LINKS = "found-sessions", "links"
 LinkInPath = Annotated[str, Path(alias="linkId", pattern=ID_PATTERN)]
 
 
 @router.post("/sessions/search", response_model=FoundSessions, summary="Search all sessions of an app")
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.READS)
 def search_sessions(ctx: Reads, app_id: SessionsAppId, body: AskSessions) -> Response:
     """Find sessions and versions by what they say, the files they touched, topics, dates and marked parts."""
     return _search(ctx, app_id, None, body)
 
 
 @router.post("/projects/{projectId}/search", response_model=FoundSessions, summary="Search a project's sessions")
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.READS)
 def search_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: AskSessions) -> Response:
     """Find sessions and versions of a project, and those linked to it."""
     return _search(ctx, app_id, project_id, body)
@@ -196,6 +199,7 @@ def search_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath,
 @router.post(
     "/projects/{projectId}/suggest", response_model=Suggestions, summary="Suggest sessions for the work at hand"
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.READS)
 def suggest_sessions(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: AskSuggestions) -> Response:
     """Say which sessions would help, in which form, within a token budget. Nothing is made."""
     with ctx.read() as session:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
+from loop.api.policy import OF_APP, under
 from loop.api.routes.projects import SessionChangeList, changes_page
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     ChangeSessionSettings = BaseModel
 else:
     ChangeSessionSettings = patch_of(SessionsConfiguration)
-router = APIRouter(prefix="/apps/{appId}/session-settings", tags=["Projects"])
+router = APIRouter(prefix="/apps/{appId}/session-settings", tags=["Projects"], route_class=under(OF_APP))
 
 
 @router.get("", summary="Show the settings of an app's sessions")

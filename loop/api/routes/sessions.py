@@ -26,6 +26,7 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import DryRunInQuery, ServerPath, Unregistered, shown
 from loop.api.routes.session_items import (
     SessionForeseen,
@@ -105,7 +106,7 @@ class DeletedSessions(ResponseModel):
     sessions: list[DeletedSession]
 
 
-router = APIRouter(prefix="/api/memory", tags=["Sessions"])
+router = APIRouter(prefix="/api/memory", tags=["Sessions"], route_class=under(OF_APP_IN_QUERY))
 _MOST_FILES = 200
 _TRANSCRIPT = {"schema": {"type": "string", "format": "binary"}}
 _REGISTERED_FROM: dict[str, Any] = {
@@ -183,6 +184,7 @@ def show_session(ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath) -
     summary="Register a session",
     openapi_extra=_REGISTERED_FROM,
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.TAKES_FILE)
 async def register_session(
     request: Request,
     ctx: Writes,
@@ -219,6 +221,7 @@ async def register_session(
     summary="Take in what was added to a session",
     openapi_extra=_SYNCED_FROM,
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY, Trait.TAKES_FILE)
 async def sync_session(request: Request, ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath) -> Response:
     """Take in what was added to a session's original, or to the whole transcript that is sent as the body."""
     if not is_streamed(request.scope, request.headers):

@@ -18,6 +18,7 @@ from loop.api.dependencies import (
     RequestContext,
     Writes,
 )
+from loop.api.policy import OF_APP, under
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import ResponseModel
 from loop.api.writes import WriteResult
@@ -62,7 +63,9 @@ class SummaryList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/apps/{appId}/conversations/{conversationId}/summaries", tags=["Summaries"])
+router = APIRouter(
+    prefix="/apps/{appId}/conversations/{conversationId}/summaries", tags=["Summaries"], route_class=under(OF_APP)
+)
 _SUMMARIES = "summaries"
 
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from loop.api.dependencies import LoopNow, Reads
 from loop.api.health import Live, Ready, look
+from loop.api.policy import OF_ADMIN, OF_ANYBODY, OF_SCRAPER, OF_TOKEN, policy, under
 from loop.api.schema import ResponseModel
 from loop.api.writes import answer
 from loop.gauges import StateGauges
@@ -119,11 +120,12 @@ class DoctorFindings(ResponseModel):
     )
 
 
-router = APIRouter()
+router = APIRouter(route_class=under(OF_ADMIN))
 _APPS_SHOWN = 10
 
 
 @router.get("/token", tags=["Apps"], summary="Show what your token opens")
+@policy(OF_TOKEN)
 def show_token(ctx: Reads) -> TokenRights:
     """Show what the token of this request opens."""
     granted = [grant for grant in Grant if ctx.caller.has(grant) and ctx.caller.rights is Rights.ALL]
@@ -145,7 +147,6 @@ def show_energy_history(ctx: Reads, hours: Annotated[int, Query(ge=1, le=24)] = 
 
     Costs no energy.
     """
-    ctx.require_admin("see what all apps spend")
     refill = ctx.loop.settings.energy_refill_per_second
     with ctx.read() as session:
         found = hours_of_energy(session, hours, refill, ctx.now())
@@ -167,7 +168,6 @@ def _hour(one: HourOfEnergy, apps: set[str]) -> HourAnswer:
 @router.get("/storage", tags=["Health"], summary="Show what the tables take")
 def show_storage(ctx: Reads) -> Storage:
     """Show rows and bytes by table, and how far back each reaches. Needs the admin token; on SQLite it reads it all."""
-    ctx.require_admin("see what the tables take")
     with ctx.read() as session:
         sizes = table_sizes(session)
     return Storage(
@@ -184,7 +184,6 @@ def show_findings(ctx: Reads) -> DoctorFindings:
     # Only here: it loads what commands need.
     from loop.cli.checks import check_dependencies, check_installation, check_python
 
-    ctx.require_admin("look at the installation")
     found = [check_python(), *check_installation(ctx.loop.settings, ctx.now())]
     found += check_dependencies(look(ctx.loop).model_dump())
     findings = [DoctorFinding(**asdict(one)) for one in found]
@@ -192,6 +191,7 @@ def show_findings(ctx: Reads) -> DoctorFindings:
 
 
 @router.get("/health/live", response_model=Live, tags=["Health"], summary="Whether the process answers")
+@policy(OF_ANYBODY)
 async def show_liveness() -> Live:
     """Answer. Asks nothing of anything; needs no token."""
     return Live()
@@ -204,6 +204,7 @@ async def show_liveness() -> Live:
     tags=["Health"],
     summary="Whether the loop can serve",
 )
+@policy(OF_ANYBODY)
 def show_readiness(loop: LoopNow) -> Response:
     """Look at each dependency. Needs no token."""
     ready = look(loop)
@@ -217,12 +218,12 @@ def show_readiness(loop: LoopNow) -> Response:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text."}},
 )
+@policy(OF_SCRAPER)
 def show_metrics(ctx: Reads) -> Response:
     """Add up what all processes counted, and read the present state. Needs the admin token, or that for metrics.
 
     Totals are up to a minute old, or more where counting them takes seconds; `afterthought_totals_age_seconds` says.
     """
-    ctx.require_admin("read metrics")
     registry = gathered(ctx.loop.settings.metrics_path)
     registry.register(StateGauges(ctx.loop))
     return Response(scrape(registry), media_type=CONTENT_TYPE_LATEST)

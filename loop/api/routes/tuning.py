@@ -9,6 +9,7 @@ from pydantic import Field, StrictInt
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
+from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -105,11 +106,12 @@ class TuneAll(TuneApp):
     )
 
 
-router = APIRouter(tags=["Retrieval settings"])
+router = APIRouter(tags=["Retrieval settings"], route_class=under(OF_APP))
 _BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set formula to signals to go back."
 
 
 @router.get("/api/memory/settings", summary="Show the retrieval settings of all apps")
+@policy(OF_ADMIN)
 def show_tuning(ctx: Reads) -> TuningAnswer:
     """Show what is in force for apps that have nothing of their own."""
     with ctx.read() as session:
@@ -117,6 +119,7 @@ def show_tuning(ctx: Reads) -> TuningAnswer:
 
 
 @router.patch("/api/memory/settings", response_model=TuningAnswer, summary="Change the retrieval settings of all apps")
+@policy(OF_ADMIN)
 def tune_all(ctx: Writes, body: TuneAll) -> Response:
     """Change how retrieval works for all apps, at once and without a restart. Numbers out of bounds are clamped."""
     return ctx.write(lambda session: _change(ctx, session, EVERYWHERE, body))

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, UserInPath, Writes
 from loop.api.erasures import Erased
+from loop.api.policy import OF_APP, under
 from loop.api.schema import NamedUser, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -21,7 +22,7 @@ from shared.erasure.queries import count_of_user
 from shared.erasure.queries import list_users as users_of
 from shared.subjects import Subject
 
-router = APIRouter(prefix="/apps/{appId}/users", tags=["Users"])
+router = APIRouter(prefix="/apps/{appId}/users", tags=["Users"], route_class=under(OF_APP))
 _USERS = "users"
 
 

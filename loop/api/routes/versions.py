@@ -24,6 +24,7 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
+from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.session_items import MarkerForeseen
 from loop.api.schema import TEXT, Flag, ResponseModel, Success
@@ -223,7 +224,7 @@ class SessionJobList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/api/memory", tags=["Versions"])
+router = APIRouter(prefix="/api/memory", tags=["Versions"], route_class=under(OF_APP_IN_QUERY))
 _VERSIONS, _JOBS = "versions", "session-jobs"
 _CHUNK_TOKENS = 1_000_000
 """Of what is foreseen nothing is given to an agent, so it need not be divided."""
@@ -262,6 +263,7 @@ def list_versions(
     responses={200: {"model": VersionMade, "description": "What would come of it; nothing was written."}},
     summary="Compress a session",
 )
+@policy(OF_APP_IN_QUERY, Trait.COSTLY)
 def make_version(
     ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, body: MakeVersion | None = None
 ) -> Response:

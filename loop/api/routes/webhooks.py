@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
+from loop.api.policy import OF_APP, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult
@@ -87,7 +88,7 @@ class WebhookList(ResponseModel):
     cursor: str | None
 
 
-router = APIRouter(prefix="/apps/{appId}/webhooks", tags=["Webhooks"])
+router = APIRouter(prefix="/apps/{appId}/webhooks", tags=["Webhooks"], route_class=under(OF_APP))
 _WEBHOOKS = "webhooks"
 WebhookInPath = Annotated[str, Path(alias="webhookId", pattern=ID_PATTERN)]
 

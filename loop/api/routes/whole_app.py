@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from loop.api import erasures
 from loop.api.dependencies import AppInPath, Reads, RequestContext, UserInQuery, Writes
 from loop.api.erasures import Erased
+from loop.api.policy import OF_APP, Trait, policy, under
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.conversations import SentMessage
 from loop.api.routes.system import AppEnergy
@@ -164,10 +165,11 @@ class ContextAnswer(ResponseModel):
         return cls.from_row(opening, messages=[one.sent for one in opening.messages], included=included)
 
 
-router = APIRouter(prefix="/apps/{appId}")
+router = APIRouter(prefix="/apps/{appId}", route_class=under(OF_APP))
 
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
+@policy(OF_APP, Trait.COSTLY, Trait.READS)
 def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
     """Compose the messages to send to a model: what was said, and what is recalled beside it, as fits.
 
@@ -227,6 +229,7 @@ def erase_app_data(ctx: Writes, app_id: AppInPath) -> Response:
 
 
 @router.get("/export", response_model=Archive, operation_id="exportApp", tags=["Archives"], summary="Export an app")
+@policy(OF_APP, Trait.COSTLY)
 def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Take an app out as one JSON document, or what it holds of one user."""
     with ctx.read() as session:
@@ -235,6 +238,7 @@ def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) 
 
 
 @router.post("/import", response_model=ImportedAnswer, tags=["Archives"], summary="Import an app")
+@policy(OF_APP, Trait.COSTLY, Trait.LARGE_BODY)
 def import_app(ctx: Writes, app_id: AppInPath, body: Archive) -> Response:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
 

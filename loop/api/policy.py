@@ -1,0 +1,145 @@
+"""What a route declares of itself: who may call it, how it names its app, and what a request takes of the loop.
+
+A router declares for its routes (``route_class=under(OF_APP)``), a route that differs for itself (``@policy``). Guard,
+admission, body gate and description read it; an interface with a route that declares nothing is not built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi.routing import APIRoute
+from starlette.types import Scope
+
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
+_APP_IN_PATH = re.compile(r"/apps/([^/]+)")
+
+
+class Access(Enum):
+    """Whose token opens a route, beside the admin's; one that reads opens what reads."""
+
+    ANYBODY = auto()
+    """No token is needed."""
+    APP = auto()
+    """An app's, for itself alone: the guard sees to it where the path names the app, else the route."""
+    SCRAPER = auto()
+    """The one for metrics."""
+    ADMIN = auto()
+    """None."""
+
+
+class AppPlace(Enum):
+    """Where a request names the app it is for, and is counted for."""
+
+    PATH = auto()
+    QUERY = auto()
+    NOWHERE = auto()
+    """In a header or the body, or it is for none: only an app's token tells."""
+
+
+class Trait(Enum):
+    """What a request to a route takes of the loop."""
+
+    COSTLY = auto()
+    """An app has a few done at a time; the others wait for their turn."""
+    READS = auto()
+    """Asks with a body, and writes nothing but how it went."""
+    WAITS = auto()
+    """Takes no thread while it waits, is counted apart, and kept out of the durations."""
+    TAKES_FILE = auto()
+    """Its body may be a file, which the route writes down as it arrives."""
+    LARGE_BODY = auto()
+    """Its body may be several times larger than others."""
+
+
+@dataclass(frozen=True)
+class RoutePolicy:
+    """What one route declares."""
+
+    access: Access
+    app: AppPlace = AppPlace.NOWHERE
+    traits: frozenset[Trait] = frozenset()
+
+    def app_named(self, scope: Scope) -> str | None:
+        """Return the app a request names."""
+        if self.app is AppPlace.PATH:
+            found = _APP_IN_PATH.match(scope["path"])
+            return found[1] if found else None
+        if self.app is AppPlace.QUERY:
+            named = parse_qs(scope["query_string"].decode("latin-1")).get("appId")
+            return named[0] if named else None
+        return None
+
+
+OF_ANYBODY = RoutePolicy(Access.ANYBODY)
+OF_APP = RoutePolicy(Access.APP, AppPlace.PATH)
+OF_APP_IN_QUERY = RoutePolicy(Access.APP, AppPlace.QUERY)
+"""The route takes ``SessionsAppId``, or looks itself whose token it is."""
+OF_TOKEN = RoutePolicy(Access.APP)
+OF_SCRAPER = RoutePolicy(Access.SCRAPER)
+OF_ADMIN = RoutePolicy(Access.ADMIN)
+OF_ADMIN_ABOUT_APP = RoutePolicy(Access.ADMIN, AppPlace.QUERY)
+_UNMATCHED = OF_APP
+"""A wrong address under an app's own is answered to its token in words (404); to a stranger it is not."""
+
+
+def under(declared: RoutePolicy) -> type[APIRoute]:
+    """Return the class of a router's routes, all of which declare this unless they declare for themselves."""
+
+    class DeclaredRoute(APIRoute):
+        policy = declared
+
+    return DeclaredRoute
+
+
+def policy(declared: RoutePolicy, *traits: Trait) -> Callable[[_Endpoint], _Endpoint]:
+    """Declare for one route."""
+
+    def declare(endpoint: _Endpoint) -> _Endpoint:
+        setattr(endpoint, "policy", RoutePolicy(declared.access, declared.app, frozenset(traits)))  # noqa: B010
+        return endpoint
+
+    return declare
+
+
+class RoutePolicies:
+    """What the routes of an interface declare, looked up before one of them is reached.
+
+    Raises: TypeError, for a route that declares nothing.
+    """
+
+    def __init__(self, routes: Iterable[Any]) -> None:
+        # What is mounted takes every method.
+        self._known = [(one.path_regex, getattr(one, "methods", None), _declared(one)) for one in routes]
+
+    def of(self, scope: Scope) -> RoutePolicy:
+        """Return what the route declares that a request is for, or one of another method under its address."""
+        among = None
+        # As the router goes through them, which takes a microsecond or ten.
+        for pattern, methods, declared in self._known:
+            if pattern.match(scope["path"]):
+                if methods is None or scope["method"] in methods:
+                    return declared
+                among = among or declared
+        return among or _UNMATCHED
+
+
+def _declared(route: Any) -> RoutePolicy:
+    found = getattr(getattr(route, "endpoint", None), "policy", None) or getattr(route, "policy", None)
+    if not isinstance(found, RoutePolicy):
+        raise TypeError(
+            f"The route {route.name} ({route.path}) declares no policy: give its router route_class=under(...), "
+            "or its function @policy(...), from loop.api.policy."
+        )
+    return found
+
+
+def policy_of(scope: Scope) -> RoutePolicy:
+    """Return what the guard found."""
+    found: RoutePolicy = scope["state"]["policy"]
+    return found
