@@ -10,10 +10,12 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from enum import EnumType
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+from typer import Context
 from typer.main import get_command
 
 from loop.cli.program import program
@@ -118,8 +120,10 @@ def _default(field: FieldInfo) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    if get_origin(field.annotation) is Literal:
-        return ", ".join(f"`{choice}`" for choice in get_args(field.annotation))
+    kind: Any = field.annotation
+    choices = tuple(kind) if isinstance(kind, EnumType) else get_args(kind) if get_origin(kind) is Literal else ()
+    if choices:
+        return ", ".join(f"`{choice}`" for choice in choices)
     found = ((bound, getattr(part, bound, None)) for part in field.metadata for bound in _BOUNDS)
     return ", ".join(_BOUNDS[bound].format(value) for bound, value in found if value is not None)
 
@@ -135,7 +139,7 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _parameters(command: Any) -> Iterator[str]:
     rows = [
         f"| {_cell(_spelling(one))} | {_cell(_default_of(one))} | {_cell(one.help or '')} |"
-        for one in command.params
+        for one in command.get_params(Context(command))
         if "--help" not in one.opts and not getattr(one, "hidden", False)
     ]
     if rows:

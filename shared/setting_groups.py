@@ -213,63 +213,6 @@ class FactSettings(SettingsGroup):
         return value
 
 
-class SearchSettings(SettingsGroup):
-    """Retrieval. All but the last three can be changed while it runs, for all apps or for one."""
-
-    rag_hybrid: bool = Field(
-        True,
-        validation_alias=AliasChoices("RAG_HYBRID", "rag_hybrid"),
-        description="Whether words are searched beside vectors.",
-    )
-    rag_chunking: bool = Field(
-        True,
-        validation_alias=AliasChoices("RAG_CHUNKING", "rag_chunking"),
-        description="Whether long messages are searched and handed out in passages.",
-    )
-    rag_token_budget: int = Field(
-        1000, ge=100, le=5000,
-        validation_alias=AliasChoices("RAG_TOKEN_BUDGET", "rag_token_budget"),
-        description="Most tokens of retrieved messages in a context.",
-    )  # fmt: skip
-    rag_summary_frequency: int = Field(
-        5, ge=0, le=100,
-        validation_alias=AliasChoices("RAG_SUMMARY_FREQUENCY", "rag_summary_frequency"),
-        description="Messages of the assistant after which a conversation is summarised; 0: only on demand.",
-    )  # fmt: skip
-    rag_formula: Literal["signals", "weighted"] = Field(
-        "signals",
-        validation_alias=AliasChoices("RAG_FORMULA", "rag_formula"),
-        description="How results are ranked: by several signals, or by the weighted sum of the next three.",
-    )
-    rag_rerank_alpha: float = Field(
-        0.6, ge=0, le=1,
-        validation_alias=AliasChoices("RAG_RERANK_ALPHA", "rag_rerank_alpha"),
-        description="Weight of the vectors' likeness in the weighted sum; the three weights add up to 1.",
-    )  # fmt: skip
-    rag_rerank_beta: float = Field(
-        0.3, ge=0, le=1,
-        validation_alias=AliasChoices("RAG_RERANK_BETA", "rag_rerank_beta"),
-        description="Weight of the words in the weighted sum.",
-    )  # fmt: skip
-    rag_rerank_gamma: float = Field(
-        0.1, ge=0, le=1,
-        validation_alias=AliasChoices("RAG_RERANK_GAMMA", "rag_rerank_gamma"),
-        description="Weight of code identifiers in the weighted sum.",
-    )  # fmt: skip
-    rag_metrics_days: int = Field(
-        30, ge=1, le=365,
-        validation_alias=AliasChoices("RAG_METRICS_DAYS", "rag_metrics_days"),
-        description="How long figures of single retrievals are kept, days.",
-    )  # fmt: skip
-    search_embed_seconds: _Seconds = Field(
-        2.0, description="Longest a search waits for its query's vector; then it goes by words alone."
-    )
-    search_cache_mb: int = Field(
-        256, ge=8, le=65_536, description="Memory the vectors of searched apps may take in the loop, MB."
-    )
-    embed_batch: int = Field(64, ge=1, le=1024, description="Messages that are embedded in one call.")
-
-
 class SessionSettings(SettingsGroup):
     """Recorded sessions."""
 

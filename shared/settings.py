@@ -1,7 +1,7 @@
 """Every setting of both processes, read once by the two wirings.
 
 Values come from the environment and from ``.env``. A wrong value stops the start and names the setting.
-``.env.example`` and ``docs/reference/settings.md`` are generated from this module and from ``shared.setting_groups``.
+``.env.example`` and ``docs/reference/settings.md`` are generated from this module and from the groups.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.addresses import without_credentials
 from shared.errors import Configuration
+from shared.search_settings import SearchSettings
 from shared.setting_groups import (
     EnergySettings,
     EventSettings,
@@ -27,7 +28,6 @@ from shared.setting_groups import (
     MemorySettings,
     ModelSettings,
     RetentionSettings,
-    SearchSettings,
     SessionSettings,
     SettingsGroup,
     ThinkingSettings,
@@ -64,7 +64,7 @@ class Settings(
             raise ValueError(
                 "AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS must exceed AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS; unset, it does"
             )
-        if abs(self.rag_rerank_alpha + self.rag_rerank_beta + self.rag_rerank_gamma - 1) > 0.01:
+        if not self.is_balanced:
             raise ValueError("RAG_RERANK_ALPHA, RAG_RERANK_BETA and RAG_RERANK_GAMMA must add up to 1")
         if self.heartbeat_seconds * 2 > self.lease_seconds:
             raise ValueError("AFTERTHOUGHT_HEARTBEAT_SECONDS must be at most half of AFTERTHOUGHT_LEASE_SECONDS")

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 from rich.console import RenderableType
+from typer.core import TyperCommand
 
 from loop.cli.output import Columns, Row, card, plain, print_view, table
 from shared.errors import Configuration
@@ -143,7 +144,11 @@ class Invocation:
 
 
 def command(
-    group: typer.Typer, name: str, part: str | None = None, limit: int | None = None
+    group: typer.Typer,
+    name: str,
+    part: str | None = None,
+    limit: int | None = None,
+    cls: type[TyperCommand] | None = None,
 ) -> Callable[[Callable[Concatenate[Invocation, _Options], None]], Callable[Concatenate[Invocation, _Options], None]]:
     """Register a function of an invocation as a command, with the options that all of them share.
 
@@ -184,7 +189,7 @@ def command(
                 function(call, **given)  # type: ignore[call-arg]
 
         run.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
-        group.command(name, rich_help_panel=part)(run)
+        group.command(name, cls=cls, rich_help_panel=part)(run)
         return function
 
     return register

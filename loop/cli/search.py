@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
+from typer.core import TyperCommand
+from typer.main import get_command
 
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, Row, at, card, plain, rounded, table
 from loop.cli.routes import given, route
-from shared.choices import RankingFormula
 from shared.errors import Invalid
 
 group = typer.Typer(help="The indexes by which old messages are found.", no_args_is_help=True)
@@ -40,10 +43,6 @@ _STAGE_COLUMNS: Columns = {
     "count": "count",
     **{f"{name} (ms)": rounded(name, 1) for name in ("mean", "p50", "p95", "p99")},
 }
-_TUNED = (
-    "hybrid", "chunking", "tokenBudget", "summaryFrequency", "formula", "alpha", "beta", "gamma", "metricsDays",
-)  # fmt: skip
-_ONLY_FOR_ALL = {"metricsDays"}
 
 
 def search(
@@ -114,27 +113,44 @@ def show_tuning(call: Invocation, app: TunedAppOption = None) -> None:
     call.show(call.service.get(_tuning_route(app)), _values)
 
 
-@command(tuning, "set")
-def set_tuning(
-    call: Invocation,
-    app: TunedAppOption = None,
-    hybrid: Annotated[bool | None, typer.Option("--hybrid/--no-hybrid", help="Search words beside vectors.")] = None,
-    chunking: Annotated[
-        bool | None, typer.Option("--chunking/--no-chunking", help="Hand long messages out in passages.")
-    ] = None,
-    token_budget: Annotated[int | None, typer.Option(help="Most tokens of retrieved messages, 100 to 5000.")] = None,
-    summary_frequency: Annotated[
-        int | None, typer.Option(help="Messages of the assistant between summaries, 0 to 100; 0 is never.")
-    ] = None,
-    formula: Annotated[RankingFormula | None, typer.Option(help="How results are ranked.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Weight of the vectors; the three add up to 1.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Weight of the words.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Weight of code identifiers.")] = None,
-    metrics_days: Annotated[int | None, typer.Option(help="Days that figures are kept, 1 to 365.")] = None,
-) -> None:
+class TuningCommand(TyperCommand):
+    """Takes an option for each value that can be tuned, and hands them on as the context's object.
+
+    Which there are is found out when this command is called: every other one would start a tenth of a second later.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, after that of the app."""
+        app, *shared = super().get_params(ctx)
+        return [app, *_tuning_options(), *shared]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the function."""
+        # It was registered without these options, and would refuse them.
+        ctx.obj = {option.name: ctx.params.pop(option.name) for option in _tuning_options()}
+        return super().invoke(ctx)
+
+
+@cache
+def _tuning_options() -> list[Any]:
+    from shared.search_settings import Tuning, meaning_of  # heavy, as said above
+
+    def take(**_: Any) -> None: ...
+
+    options = []
+    for name, field in Tuning.model_fields.items():
+        shown: Any = Annotated[field.annotation, typer.Option(help=f"{meaning_of(name)}.")]
+        options.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=shown))
+    take.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    parsed = typer.Typer(add_completion=False)
+    parsed.command()(take)
+    return get_command(parsed).params
+
+
+@command(tuning, "set", cls=TuningCommand)
+def set_tuning(call: Invocation, ctx: typer.Context, app: TunedAppOption = None) -> None:
     """Change what is given, at once and without a restart; numbers out of bounds are brought within them."""
-    values = (hybrid, chunking, token_budget, summary_frequency, formula, alpha, beta, gamma, metrics_days)
-    body = given(dict(zip(_TUNED, values, strict=True)))
+    body = {_in_json(name): value for name, value in given(ctx.obj).items()}
     if not body:
         raise Invalid("Give at least one value to change; --help lists them.")
     call.show(call.service.patch(_tuning_route(app), body), _changed_values)
@@ -147,10 +163,17 @@ def reset_tuning(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which, as shown; else all.")] = None,
 ) -> None:
     """Take changes back, so that what lies beneath is in force again."""
-    if unknown := set(names or ()) - set(_TUNED):
-        raise Invalid(f"{', '.join(sorted(unknown))}: no such value; there are {', '.join(_TUNED)}.")
-    wanted = names or [name for name in _TUNED if app is None or name not in _ONLY_FOR_ALL]
-    call.show(call.service.patch(_tuning_route(app), dict.fromkeys(wanted)), _values)
+    from shared.search_settings import AppTuning, Tuning  # heavy, and not needed for --help of other commands
+
+    every = [_in_json(name) for name in (Tuning if names or app is None else AppTuning).model_fields]
+    if unknown := set(names or ()) - set(every):
+        raise Invalid(f"{', '.join(sorted(unknown))}: no such value; there are {', '.join(every)}.")
+    call.show(call.service.patch(_tuning_route(app), dict.fromkeys(names or every)), _values)
+
+
+def _in_json(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _why(row: Row) -> str:
@@ -191,7 +214,7 @@ def _tuning_route(app: str | None) -> str:
 
 
 def _values(found: dict[str, Any]) -> RenderableType:
-    rows = [{"name": name, **found[name]} for name in _TUNED]
+    rows = [{"name": name, **value} for name, value in found.items() if isinstance(value, dict)]
     return table(rows, {"what": "name", "value": "value", "from": "source"})
 
 

@@ -22,7 +22,8 @@ from shared.db.transactions import Transactions
 from shared.jobs.models import Job
 from shared.search.index import enqueue_embedding, may_enqueue_embedding
 from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to
-from shared.search.tuning import Tuning, in_force
+from shared.search.tuning import in_force
+from shared.search_settings import Tuning
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 

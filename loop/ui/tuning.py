@@ -10,26 +10,12 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import Frame
-from loop.ui.notices import in_words_of, tell_success
+from loop.ui.notices import Labels, in_words_of, tell_success
 from loop.ui.tables import heading, number, show_table
 from loop.ui.visitors import Visitor
+from shared.search_settings import AppTuning, Tuning, bounds_of
 
-_SWITCHES = {"hybrid": "Search words beside vectors", "chunking": "Hand long messages out in passages"}
-_NUMBERS = {
-    "token_budget": "Tokens of retrieved messages, 100 to 5,000",
-    "summary_frequency": "Messages of the assistant for a summary, 0 is never",
-    "metrics_days": "Days that figures of retrievals are kept",
-}
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
-_OF_ALL = {"metrics_days"}
-"""No app can have one of its own."""
-_WEIGHTS = {"alpha": "Weight of vectors", "beta": "Weight of words", "gamma": "Weight of identifiers"}
-_LABELS = {
-    **{name: (label, "a number from 0 to 1.") for name, label in _WEIGHTS.items()},
-    "tokenBudget": ("Tokens of retrieved messages", "a whole number from 100 to 5,000."),
-    "summaryFrequency": ("Messages of the assistant for a summary", "a whole number, 0 is never."),
-    "metricsDays": ("Days that figures of retrievals are kept", "a whole number from 1 on."),
-}
 
 
 async def show_settings(frame: Frame, visitor: Visitor) -> None:
@@ -65,32 +51,22 @@ def _build_form(
     frame: Frame, visitor: Visitor, place: ui.column, tuning: models.TuningAnswer, app_id: str | None = None
 ) -> None:
     place.clear()
+    group = Tuning if app_id is None else AppTuning
     fields: dict[str, Any] = {}
     with place:
-        for name, label in _SWITCHES.items():
+        for name in (name for name, one in group.model_fields.items() if one.annotation is bool):
             with ui.row().classes("items-center gap-2"):
-                fields[name] = ui.switch(label, value=getattr(tuning, name).value)
-                _source(getattr(tuning, name).source)
+                _build_field(fields, name, tuning)
         with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
-            for name, label in {**_NUMBERS, **_WEIGHTS}.items():
-                if app_id is not None and name in _OF_ALL:
-                    continue
+            for name in (name for name in group.model_fields if name not in fields):
                 with ui.column().classes("gap-0"):
-                    places = 2 if name in _WEIGHTS else 0
-                    step = 0.05 if name in _WEIGHTS else 1
-                    value = getattr(tuning, name).value
-                    fields[name] = ui.number(label, value=value, precision=places, step=step)
+                    _build_field(fields, name, tuning)
                     fields[name].props("outlined dense").classes("w-full")
-                    _source(getattr(tuning, name).source)
-            with ui.column().classes("gap-0"):
-                fields["formula"] = ui.select(["signals", "weighted"], value=tuning.formula.value, label="Ranked by")
-                fields["formula"].props("outlined dense").classes("w-full")
-                _source(tuning.formula.source)
 
         async def change(wanted: dict[str, Any]) -> None:
             async with frame.errors_told():
                 tune = visitor.client.tune_all if app_id is None else partial(visitor.client.tune_app, app_id=app_id)
-                with in_words_of(_LABELS):
+                with in_words_of(_labels()):
                     changed = await tune(**wanted)
                 told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
                 tell_success(" ".join(told))
@@ -110,15 +86,41 @@ def _build_form(
             one.disable()
 
 
-def _source(source: str) -> None:
-    ui.label(_SOURCES.get(source, source)).classes("muted text-xs")
+def _build_field(fields: dict[str, Any], name: str, tuning: models.TuningAnswer) -> None:
+    """Build a field of the kind of its value, and say beneath it where that comes from."""
+    field = Tuning.model_fields[name]
+    kind: Any = field.annotation
+    label = str(field.title)
+    held, bounds = getattr(tuning, name), bounds_of(name)
+    if bounds is not None:
+        places, step = (0, 1.0) if kind is int else (2, 0.05)
+        label = f"{label}, {bounds[0]:,} to {bounds[1]:,}" if kind is int else label
+        fields[name] = ui.number(label, value=held.value, precision=places, step=step)
+    elif kind is bool:
+        fields[name] = ui.switch(label, value=held.value)
+    else:
+        fields[name] = ui.select([one.value for one in kind], value=held.value.value, label=label)
+    ui.label(_SOURCES.get(held.source, held.source)).classes("muted text-xs")
+
+
+def _labels() -> Labels:
+    """Return what the page calls each field of the interface, and what may stand in it."""
+    return {
+        models.TuneAll.model_fields[name].alias or name: (
+            str(field.title),
+            f"a {'whole ' if field.annotation is int else ''}number from {bounds[0]:,} to {bounds[1]:,}.",
+        )
+        for name, field in Tuning.model_fields.items()
+        if (bounds := bounds_of(name)) is not None
+    }
 
 
 def _changed(tuning: models.TuningAnswer, fields: dict[str, Any]) -> dict[str, Any]:
     """Return what differs from what is in force; whole numbers as such."""
     wanted: dict[str, Any] = {}
     for name, field in fields.items():
-        value = int(field.value) if name in _NUMBERS and field.value is not None else field.value
+        is_whole = Tuning.model_fields[name].annotation is int
+        value = int(field.value) if is_whole and field.value is not None else field.value
         if value != getattr(tuning, name).value:
             wanted[name] = value
     return wanted

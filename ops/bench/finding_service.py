@@ -26,9 +26,9 @@ from shared.search.query import without_names
 from shared.search.ranking import RankedCandidate
 from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
-from shared.search.tuning import Tuning
 from shared.search.vectors import VectorMatrices, pack
 from shared.search.view import QueryEmbedders
+from shared.search_settings import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.meters import Calls
 

@@ -34,7 +34,7 @@ from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.tokens import LAST_RESORT
-from shared.search.tuning import Tuning
+from shared.search_settings import Tuning
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.searching import Library

@@ -45,9 +45,9 @@ from shared.search import word_index
 from shared.search.models import SetState, Unembedded, VectorSet, doc_id_of
 from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
-from shared.search.tuning import Tuning
 from shared.search.vectors import VectorMatrices, insert_vectors
 from shared.search.view import QueryEmbedders
+from shared.search_settings import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.postgres import PostgresServer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from shared.context.sources import RecallSources
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.schema import migrate
 from shared.llm.embedding import NgramEmbedder
-from shared.search.tuning import Tuning
+from shared.search_settings import Tuning
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.searching import Library
@@ -67,7 +67,7 @@ def measured(folder: Path, messages: int = MESSAGES, sentences: int = SENTENCES)
     truncated = {}
     for chunking in (False, True):
         say(f"asking with chunking {'on' if chunking else 'off'}")
-        finder = library.make_finder(replace(Tuning(), chunking=chunking))
+        finder = library.make_finder(Tuning(chunking=chunking))
         reach = RecallSources(house.database, finder, house.clock, house.metrics)
         cut = [one.answer not in _context(house, reach, one.question) for one in all_planted]
         truncated["with_chunking" if chunking else "without_chunking"] = round(sum(cut) / len(cut), 3)

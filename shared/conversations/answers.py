@@ -20,7 +20,7 @@ from shared.errors import Conflict
 from shared.events.recording import record
 from shared.ids import new_id
 from shared.search.index import index_messages
-from shared.search.tuning import Tuning
+from shared.search_settings import Tuning
 from shared.setting_groups import FactSettings
 
 ASSISTANT = "assistant"

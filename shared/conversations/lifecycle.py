@@ -32,7 +32,8 @@ from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
-from shared.search.tuning import Tuning, in_force
+from shared.search.tuning import in_force
+from shared.search_settings import Tuning
 from shared.setting_groups import FactSettings
 
 SNOOZE_MINUTES = (1, 1440)

@@ -18,7 +18,8 @@ from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import get_open
-from shared.search.tuning import Tuning, in_force
+from shared.search.tuning import in_force
+from shared.search_settings import Tuning
 
 
 def count(session: Session, conversation: Conversation, turns: int, defaults: Tuning | None, now: datetime) -> None:

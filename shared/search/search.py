@@ -35,10 +35,11 @@ from shared.search.query import SearchQuestion, read_question, without_names
 from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
 from shared.search.search_queries import MessageCounts, SearchedApp
 from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
-from shared.search.tuning import Tuning, in_force, overlaid
+from shared.search.tuning import in_force, overlaid
 from shared.search.vectors import VectorMatrices, VectorMatrix
 from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
 from shared.search.word_index import OpenIndex, postings_in
+from shared.search_settings import Tuning
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

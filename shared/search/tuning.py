@@ -6,11 +6,12 @@ Every process reads the values anew each time, so a change takes effect at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import ValidationError
 from sqlalchemy import Text, bindparam, cast, delete, select, update
 from sqlalchemy.orm import Session
 
@@ -18,7 +19,7 @@ from shared.choices import RankingFormula
 from shared.db.inserting import insert_if_absent
 from shared.errors import Invalid
 from shared.search.models import EVERYWHERE, TuningOverride
-from shared.settings import Settings
+from shared.search_settings import AppTuning, Tuning, bounds_of
 from shared.telemetry.logging import get_logger
 
 
@@ -30,30 +31,9 @@ class TuningSource(StrEnum):
     APP = "app"
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """How retrieval and summaries work for an app."""
-
-    hybrid: bool = True
-    chunking: bool = True
-    token_budget: int = 1000
-    summary_frequency: int = 5
-    formula: RankingFormula = RankingFormula.SIGNALS
-    alpha: float = 0.6
-    beta: float = 0.3
-    gamma: float = 0.1
-    metrics_days: int = 30
-
-
-NAMES = tuple(one.name for one in fields(Tuning))
-WEIGHTS = ("alpha", "beta", "gamma")
+NAMES = tuple(Tuning.model_fields)
+_WEIGHTS = frozenset({"alpha", "beta", "gamma"})
 """They add up to 1, so one is never kept without the others."""
-ONLY_EVERYWHERE = frozenset({"metrics_days"})
-BOUNDS = {"token_budget": (100, 5000), "summary_frequency": (0, 100), "metrics_days": (1, 365)}
-"""Numbers outside are brought to the nearest bound. Source: seed 002."""
-_SUM_TOLERANCE = 0.01
-_DUST = 1e-9
-"""Binary fractions of a sum that is written as exactly 0.99 or 1.01."""
 
 
 @dataclass(frozen=True)
@@ -64,76 +44,44 @@ class TuningInForce:
     sources: Mapping[str, TuningSource]
 
 
-def tuning_of(settings: Settings) -> Tuning:
+def tuning_of(settings: Tuning) -> Tuning:
     """Return the values of the settings, in force where nothing was changed."""
-    return Tuning(
-        hybrid=settings.rag_hybrid,
-        chunking=settings.rag_chunking,
-        token_budget=settings.rag_token_budget,
-        summary_frequency=settings.rag_summary_frequency,
-        formula=RankingFormula(settings.rag_formula),
-        alpha=settings.rag_rerank_alpha,
-        beta=settings.rag_rerank_beta,
-        gamma=settings.rag_rerank_gamma,
-        metrics_days=settings.rag_metrics_days,
-    )
+    return Tuning.model_construct(**{name: getattr(settings, name) for name in NAMES})
 
 
 def overlay(below: TuningInForce, chosen: Mapping[str, object], source: TuningSource) -> TuningInForce:
     """Return what is in force once ``chosen`` lies above ``below``. Raises: Invalid, where ``chosen`` is damaged."""
-    known = {name: acceptable(name, value) for name, value in chosen.items() if name in NAMES}
-    tuning = replace(below.tuning, **known)  # type: ignore[arg-type]
-    if known.keys() & set(WEIGHTS):
-        refuse_unbalanced(tuning)
+    known = acceptable({name: value for name, value in chosen.items() if name in NAMES})
+    tuning = below.tuning.model_copy(update=known)
+    if known.keys() & _WEIGHTS:
+        _refuse_unbalanced(tuning)
     return TuningInForce(tuning, {**below.sources, **dict.fromkeys(known, source)})
 
 
-def acceptable(name: str, value: object) -> object:
-    """Return a value as it is kept, numbers brought within their bounds. Raises: Invalid."""
-    return _CHECKS[name](name, value)
+def acceptable(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values as they are kept, whole numbers brought within their bounds. Raises: Invalid."""
+    within = {name: _clamped(name, value) for name, value in values.items()}
+    try:
+        # As JSON, which is strict about flags and numbers and still takes a formula by its name.
+        checked = Tuning.model_validate_json(json.dumps(within), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Invalid(f"{first['loc'][0]}: {first['msg']}.") from error
+    return {name: getattr(checked, name) for name in values}
 
 
-def refuse_unbalanced(tuning: Tuning) -> None:
-    """Raises: Invalid, unless the three weights add up to 1."""
-    total = tuning.alpha + tuning.beta + tuning.gamma
-    if abs(total - 1) > _SUM_TOLERANCE + _DUST:
+def _clamped(name: str, value: object) -> object:
+    bounds = bounds_of(name)
+    # A weight out of its bounds is refused: brought within them, the three would hardly add up.
+    if bounds is None or name in _WEIGHTS or isinstance(value, bool) or not isinstance(value, int):
+        return value
+    return min(max(value, int(bounds[0])), int(bounds[1]))
+
+
+def _refuse_unbalanced(tuning: Tuning) -> None:
+    if not tuning.is_balanced:
+        total = tuning.alpha + tuning.beta + tuning.gamma
         raise Invalid(f"alpha, beta and gamma must add up to 1; they would be {total:g}.", code="weights_unbalanced")
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise Invalid(f"{name} must be true or false.")
-    return value
-
-
-def _number(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Invalid(f"{name} must be a whole number.")
-    least, most = BOUNDS[name]
-    return min(max(value, least), most)
-
-
-def _formula(name: str, value: object) -> RankingFormula:
-    if not isinstance(value, str) or value not in set(RankingFormula):
-        raise Invalid(f"{name} must be one of {', '.join(RankingFormula)}.")
-    return RankingFormula(value)
-
-
-def _weight(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise Invalid(f"{name} must be 0..1.")
-    return float(value)
-
-
-_CHECKS: Mapping[str, Callable[[str, object], object]] = {
-    "hybrid": _flag,
-    "chunking": _flag,
-    "token_budget": _number,
-    "summary_frequency": _number,
-    "formula": _formula,
-    **dict.fromkeys(WEIGHTS, _weight),
-    "metrics_days": _number,
-}
 
 
 _TEXT = cast(TuningOverride.chosen, Text)
@@ -209,16 +157,16 @@ def change_tuning(
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:
         raise Invalid(f"{unknown[0]} cannot be tuned; what can is {', '.join(NAMES)}.")
-    if scope != EVERYWHERE and (foreign := wanted.keys() & ONLY_EVERYWHERE):
+    if scope != EVERYWHERE and (foreign := wanted.keys() - AppTuning.model_fields.keys()):
         raise Invalid(f"{min(foreign)} can only be changed for all apps.")
     insert_if_absent(session, TuningOverride, scope=scope, chosen={}, changed_by=actor, changed_at=now)
-    kept = {name: acceptable(name, value) for name, value in wanted.items() if value is not None}
+    kept = acceptable({name: value for name, value in wanted.items() if value is not None})
     former = lock_choices(session, scope)
     chosen = {name: value for name, value in former.items() if name not in wanted} | kept
     below = defaults if scope == EVERYWHERE else in_force(session, defaults, None)
-    if wanted.keys() & set(WEIGHTS):
+    if wanted.keys() & _WEIGHTS:
         chosen = _with_weights(chosen, kept, below)
-    gives_weights = "formula" not in wanted and bool(kept.keys() & set(WEIGHTS))
+    gives_weights = "formula" not in wanted and bool(kept.keys() & _WEIGHTS)
     selects = gives_weights and chosen.get("formula", below.formula) != RankingFormula.WEIGHTED
     if selects:
         chosen = {**chosen, "formula": RankingFormula.WEIGHTED}
@@ -235,9 +183,9 @@ def forget_tuning(session: Session, app_id: str) -> None:
 
 def _with_weights(chosen: Mapping[str, object], kept: Mapping[str, object], below: Tuning) -> dict[str, object]:
     """Keep all three weights or none; those that are not chosen come from below. Raises: Invalid."""
-    others = {name: value for name, value in chosen.items() if name not in WEIGHTS}
-    if not kept.keys() & set(WEIGHTS):
+    others = {name: value for name, value in chosen.items() if name not in _WEIGHTS}
+    if not kept.keys() & _WEIGHTS:
         return others
-    weights = {name: chosen.get(name, getattr(below, name)) for name in WEIGHTS}
-    refuse_unbalanced(replace(below, **weights))  # type: ignore[arg-type]
+    weights = {name: chosen.get(name, getattr(below, name)) for name in sorted(_WEIGHTS)}
+    _refuse_unbalanced(below.model_copy(update=weights))
     return others | weights

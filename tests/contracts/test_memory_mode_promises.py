@@ -14,7 +14,7 @@ from shared.errors import ModelOutput
 from shared.jobs import dispatch
 from shared.jobs.control import replay
 from shared.jobs.models import JobState
-from shared.search.tuning import Tuning
+from shared.search_settings import Tuning
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
 

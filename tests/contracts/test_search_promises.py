@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -29,8 +28,8 @@ from shared.search.models import Asker, Retrieval
 from shared.search.search import SearchRequest
 from shared.search.search_queries import MOST_CHARS, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
-from shared.search.tuning import Tuning
 from shared.search.view import QueryEmbedders
+from shared.search_settings import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -172,14 +171,14 @@ def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library)
 
 
 def test_without_words_only_vectors_are_asked(library: Library) -> None:
-    library.finder = library.make_finder(replace(Tuning(), hybrid=False, chunking=False))
+    library.finder = library.make_finder(Tuning(hybrid=False, chunking=False))
     found = library.find("The yacht needs paint")
     assert all(hit.ranked.candidate.turn is None for hit in found.hits)
     assert found.hits[0].message_id == "boats-0"
 
 
 def test_the_weighted_formula_adds_up_to_the_score(library: Library) -> None:
-    library.finder = library.make_finder(replace(Tuning(), formula=RankingFormula.WEIGHTED))
+    library.finder = library.make_finder(Tuning(formula=RankingFormula.WEIGHTED))
     best = library.find("What needs paint?").hits[0].ranked
     assert set(best.parts) == {"dense", "words", "identifier"}
     assert best.score == pytest.approx(sum(best.parts.values()))
@@ -226,7 +225,7 @@ def test_a_long_message_is_found_by_the_passage_that_matters(library: Library) -
 
 def test_without_chunking_a_long_message_is_found_whole(library: Library) -> None:
     library.tell("code", "Please write it.", CODE)
-    library.finder = library.make_finder(replace(Tuning(), chunking=False))
+    library.finder = library.make_finder(Tuning(chunking=False))
     best = library.find("total_price").hits[0]
     assert (best.kind, best.content) == (HitKind.MESSAGE, CODE)
 
@@ -234,7 +233,7 @@ def test_without_chunking_a_long_message_is_found_whole(library: Library) -> Non
 def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(library: Library) -> None:
     said = "The parcel number is ZX-4471. " + "Nothing else of note happened on that day. " * 300
     library.tell("long", said)
-    library.finder = library.make_finder(replace(Tuning(), chunking=False))
+    library.finder = library.make_finder(Tuning(chunking=False))
     best = library.find("parcel ZX-4471").hits[0]
     assert (best.message_id, best.content) == ("long-0", said)
     assert len(best.ranked.candidate.content) == MOST_CHARS < len(said)
@@ -281,7 +280,7 @@ def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: L
     library.tell("crowd", *[f"Paint the fence, number {n}." for n in range(120)])
     code = MessageFilters(kinds=frozenset({HitKind.CODE}))
     assert library.ids("paint the fence", filters=code) == ["code-1"]
-    library.finder = library.make_finder(replace(Tuning(), chunking=False))
+    library.finder = library.make_finder(Tuning(chunking=False))
     assert library.ids("paint the fence", filters=code) == []
     assert library.ids("paint the fence", filters=MessageFilters(kinds=frozenset({HitKind.MESSAGE})))
 
@@ -318,7 +317,7 @@ FILTERED: list[tuple[MessageFilters, set[str]]] = [
 @pytest.mark.parametrize(("filters", "found"), FILTERED, ids=[str(n) for n in range(len(FILTERED))])
 def test_a_search_is_narrowed_by_filters(library: Library, filters: MessageFilters, found: set[str]) -> None:
     library.tell("home", NewMessage(Role.USER, "The blue door.", "home-0", name="Ann"), tags=["home"])
-    library.finder = library.make_finder(replace(Tuning(), formula=RankingFormula.WEIGHTED))
+    library.finder = library.make_finder(Tuning(formula=RankingFormula.WEIGHTED))
     assert {hit.message_id for hit in library.find("blue", filters=filters).hits if hit.by_words} == found
 
 

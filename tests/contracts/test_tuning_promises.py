@@ -9,7 +9,8 @@ from structlog.testing import capture_logs
 from shared.choices import RankingFormula
 from shared.errors import Invalid
 from shared.search.models import EVERYWHERE
-from shared.search.tuning import NAMES, Tuning, TuningChange, TuningSource, change_tuning, in_force, tuning_in_force
+from shared.search.tuning import NAMES, TuningChange, TuningSource, change_tuning, in_force, tuning_in_force
+from shared.search_settings import Tuning
 from tests.support.house import House
 
 DEFAULTS = Tuning(token_budget=900)

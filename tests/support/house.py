@@ -37,7 +37,7 @@ from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.memories.compaction import Action, CompactionCandidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories
-from shared.search.tuning import Tuning
+from shared.search_settings import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
 from tests.support.settings import default_settings

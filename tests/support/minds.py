@@ -75,7 +75,7 @@ class Thinking:
             max_message_chars=MOST_CHARACTERS,
             context_token_budget=1000,
             facts=False,
-            rag_summary_frequency=0,
+            summary_frequency=0,
         )
         level = self.regulator.level
         self.thinker = Thinker(

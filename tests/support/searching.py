@@ -16,9 +16,9 @@ from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect
 from shared.llm.embedding import Vectors, normalised
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
-from shared.search.tuning import Tuning
 from shared.search.vectors import VectorMatrices
 from shared.search.view import QueryEmbedders
+from shared.search_settings import Tuning
 from tests.support.house import House
 
 DIMENSIONS = 64

@@ -8,14 +8,15 @@ import pytest
 
 from shared.errors import Invalid
 from shared.search.models import EVERYWHERE
-from shared.search.tuning import NAMES, Tuning, TuningInForce, TuningSource, acceptable, overlay, tuning_of
+from shared.search.tuning import NAMES, TuningInForce, TuningSource, acceptable, overlay, tuning_of
+from shared.search_settings import Tuning
 from shared.settings import Settings
 
 PLAIN = TuningInForce(Tuning(), dict.fromkeys(NAMES, TuningSource.SETTING))
 
 
 def test_the_settings_are_what_is_in_force_where_nothing_was_changed() -> None:
-    chosen = Settings(rag_token_budget=700, rag_formula="weighted", rag_hybrid=False, _env_file=None)  # type: ignore[call-arg]
+    chosen = Settings(token_budget=700, formula="weighted", hybrid=False, _env_file=None)  # type: ignore[call-arg]
     assert tuning_of(chosen) == Tuning(hybrid=False, token_budget=700, formula="weighted")  # type: ignore[arg-type]
 
 
@@ -35,7 +36,7 @@ def test_the_settings_are_what_is_in_force_where_nothing_was_changed() -> None:
     ],
 )
 def test_numbers_are_brought_within_their_bounds(name: str, given: object, kept: object) -> None:
-    assert acceptable(name, given) == kept
+    assert acceptable({name: given}) == {name: kept}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_numbers_are_brought_within_their_bounds(name: str, given: object, kept:
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(name: str, given: object) -> None:
     with pytest.raises(Invalid, match=name):
-        acceptable(name, given)
+        acceptable({name: given})
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.profiles import gate
 from shared.profiles.gate import ProfileVersion
-from shared.search.tuning import Tuning, in_force
+from shared.search.tuning import in_force
+from shared.search_settings import Tuning
 from shared.summaries.bullets import written
 from shared.summaries.queries import NewSummary, insert_summary, newest, summaries_to_embed, update_summary_vectors
 from shared.telemetry.logging import get_logger

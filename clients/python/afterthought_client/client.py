@@ -2417,17 +2417,18 @@ class Afterthought(SyncTransport):
         Change how retrieval works for all apps, at once and without a restart. Numbers out of bounds are clamped.
 
         Args:
-            hybrid: Search words beside vectors. null takes the change back.
-            chunking: Hand long messages out in passages. null takes the change back.
-            token_budget: Most tokens of retrieved messages, 100..5000. null takes the change back.
-            summary_frequency: Messages of the assistant after which a summary is made, 0..100; 0 is never. null takes
+            hybrid: Whether words are searched beside vectors. null takes the change back.
+            chunking: Whether long messages are searched and handed out in passages. null takes the change back.
+            token_budget: Most tokens of retrieved messages in a context (100 to 5000). null takes the change back.
+            summary_frequency: Messages of the assistant after which a conversation is summarised; 0: only on demand
+                (0 to 100). null takes the change back.
+            formula: How results are ranked: by several signals, or by the weighted sum of the next three. null takes
                 the change back.
-            formula: How results are ranked. null takes the change back.
-            alpha: Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted,
-                unless a formula is given too. null takes the change back.
-            beta: Weight of the words. null takes the change back.
-            gamma: Weight of code identifiers. null takes the change back.
-            metrics_days: Days that figures of single retrievals are kept, 1..365. null takes the change back.
+            alpha: Weight of the vectors' likeness in the weighted sum; the three weights add up to 1 (0 to 1). null
+                takes the change back.
+            beta: Weight of the words in the weighted sum (0 to 1). null takes the change back.
+            gamma: Weight of code identifiers in the weighted sum (0 to 1). null takes the change back.
+            metrics_days: How long figures of single retrievals are kept, days (1 to 365). null takes the change back.
             idempotency_key: Made anew for each call unless given.
         """
         call = Call(
@@ -2480,16 +2481,17 @@ class Afterthought(SyncTransport):
         Change how retrieval works for an app, at once and without a restart. Numbers out of bounds are clamped.
 
         Args:
-            hybrid: Search words beside vectors. null takes the change back.
-            chunking: Hand long messages out in passages. null takes the change back.
-            token_budget: Most tokens of retrieved messages, 100..5000. null takes the change back.
-            summary_frequency: Messages of the assistant after which a summary is made, 0..100; 0 is never. null takes
+            hybrid: Whether words are searched beside vectors. null takes the change back.
+            chunking: Whether long messages are searched and handed out in passages. null takes the change back.
+            token_budget: Most tokens of retrieved messages in a context (100 to 5000). null takes the change back.
+            summary_frequency: Messages of the assistant after which a conversation is summarised; 0: only on demand
+                (0 to 100). null takes the change back.
+            formula: How results are ranked: by several signals, or by the weighted sum of the next three. null takes
                 the change back.
-            formula: How results are ranked. null takes the change back.
-            alpha: Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted,
-                unless a formula is given too. null takes the change back.
-            beta: Weight of the words. null takes the change back.
-            gamma: Weight of code identifiers. null takes the change back.
+            alpha: Weight of the vectors' likeness in the weighted sum; the three weights add up to 1 (0 to 1). null
+                takes the change back.
+            beta: Weight of the words in the weighted sum (0 to 1). null takes the change back.
+            gamma: Weight of code identifiers in the weighted sum (0 to 1). null takes the change back.
             app_id: The app, where it is not that of the client.
             idempotency_key: Made anew for each call unless given.
         """

@@ -2817,82 +2817,86 @@ class TouchedFileItem(Model):
 class TuneAll(Model):
     """
     What to change for all apps. What is left out stays as it is; null takes a change back.
+
+    A weight that is given selects the formula weighted, unless a formula is given too.
     """
 
     hybrid: bool | None = None
     """
-    Search words beside vectors. null takes the change back.
+    Whether words are searched beside vectors. null takes the change back.
     """
     chunking: bool | None = None
     """
-    Hand long messages out in passages. null takes the change back.
+    Whether long messages are searched and handed out in passages. null takes the change back.
     """
     token_budget: Annotated[int | None, Field(alias="tokenBudget")] = None
     """
-    Most tokens of retrieved messages, 100..5000. null takes the change back.
+    Most tokens of retrieved messages in a context (100 to 5000). null takes the change back.
     """
     summary_frequency: Annotated[int | None, Field(alias="summaryFrequency")] = None
     """
-    Messages of the assistant after which a summary is made, 0..100; 0 is never. null takes the change back.
+    Messages of the assistant after which a conversation is summarised; 0: only on demand (0 to 100). null takes the change back.
     """
     formula: Literal["signals", "weighted"] | None = None
     """
-    How results are ranked. null takes the change back.
+    How results are ranked: by several signals, or by the weighted sum of the next three. null takes the change back.
     """
     alpha: float | None = None
     """
-    Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, unless a formula is given too. null takes the change back.
+    Weight of the vectors' likeness in the weighted sum; the three weights add up to 1 (0 to 1). null takes the change back.
     """
     beta: float | None = None
     """
-    Weight of the words. null takes the change back.
+    Weight of the words in the weighted sum (0 to 1). null takes the change back.
     """
     gamma: float | None = None
     """
-    Weight of code identifiers. null takes the change back.
+    Weight of code identifiers in the weighted sum (0 to 1). null takes the change back.
     """
     metrics_days: Annotated[int | None, Field(alias="metricsDays")] = None
     """
-    Days that figures of single retrievals are kept, 1..365. null takes the change back.
+    How long figures of single retrievals are kept, days (1 to 365). null takes the change back.
     """
 
 
 class TuneApp(Model):
     """
     What to change for one app. What is left out stays as it is; null takes a change back.
+
+    A weight that is given selects the formula weighted, unless a formula is given too.
     """
 
     hybrid: bool | None = None
     """
-    Search words beside vectors. null takes the change back.
+    Whether words are searched beside vectors. null takes the change back.
     """
     chunking: bool | None = None
     """
-    Hand long messages out in passages. null takes the change back.
+    Whether long messages are searched and handed out in passages. null takes the change back.
     """
     token_budget: Annotated[int | None, Field(alias="tokenBudget")] = None
     """
-    Most tokens of retrieved messages, 100..5000. null takes the change back.
+    Most tokens of retrieved messages in a context (100 to 5000). null takes the change back.
     """
     summary_frequency: Annotated[int | None, Field(alias="summaryFrequency")] = None
     """
-    Messages of the assistant after which a summary is made, 0..100; 0 is never. null takes the change back.
+    Messages of the assistant after which a conversation is summarised; 0: only on demand (0 to 100). null takes the change back.
     """
     formula: Literal["signals", "weighted"] | None = None
     """
-    How results are ranked. null takes the change back.
+    How results are ranked: by several signals, or by the weighted sum of the next three. null takes the change back.
     """
     alpha: float | None = None
     """
-    Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, unless a formula is given too. null takes the change back.
+    Weight of the vectors' likeness in the weighted sum; the three weights add up to 1 (0 to 1). null takes the change back.
     """
     beta: float | None = None
     """
-    Weight of the words. null takes the change back.
+    Weight of the words in the weighted sum (0 to 1). null takes the change back.
     """
     gamma: float | None = None
     """
-    Weight of code identifiers. null takes the change back.
+    Weight of code identifiers in the weighted sum (0 to 1). null takes the change back.
     """
 
 

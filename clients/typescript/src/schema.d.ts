@@ -5472,44 +5472,52 @@ export interface components {
             /** @description Whether it was written, not only read. */
             changed: boolean;
         };
-        /** @description What to change for all apps. What is left out stays as it is; null takes a change back. */
+        /**
+         * @description What to change for all apps. What is left out stays as it is; null takes a change back.
+         *
+         *     A weight that is given selects the formula weighted, unless a formula is given too.
+         */
         TuneAll: {
-            /** @description Search words beside vectors. null takes the change back. */
+            /** @description Whether words are searched beside vectors. null takes the change back. */
             hybrid?: boolean | null;
-            /** @description Hand long messages out in passages. null takes the change back. */
+            /** @description Whether long messages are searched and handed out in passages. null takes the change back. */
             chunking?: boolean | null;
-            /** @description Most tokens of retrieved messages, 100..5000. null takes the change back. */
+            /** @description Most tokens of retrieved messages in a context (100 to 5000). null takes the change back. */
             tokenBudget?: number | null;
-            /** @description Messages of the assistant after which a summary is made, 0..100; 0 is never. null takes the change back. */
+            /** @description Messages of the assistant after which a conversation is summarised; 0: only on demand (0 to 100). null takes the change back. */
             summaryFrequency?: number | null;
-            /** @description How results are ranked. null takes the change back. */
+            /** @description How results are ranked: by several signals, or by the weighted sum of the next three. null takes the change back. */
             formula?: components["schemas"]["RankingFormula"] | null;
-            /** @description Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, unless a formula is given too. null takes the change back. */
+            /** @description Weight of the vectors' likeness in the weighted sum; the three weights add up to 1 (0 to 1). null takes the change back. */
             alpha?: number | null;
-            /** @description Weight of the words. null takes the change back. */
+            /** @description Weight of the words in the weighted sum (0 to 1). null takes the change back. */
             beta?: number | null;
-            /** @description Weight of code identifiers. null takes the change back. */
+            /** @description Weight of code identifiers in the weighted sum (0 to 1). null takes the change back. */
             gamma?: number | null;
-            /** @description Days that figures of single retrievals are kept, 1..365. null takes the change back. */
+            /** @description How long figures of single retrievals are kept, days (1 to 365). null takes the change back. */
             metricsDays?: number | null;
         };
-        /** @description What to change for one app. What is left out stays as it is; null takes a change back. */
+        /**
+         * @description What to change for one app. What is left out stays as it is; null takes a change back.
+         *
+         *     A weight that is given selects the formula weighted, unless a formula is given too.
+         */
         TuneApp: {
-            /** @description Search words beside vectors. null takes the change back. */
+            /** @description Whether words are searched beside vectors. null takes the change back. */
             hybrid?: boolean | null;
-            /** @description Hand long messages out in passages. null takes the change back. */
+            /** @description Whether long messages are searched and handed out in passages. null takes the change back. */
             chunking?: boolean | null;
-            /** @description Most tokens of retrieved messages, 100..5000. null takes the change back. */
+            /** @description Most tokens of retrieved messages in a context (100 to 5000). null takes the change back. */
             tokenBudget?: number | null;
-            /** @description Messages of the assistant after which a summary is made, 0..100; 0 is never. null takes the change back. */
+            /** @description Messages of the assistant after which a conversation is summarised; 0: only on demand (0 to 100). null takes the change back. */
             summaryFrequency?: number | null;
-            /** @description How results are ranked. null takes the change back. */
+            /** @description How results are ranked: by several signals, or by the weighted sum of the next three. null takes the change back. */
             formula?: components["schemas"]["RankingFormula"] | null;
-            /** @description Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, unless a formula is given too. null takes the change back. */
+            /** @description Weight of the vectors' likeness in the weighted sum; the three weights add up to 1 (0 to 1). null takes the change back. */
             alpha?: number | null;
-            /** @description Weight of the words. null takes the change back. */
+            /** @description Weight of the words in the weighted sum (0 to 1). null takes the change back. */
             beta?: number | null;
-            /** @description Weight of code identifiers. null takes the change back. */
+            /** @description Weight of code identifiers in the weighted sum (0 to 1). null takes the change back. */
             gamma?: number | null;
         };
         /** @description How retrieval and summaries work. */

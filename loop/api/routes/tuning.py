@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import APIRouter, Response
-from pydantic import Field, StrictInt
+from pydantic import BaseModel, Field, StrictInt, create_model
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
@@ -15,12 +16,11 @@ from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.choices import RankingFormula
 from shared.search.models import EVERYWHERE
-from shared.search.tuning import NAMES, Tuning, TuningInForce, TuningSource, change_tuning, tuning_in_force, tuning_of
+from shared.search.tuning import NAMES, TuningInForce, TuningSource, change_tuning, tuning_in_force, tuning_of
+from shared.search_settings import AppTuning, Tuning, meaning_of
 
 _Value = TypeVar("_Value")
-_Whole = Annotated[StrictInt, Field(ge=-(10**9), le=10**9)]
-_Weight = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-_BACK = "null takes the change back."
+_Body = TypeVar("_Body", bound=BaseModel)
 
 
 class Valued(ResponseModel, Generic[_Value]):
@@ -49,18 +49,37 @@ class Formula(Valued[RankingFormula]):
     """A formula in force, by which results are ranked."""
 
 
-class TuningAnswer(ResponseModel):
+_BACK = "null takes the change back."
+_ANSWERED: dict[Any, Any] = {bool: Switch, int: WholeNumber, float: Weight, RankingFormula: Formula}
+# Strict, as JSON is. A whole number may lie out of its bounds, and is brought within them.
+_TAKEN: dict[Any, Any] = {
+    bool: Flag,
+    int: Annotated[StrictInt, Field(ge=-(10**9), le=10**9)],
+    float: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)],
+    RankingFormula: RankingFormula,
+}
+_BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set formula to signals to go back."
+
+
+def _with_fields(fields: dict[str, Any]) -> Callable[[type[_Body]], type[_Body]]:
+    return lambda shape: create_model(shape.__name__, __base__=shape, __doc__=shape.__doc__, **fields)
+
+
+def _changed_of(group: type[AppTuning]) -> dict[str, Any]:
+    return {
+        name: (_TAKEN[field.annotation] | None, Field(None, description=f"{meaning_of(name)}. {_BACK}"))
+        for name, field in group.model_fields.items()
+    }
+
+
+@_with_fields({name: _ANSWERED[field.annotation] for name, field in Tuning.model_fields.items()})
+class TuningValues(ResponseModel):
+    """The values in force."""
+
+
+class TuningAnswer(TuningValues):
     """How retrieval and summaries work."""
 
-    hybrid: Switch
-    chunking: Switch
-    token_budget: WholeNumber
-    summary_frequency: WholeNumber
-    formula: Formula
-    alpha: Weight
-    beta: Weight
-    gamma: Weight
-    metrics_days: WholeNumber
     clamped: list[str] = Field([], description="What was brought within its bounds by this change.")
     note: str | None = Field(None, description="What this change changed beside what was given.")
 
@@ -72,25 +91,8 @@ class TuningAnswer(ResponseModel):
         return cls.model_validate({**values, "clamped": names, "note": note})
 
 
-class TuneApp(RequestModel):
-    """What to change for one app. What is left out stays as it is; null takes a change back."""
-
-    hybrid: Flag | None = Field(None, description=f"Search words beside vectors. {_BACK}")
-    chunking: Flag | None = Field(None, description=f"Hand long messages out in passages. {_BACK}")
-    token_budget: _Whole | None = Field(None, description=f"Most tokens of retrieved messages, 100..5000. {_BACK}")
-    summary_frequency: _Whole | None = Field(
-        None, description=f"Messages of the assistant after which a summary is made, 0..100; 0 is never. {_BACK}"
-    )
-    formula: RankingFormula | None = Field(None, description=f"How results are ranked. {_BACK}")
-    alpha: _Weight | None = Field(
-        None,
-        description=(
-            "Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, "
-            f"unless a formula is given too. {_BACK}"
-        ),
-    )
-    beta: _Weight | None = Field(None, description=f"Weight of the words. {_BACK}")
-    gamma: _Weight | None = Field(None, description=f"Weight of code identifiers. {_BACK}")
+class Changes(RequestModel):
+    """Values to change."""
 
     @property
     def wanted(self) -> dict[str, object]:
@@ -98,16 +100,23 @@ class TuneApp(RequestModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class TuneAll(TuneApp):
-    """What to change for all apps. What is left out stays as it is; null takes a change back."""
+@_with_fields(_changed_of(AppTuning))
+class TuneApp(Changes):
+    """What to change for one app. What is left out stays as it is; null takes a change back.
 
-    metrics_days: _Whole | None = Field(
-        None, description=f"Days that figures of single retrievals are kept, 1..365. {_BACK}"
-    )
+    A weight that is given selects the formula weighted, unless a formula is given too.
+    """
+
+
+@_with_fields(_changed_of(Tuning))
+class TuneAll(Changes):
+    """What to change for all apps. What is left out stays as it is; null takes a change back.
+
+    A weight that is given selects the formula weighted, unless a formula is given too.
+    """
 
 
 router = APIRouter(tags=["Retrieval settings"], route_class=under(OF_APP))
-_BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set formula to signals to go back."
 
 
 @router.get("/api/memory/settings", summary="Show the retrieval settings of all apps")
@@ -147,7 +156,7 @@ def tune_app(ctx: Writes, app_id: AppInPath, body: TuneApp) -> Response:
     return ctx.write(work)
 
 
-def _change(ctx: RequestContext, session: Session, scope: str, body: TuneApp) -> WriteResult:
+def _change(ctx: RequestContext, session: Session, scope: str, body: Changes) -> WriteResult:
     done = change_tuning(session, _defaults(ctx), scope, body.wanted, ctx.caller.name, ctx.now())
     return WriteResult(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
 
