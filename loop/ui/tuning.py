@@ -99,7 +99,7 @@ def _build_field(fields: dict[str, Any], name: str, tuning: models.TuningAnswer)
     elif kind is bool:
         fields[name] = ui.switch(label, value=held.value)
     else:
-        fields[name] = ui.select([one.value for one in kind], value=held.value.value, label=label)
+        fields[name] = ui.select([one.value for one in kind], value=held.value, label=label)
     ui.label(_SOURCES.get(held.source, held.source)).classes("muted text-xs")
 
 
