@@ -6,7 +6,7 @@ What can is declared here once: setting, body over HTTP, option of the command a
 
 from __future__ import annotations
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from shared.choices import RankingFormula
 from shared.setting_groups import SettingsGroup
@@ -19,51 +19,35 @@ class AppTuning(SettingsGroup):
     """
 
     hybrid: bool = Field(
-        True,
-        validation_alias=AliasChoices("RAG_HYBRID"),
-        title="Search words beside vectors",
+        True, validation_alias="RAG_HYBRID", title="Search words beside vectors",
         description="Whether words are searched beside vectors.",
-    )
+    )  # fmt: skip
     chunking: bool = Field(
-        True,
-        validation_alias=AliasChoices("RAG_CHUNKING"),
-        title="Hand long messages out in passages",
+        True, validation_alias="RAG_CHUNKING", title="Hand long messages out in passages",
         description="Whether long messages are searched and handed out in passages.",
-    )
+    )  # fmt: skip
     token_budget: int = Field(
-        1000, ge=100, le=5000,
-        validation_alias=AliasChoices("RAG_TOKEN_BUDGET"),
-        title="Tokens of retrieved messages",
+        1000, ge=100, le=5000, validation_alias="RAG_TOKEN_BUDGET", title="Tokens of retrieved messages",
         description="Most tokens of retrieved messages in a context.",
     )  # fmt: skip
     summary_frequency: int = Field(
-        5, ge=0, le=100,
-        validation_alias=AliasChoices("RAG_SUMMARY_FREQUENCY"),
-        title="Messages of the assistant for a summary",
+        5, ge=0, le=100, validation_alias="RAG_SUMMARY_FREQUENCY", title="Messages of the assistant for a summary",
         description="Messages of the assistant after which a conversation is summarised; 0: only on demand.",
     )  # fmt: skip
     formula: RankingFormula = Field(
-        RankingFormula.SIGNALS,
-        validation_alias=AliasChoices("RAG_FORMULA"),
-        title="Ranked by",
+        RankingFormula.SIGNALS, validation_alias="RAG_FORMULA", title="Ranked by",
         description="How results are ranked: by several signals, or by the weighted sum of the next three.",
-    )
+    )  # fmt: skip
     alpha: float = Field(
-        0.6, ge=0, le=1,
-        validation_alias=AliasChoices("RAG_RERANK_ALPHA"),
-        title="Weight of vectors",
+        0.6, ge=0, le=1, validation_alias="RAG_RERANK_ALPHA", title="Weight of vectors",
         description="Weight of the vectors' likeness in the weighted sum; the three weights add up to 1.",
     )  # fmt: skip
     beta: float = Field(
-        0.3, ge=0, le=1,
-        validation_alias=AliasChoices("RAG_RERANK_BETA"),
-        title="Weight of words",
+        0.3, ge=0, le=1, validation_alias="RAG_RERANK_BETA", title="Weight of words",
         description="Weight of the words in the weighted sum.",
     )  # fmt: skip
     gamma: float = Field(
-        0.1, ge=0, le=1,
-        validation_alias=AliasChoices("RAG_RERANK_GAMMA"),
-        title="Weight of identifiers",
+        0.1, ge=0, le=1, validation_alias="RAG_RERANK_GAMMA", title="Weight of identifiers",
         description="Weight of code identifiers in the weighted sum.",
     )  # fmt: skip
 
@@ -77,9 +61,7 @@ class Tuning(AppTuning):
     """What can change while it runs, for all apps alone too."""
 
     metrics_days: int = Field(
-        30, ge=1, le=365,
-        validation_alias=AliasChoices("RAG_METRICS_DAYS"),
-        title="Days that figures of retrievals are kept",
+        30, ge=1, le=365, validation_alias="RAG_METRICS_DAYS", title="Days that figures of retrievals are kept",
         description="How long figures of single retrievals are kept, days.",
     )  # fmt: skip
 

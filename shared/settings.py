@@ -95,7 +95,7 @@ def environment_names(field: str) -> list[str]:
     alias = Settings.model_fields[field].validation_alias
     if isinstance(alias, AliasChoices):
         return [str(choice) for choice in alias.choices if choice != field]
-    return [f"AFTERTHOUGHT_{field.upper()}"]
+    return [alias if isinstance(alias, str) else f"AFTERTHOUGHT_{field.upper()}"]
 
 
 def values_set(settings: Settings) -> dict[str, str]:

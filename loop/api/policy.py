@@ -21,16 +21,12 @@ _APP_IN_PATH = re.compile(r"/apps/([^/]+)")
 
 
 class Access(Enum):
-    """Whose token opens a route, beside the admin's; one that reads opens what reads."""
+    """Whose token opens a route, beside the admin's; the one that reads opens what reads."""
 
-    ANYBODY = auto()
-    """No token is needed."""
-    APP = auto()
-    """An app's, for itself alone: the guard sees to it where the path names the app, else the route."""
-    SCRAPER = auto()
-    """The one for metrics."""
+    ANYBODY = auto()  # none is needed
+    APP = auto()  # an app's, for itself alone: the guard sees to it where the path names the app, else the route
+    SCRAPER = auto()  # the one for metrics
     ADMIN = auto()
-    """None."""
 
 
 class AppPlace(Enum):
@@ -38,23 +34,17 @@ class AppPlace(Enum):
 
     PATH = auto()
     QUERY = auto()
-    NOWHERE = auto()
-    """In a header or the body, or it is for none: only an app's token tells."""
+    NOWHERE = auto()  # or in a header or the body: only an app's token tells
 
 
 class Trait(Enum):
     """What a request to a route takes of the loop."""
 
-    COSTLY = auto()
-    """An app has a few done at a time; the others wait for their turn."""
-    READS = auto()
-    """Asks with a body, and writes nothing but how it went."""
-    WAITS = auto()
-    """Takes no thread while it waits, is counted apart, and kept out of the durations."""
-    TAKES_FILE = auto()
-    """Its body may be a file, which the route writes down as it arrives."""
-    LARGE_BODY = auto()
-    """Its body may be several times larger than others."""
+    COSTLY = auto()  # an app has a few done at a time; the others wait for their turn
+    READS = auto()  # asks with a body, and writes nothing but how it went
+    WAITS = auto()  # takes no thread while it waits, is counted apart, and kept out of the durations
+    TAKES_FILE = auto()  # its body may be a file, which the route writes down as it arrives
+    LARGE_BODY = auto()  # its body may be several times larger than others
 
 
 @dataclass(frozen=True)
