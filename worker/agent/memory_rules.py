@@ -46,7 +46,7 @@ class ExtractiveAgent(MemoryAgent):
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         read = [turn.content for turn in transcript.turns]
-        return _metered(meter, WorkKind.CREATE, read, limit, lambda: _draft(transcript, limit))
+        return _metered(meter, WorkKind.CREATE, read, limit, lambda: choose_memory(transcript, limit))
 
     def compact(
         self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
@@ -66,7 +66,8 @@ def _metered(meter: Meter, kind: WorkKind, read: Sequence[str], limit: int, work
     return metered(meter, prospect, work, tokens_of, estimate_tokens("".join(read)))
 
 
-def _draft(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:
+def choose_memory(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:
+    """Return the statements worth most as one memory."""
     fresh = fresh_statements(transcript)
     if isinstance(fresh, NothingToRemember):
         return fresh

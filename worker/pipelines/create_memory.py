@@ -38,7 +38,7 @@ from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metric
 from shared.text.gate import Gate
 from shared.text.lines import shorten
 from worker.agent.gates import judge_merged, spoken_gate
-from worker.agent.memory_rules import decide_compaction
+from worker.agent.memory_rules import choose_memory, decide_compaction
 from worker.agent.protocol import (
     ExtractionRequest,
     LeftToRules,
@@ -211,11 +211,12 @@ class CreateMemory:
             if vital(said, WORTH_KEEPING):
                 raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
             return draft
-        other = self.rules.create(transcript, self.limit, meter)
-        if not isinstance(other, MemoryDraft):
-            return draft
         statements = vital(said, NOT_TO_BE_LOST)
         lost = left_out(draft.content, statements)
+        # Not asked of the agent behind it: nothing is made, so that nothing is to be booked.
+        other = choose_memory(transcript, self.limit)
+        if not isinstance(other, MemoryDraft):
+            return draft
         if len(left_out(other.content, statements)) < len(lost):
             raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
         is_short = len(draft.content) < _THIN * len(other.content)
