@@ -33,6 +33,7 @@ from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, NoTools, ToolChat
 from shared.llm.transport import is_loopback
 from shared.settings import Settings
+from shared.telemetry.logging import configure_logging
 from shared.telemetry.metrics import FocusKind, TurnOutcome
 from tests.support.house import House
 from tests.support.minds import WINDOW, Thinking
@@ -250,6 +251,7 @@ def figures(turns: Iterable[Turn]) -> dict[str, Any]:
 def main(arguments: list[str]) -> int:
     """Measure and print."""
     options = _options(arguments)
+    configure_logging("error", "console", "bench")
     settings = Settings()
     with ExitStack() as stack:
         address = settings.openai_base_url
