@@ -1,7 +1,7 @@
 """One turn: a model is shown a situation and uses tools until one of them ends the turn, or its rounds are used up.
 
 A model without tools is asked once, for an object that names the tool; so is one whose calls were refused twice, and
-one that writes only text while somebody waits.
+one that has used its rounds for nothing while somebody waits.
 
 A call is checked against what the model was shown, and carried out in one short transaction. A model thinks for a
 long time; what it decides is carried out only when the conversation is still as it was shown.
@@ -96,8 +96,6 @@ class ThinkingTurn:
     _unusable_rounds: int = 0
     _was_refused: bool = False
     """Whether a call of the last round was."""
-    _used_no_tool: bool = False
-    """Whether the last round was of text alone."""
 
     def run(self, situation: Situation, mark: str) -> TurnOutcome:
         """Carry out the turn; ``mark`` is one nobody can foresee. Raises: what the chat and the executor raise."""
@@ -107,9 +105,8 @@ class ThinkingTurn:
                 self._use_tools(open_exchange(situation, window, mark))
             except NoTools:
                 self.has_tools = False
-        # Where nobody waits, a model that wrote only text may have meant that there is nothing to do.
-        somebody_waits = situation.focus.kind is FocusKind.UNANSWERED
-        failed = self._was_refused or (self._used_no_tool and somebody_waits)
+        # Where nobody waits, a model that wrote only text or thoughts may have meant that there is nothing to do.
+        failed = self._was_refused or situation.focus.kind is FocusKind.UNANSWERED
         if not self.has_tools or (failed and self.result is TurnOutcome.NOTHING and self.may_go_on()):
             self._choose(open_question(situation, window, mark), mark)
         return self.result
@@ -152,7 +149,7 @@ class ThinkingTurn:
         Only the first unusable round of a turn is told to the model.
         """
         self.calls += 1
-        self._was_refused = self._used_no_tool = False
+        self._was_refused = False
         try:
             reply = self.chat.reply(exchange, self.settings.model_timeout_seconds, self.meter)
         except Unusable as unusable:
@@ -186,7 +183,6 @@ class ThinkingTurn:
         """Ask for tools, unless that is no use; a model that has done something may end so."""
         if self.result is not TurnOutcome.NOTHING:
             return ()
-        self._used_no_tool = True
         self._unusable_rounds += 1
         if self._unusable_rounds >= MOST_UNUSABLE_ROUNDS:
             return ()

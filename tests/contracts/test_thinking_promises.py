@@ -816,12 +816,16 @@ def test_after_prose_a_proper_call_is_carried_out(thinking: Thinking) -> None:
     assert thinking.answers("c") == ["Hello."]
 
 
-def test_a_turn_ends_when_its_rounds_are_used_up(house: House) -> None:
+def test_a_turn_that_was_all_thoughts_ends_with_an_answer_where_somebody_waits(house: House) -> None:
     thinking = Thinking(house, rounds=3)
     thinking.said("c", "hello")
-    thinking.will(*[call("think", thoughts="Well.") for _ in range(4)])
-    assert thinking.think() is TurnOutcome.NOTHING
-    assert len(thinking.chat.exchanges) == 3
+    thinking.will(*[call("think", thoughts="Well.") for _ in range(3)], {"text": "Hello."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert (len(thinking.chat.exchanges), len(thinking.chat.questions)) == (3, 1)
+    thinking.will(*[call("think", thoughts="Well.") for _ in range(3)])
+    thinking.house.clock.advance(3600)
+    assert thinking.think() is TurnOutcome.NOTHING, "in a review nobody does"
+    assert len(thinking.chat.questions) == 1
 
 
 REFUSED: dict[str, Callable[[int], ToolCall]] = {
