@@ -270,7 +270,13 @@ class ThinkingSettings(SettingsGroup):
     thinking: bool = Field(
         True, description="Whether the loop answers conversations of apps that do not answer for themselves."
     )
-    thinking_rounds: int = Field(5, ge=1, le=20, description="Most model calls of one turn.")
+    thinking_rounds: int = Field(
+        5,
+        ge=1,
+        le=20,
+        description="Most model calls of one turn with tools. Where those bring nothing usable, up to three follow "
+        "that ask for an answer in a bounded form.",
+    )
     answer_after_seconds: float = Field(
         1.0, ge=0, le=3600, description="How long a user's message stands before the loop thinks about it."
     )

@@ -15,8 +15,8 @@ from string import Template
 
 from loop.thinking.situation import ConversationView, Energy, Situation, ThreadMessage
 from loop.thinking.tools import (
-    TOOLS,
     Arguments,
+    AwaitEnergy,
     Choice,
     EndConversationCall,
     Respond,
@@ -24,6 +24,8 @@ from loop.thinking.tools import (
     SnoozeConversationCall,
     Think,
     choice_of,
+    offered_tools,
+    usable_tools,
 )
 from shared.context.budgets import TokenSource
 from shared.context.window import CountedMessage, Utterance, length, squeezed, staying
@@ -41,6 +43,8 @@ ANSWER_TOKENS = 600
 _ANSWER_SHARE = 8
 _LATER_SHARE = 8
 """Fractions (an eighth) of the window: for one answer at most, and kept free for the later rounds of a turn."""
+_IDS_SHARE = 8
+"""The same for naming the conversations of a review to each tool."""
 _TEXT_CHARACTERS = (300, 1000)
 """The longest text a model without tools may write to a person: in the smallest window, and in a large one."""
 _REASON_CHARACTERS = 200
@@ -76,8 +80,14 @@ class Window:
         return max(least, min(most, self.answer_tokens + self.later_tokens - _CHOICE_TOKENS - REPAIR_TOKENS))
 
 
-def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
-    """Return what a turn about the situation begins with. Raises: Configuration when the window is too small."""
+def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange | None:
+    """Return what a turn about the situation begins with; None where nothing can be done in it.
+
+    Raises: Configuration when the window is too small.
+    """
+    if not usable_tools(situation):
+        return None
+    tools = offered_tools(situation, window.context_tokens // _IDS_SHARE)
     energy = situation.energy
     system = _fill(
         "system",
@@ -86,12 +96,13 @@ def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
         percentage=f"{energy.percentage:.1f}",
         status=energy.status,
         refill=f"{energy.refill_per_second:g}",
+        waiting="; when a matter can wait for more, use await_energy" if AwaitEnergy in usable_tools(situation) else "",
     )
-    beside = most_tokens(system) + tools_tokens(TOOLS) + window.answer_tokens + window.later_tokens
+    beside = most_tokens(system) + tools_tokens(tools) + window.answer_tokens + window.later_tokens
     user = _user(situation, mark, window, beside, "")
     lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
     # The first line holds the mark, so no server has cached anything behind it.
-    return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
+    return Exchange(WorkKind.THINK, lines, tools, window.answer_tokens, fresh=user)
 
 
 def open_question(situation: Situation, window: Window, mark: str) -> Question[Choice] | None:
@@ -99,6 +110,8 @@ def open_question(situation: Situation, window: Window, mark: str) -> Question[C
 
     Raises: Configuration when the window is too small.
     """
+    if not usable_tools(situation):
+        return None
     characters = window.text_characters
     actions: tuple[type[Arguments], ...] = (Respond, EndConversationCall, SnoozeConversationCall, Think)
     conversation_ids: list[str] = []
@@ -107,10 +120,8 @@ def open_question(situation: Situation, window: Window, mark: str) -> Question[C
             actions = (Respond,)
         case FocusKind.REVIEW:
             actions = (SelectConversation, EndConversationCall, SnoozeConversationCall, Think)
-            conversation_ids = [one.conversation_id for one in situation.conversations if not one.ended]
+            conversation_ids = situation.open_ids
             characters = _REASON_CHARACTERS
-            if not conversation_ids:
-                return None
     system = _fill("system_without_tools", now=situation.now.strftime(_NOW_FORMAT))
     answer_tokens = characters + _CHOICE_TOKENS
     beside = most_tokens(system) + answer_tokens + REPAIR_TOKENS

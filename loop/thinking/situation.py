@@ -128,6 +128,11 @@ class Situation:
         """The one conversation in focus; None in a review."""
         return None if self.focus.kind is FocusKind.REVIEW else self.conversations[0]
 
+    @property
+    def open_ids(self) -> list[str]:
+        """The ids of the conversations in which something can be done."""
+        return [one.conversation_id for one in self.conversations if not one.ended]
+
     def seen(self, conversation_id: str) -> ConversationView | None:
         """Return a conversation the model was shown."""
         return next((one for one in self.conversations if one.conversation_id == conversation_id), None)

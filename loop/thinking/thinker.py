@@ -237,7 +237,7 @@ class Thinker:
 
     def _put_off(self, situation: Situation, outcome: TurnOutcome, until: datetime | None) -> None:
         """Leave a conversation alone for a while when a turn about its unanswered message brought nothing."""
-        fruitless = (TurnOutcome.NOTHING, TurnOutcome.FAILED, TurnOutcome.OVER_BUDGET, TurnOutcome.SELECTED)
+        fruitless = (TurnOutcome.NOTHING, TurnOutcome.FAILED, TurnOutcome.OVER_BUDGET)
         seen = situation.focused
         if seen is None or situation.focus.kind is not FocusKind.UNANSWERED or outcome not in fruitless:
             return

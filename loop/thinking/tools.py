@@ -1,6 +1,6 @@
 """The tools a model may use in a turn, as the arguments each takes, and one object for a model that has no tools.
 
-What they do is in ``turn``.
+Which of them a situation allows, and with which bounds they are offered. What they do is in ``turn``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
 
+from loop.thinking.situation import Situation
 from shared.contracts.values import Words
 from shared.conversations.lifecycle import SNOOZE_MINUTES
+from shared.energy.budget import Status
 from shared.llm.chat import ToolCall
-from shared.llm.tools import tool_name
+from shared.llm.tools import tool_name, tools_tokens
 from shared.text.lines import shorten
 
 
@@ -27,12 +30,11 @@ def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-ConversationId = Annotated[Words, Field(max_length=200, description="Id of the conversation, as it is shown.")]
-Target = Annotated[
-    ConversationId | None,
-    BeforeValidator(_nothing),
-    Field(description="Id of the conversation; left out: the one in focus."),
-]
+_ID_IS = "Id of the conversation, as it is shown."
+ConversationId = Annotated[Words, Field(max_length=200, description=_ID_IS)]
+# Accepted of the one in focus, but not offered where there is only that one: small models put in whatever looks
+# like an id. See ``offered_tools``.
+Target = SkipJsonSchema[Annotated[ConversationId | None, BeforeValidator(_nothing)]]
 _Text = Annotated[Words, BeforeValidator(_stripped), Field(min_length=1)]
 _LONGEST_REASON = 400
 _Reason = Annotated[Words, BeforeValidator(_stripped), Field(max_length=_LONGEST_REASON)]
@@ -95,6 +97,37 @@ TOOLS: tuple[type[Arguments], ...] = (
 BY_NAME = {tool_name(tool): tool for tool in TOOLS}
 UNKNOWN: Literal["unknown"] = "unknown"
 """What a tool that does not exist is called in the metrics."""
+
+
+def usable_tools(situation: Situation) -> tuple[type[Arguments], ...]:
+    """Return the tools for which there is something to do in a situation; none in a review of what has ended."""
+    if situation.focused is None:
+        review = (SelectConversation, EndConversationCall, SnoozeConversationCall, Think, Respond)
+        return review if situation.open_ids else ()
+    # Whoever thinks about one conversation is shown no other that could be selected.
+    tools = (Respond, EndConversationCall, SnoozeConversationCall, Think)
+    return tools if situation.energy.status is Status.HIGH else (*tools, AwaitEnergy)
+
+
+def offered_tools(situation: Situation, most_tokens: int) -> tuple[type[Arguments], ...]:
+    """Return the usable tools as they are offered: in a review with the ids of the conversations they can be used in.
+
+    The ids are listed where that takes at most ``most_tokens`` more; else any is taken, and checked when it is used.
+    """
+    tools = usable_tools(situation)
+    if situation.focused is not None:
+        return tools
+    plain, listed = (_naming(tools, ids) for ids in (ConversationId, Literal[tuple(situation.open_ids)]))
+    return listed if tools_tokens(listed) - tools_tokens(plain) <= most_tokens else plain
+
+
+def _naming(tools: Sequence[type[Arguments]], conversation_id: Any) -> tuple[type[Arguments], ...]:
+    """Return tools that have to be told the conversation they are used in, by an id of a type."""
+    named: dict[str, Any] = {"conversation_id": (conversation_id, Field(description=_ID_IS))}
+    return tuple(
+        tool if tool is Think else create_model(tool.__name__, __base__=tool, __doc__=tool.__doc__, **named)
+        for tool in tools
+    )
 
 
 class Choice(BaseModel):

@@ -1,6 +1,7 @@
 """One turn: a model is shown a situation and uses tools until one of them ends the turn, or its rounds are used up.
 
-A model without tools is asked once, for an object that names the tool.
+A model without tools is asked once, for an object that names the tool; so is one whose calls were refused twice, and
+one that has used its rounds for nothing while somebody waits.
 
 A call is checked against what the model was shown, and carried out in one short transaction. A model thinks for a
 long time; what it decides is carried out only when the conversation is still as it was shown.
@@ -18,7 +19,6 @@ from loop.thinking.prompt import Window, open_exchange, open_question
 from loop.thinking.situation import ConversationView, Situation
 from loop.thinking.tools import (
     BY_NAME,
-    TOOLS,
     Arguments,
     AwaitEnergy,
     Choice,
@@ -29,6 +29,7 @@ from loop.thinking.tools import (
     Think,
     UnusableArguments,
     read_arguments,
+    usable_tools,
 )
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import count_erasures, lock_app
@@ -42,7 +43,7 @@ from shared.energy.budget import seconds_until_open
 from shared.errors import NotFound
 from shared.llm.calls import Meter
 from shared.llm.chat import Question, ToolCall, Unusable, ask_repairing
-from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat, call_in_prose
+from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat, call_in_prose, tool_name
 from shared.search.tuning import tuning_of
 from shared.settings import Settings
 from shared.telemetry.metrics import FocusKind, ToolOutcome, TurnOutcome
@@ -64,7 +65,14 @@ class ToolResult:
     over: bool = False
     """Whether the turn ends with it."""
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the call was not carried out."""
+        return self.outcome not in (ToolOutcome.CARRIED_OUT, ToolOutcome.IN_PROSE)
 
+
+MOST_UNUSABLE_ROUNDS = 2
+"""A model is told once what was wrong with its round; small ones do the same again however often they are told."""
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
 
 
@@ -85,8 +93,9 @@ class ThinkingTurn:
     """Calls of the model; the repairs of one count with it."""
     result: TurnOutcome = TurnOutcome.NOTHING
     selected: list[str] = field(default_factory=list)
-    _asked_for_tools: bool = False
-    _ignores_tools: bool = False
+    _unusable_rounds: int = 0
+    _was_refused: bool = False
+    """Whether a call of the last round was."""
 
     def run(self, situation: Situation, mark: str) -> TurnOutcome:
         """Carry out the turn; ``mark`` is one nobody can foresee. Raises: what the chat and the executor raise."""
@@ -96,9 +105,9 @@ class ThinkingTurn:
                 self._use_tools(open_exchange(situation, window, mark))
             except NoTools:
                 self.has_tools = False
-        # Where nobody waits, a model that wrote only text may have meant that there is nothing to do.
-        ignores_tools = self._ignores_tools and situation.focus.kind is FocusKind.UNANSWERED and self.may_go_on()
-        if not self.has_tools or ignores_tools:
+        # Where nobody waits, a model that wrote only text or thoughts may have meant that there is nothing to do.
+        failed = self._was_refused or situation.focus.kind is FocusKind.UNANSWERED
+        if not self.has_tools or (failed and self.result is TurnOutcome.NOTHING and self.may_go_on()):
             self._choose(open_question(situation, window, mark), mark)
         return self.result
 
@@ -122,7 +131,9 @@ class ThinkingTurn:
         choice = ask_repairing(self.chat, question, seconds, self.meter, first, last)
         self._record(choice.call, self.tool_executor.do(choice.call))
 
-    def _use_tools(self, exchange: Exchange) -> None:
+    def _use_tools(self, exchange: Exchange | None) -> None:
+        if exchange is None:
+            return
         for number in range(self.settings.thinking_rounds):
             fits = exchange.most_tokens + exchange.max_completion_tokens <= self.settings.model_context_tokens
             if number and not (self.may_go_on() and fits):
@@ -133,28 +144,31 @@ class ThinkingTurn:
             exchange = exchange.going_on(*lines)
 
     def _round(self, exchange: Exchange) -> tuple[ExchangeLine, ...]:
-        """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
+        """Ask once and carry out what is asked for; return what was said, or nothing when the model is asked no more.
+
+        Only the first unusable round of a turn is told to the model.
+        """
         self.calls += 1
+        self._was_refused = False
         try:
             reply = self.chat.reply(exchange, self.settings.model_timeout_seconds, self.meter)
         except Unusable as unusable:
             return self._ask_for_tools("", f"Your answer cannot be used: {unusable.complaint}. {_USE_TOOLS}")
-        if reply.calls:
-            lines, over = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], False
-            # What stands beside the call that ends the turn is carried out too: answering and ending go together.
-            for call in reply.calls:
-                result = self._record(call, self.tool_executor.do(call))
-                over = over or result.over
-                lines.append(ExchangeLine(Speaker.TOOL, result.said, call_id=call.call_id))
-            return () if over else tuple(lines)
-        written = call_in_prose(reply.text, TOOLS)
-        if written is None:
+        written = None if reply.calls else call_in_prose(reply.text, exchange.tools)
+        if not reply.calls and written is None:
             return self._ask_for_tools(reply.text, _USE_TOOLS)
-        result = self.tool_executor.do(written)
-        if result.outcome is ToolOutcome.CARRIED_OUT:
-            result = replace(result, outcome=ToolOutcome.IN_PROSE)
-        self._record(written, result)
-        return () if result.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, result.said))
+        lines, results = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], list[ToolResult]()
+        # What stands beside the call that ends the turn is carried out too: answering and ending go together.
+        for call in reply.calls:
+            results.append(self._record(call, self.tool_executor.do(call)))
+            lines.append(ExchangeLine(Speaker.TOOL, results[-1].said, call_id=call.call_id))
+        if written is not None:
+            results.append(self._record(written, _in_prose(self.tool_executor.do(written))))
+            lines.append(ExchangeLine(Speaker.USER, results[-1].said))
+        self._was_refused = any(result.is_refused for result in results)
+        self._unusable_rounds += self._was_refused
+        is_over = any(result.over for result in results)
+        return () if is_over or self._unusable_rounds >= MOST_UNUSABLE_ROUNDS else tuple(lines)
 
     def _record(self, call: ToolCall, result: ToolResult) -> ToolResult:
         self.told(call, result)
@@ -166,14 +180,17 @@ class ThinkingTurn:
         return result
 
     def _ask_for_tools(self, written: str, complaint: str) -> tuple[ExchangeLine, ...]:
-        """Ask for tools once in a turn; a model that has done something may end so."""
+        """Ask for tools, unless that is no use; a model that has done something may end so."""
         if self.result is not TurnOutcome.NOTHING:
             return ()
-        if self._asked_for_tools:
-            self._ignores_tools = True
+        self._unusable_rounds += 1
+        if self._unusable_rounds >= MOST_UNUSABLE_ROUNDS:
             return ()
-        self._asked_for_tools = True
         return (ExchangeLine(Speaker.MODEL, written or "(nothing)"), ExchangeLine(Speaker.USER, complaint))
+
+
+def _in_prose(result: ToolResult) -> ToolResult:
+    return result if result.is_refused else replace(result, outcome=ToolOutcome.IN_PROSE)
 
 
 class _Refused(Exception):
@@ -197,6 +214,7 @@ class ToolExecutor:
         self._settings = settings
         self._positions = {one.conversation_id: one.position for one in situation.conversations}
         self._answered: set[str] = set()
+        self._usable = {tool_name(tool): tool for tool in usable_tools(situation)}
         self._tools: dict[type[Arguments], Callable[..., ToolResult]] = {
             Respond: self._respond,
             EndConversationCall: self._end,
@@ -208,10 +226,10 @@ class ToolExecutor:
 
     def do(self, call: ToolCall) -> ToolResult:
         """Carry out one call, or say why not. Raises: Transient, LeadershipLost."""
-        tool = BY_NAME.get(call.name)
+        tool = self._usable.get(call.name)
         if tool is None:
             return ToolResult(
-                ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(BY_NAME)}."
+                ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(self._usable)}."
             )
         try:
             return self._tools[tool](read_arguments(tool, call))
@@ -273,28 +291,20 @@ class ToolExecutor:
         return ToolResult(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
 
     def _select(self, wanted: SelectConversation) -> ToolResult:
-        focused = self._situation.focused
-        if focused is not None and focused.conversation_id == wanted.conversation_id:
-            raise _Refused(ToolOutcome.INVALID, "this conversation is in focus already.")
-        now = self._clock.now()
-        with self._transactions.read() as session:
-            found = queries.find_conversation(session, self._situation.focus.app_id, wanted.conversation_id)
-            _refuse_unfit(found, now)
-        over = focused is None
-        selected = wanted.conversation_id
-        return ToolResult(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=over)
+        selected = self._shown(wanted.conversation_id).conversation_id
+        return ToolResult(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=True)
 
     def _await(self, wanted: AwaitEnergy) -> ToolResult:
-        focused = self._situation.focused
+        focused, energy = self._shown(None), self._situation.energy
+        if wanted.percentage <= energy.percentage:
+            # It would come back at once and be thought about again.
+            raise _Refused(ToolOutcome.INVALID, f"there is more than {wanted.percentage:g} % of energy already.")
         now = self._clock.now()
-        if focused is not None:
-            with self._transactions.write() as session:
-                _, conversation = self._unchanged(session, focused, now)
-                answers.check_unchanged(session, conversation, self._positions[focused.conversation_id])
-                energy = self._situation.energy
-                seconds = seconds_until_open(energy.micro, wanted.percentage, energy.refill_per_second)
-                until = now + (NEVER_THERE if seconds is None else timedelta(seconds=seconds))
-                postpone(conversation, until, failed=False)
+        with self._transactions.write() as session:
+            _, conversation = self._unchanged(session, focused, now)
+            answers.check_unchanged(session, conversation, self._positions[focused.conversation_id])
+            seconds = seconds_until_open(energy.micro, wanted.percentage, energy.refill_per_second)
+            postpone(conversation, now + (NEVER_THERE if seconds is None else timedelta(seconds=seconds)), failed=False)
         return ToolResult(ToolOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
 
     def _shown(self, conversation_id: str | None) -> ConversationView:
@@ -309,7 +319,7 @@ class ToolExecutor:
             with self._transactions.read() as session:
                 found = queries.find_conversation(session, self._situation.focus.app_id, conversation_id)
                 _refuse_unfit(found, self._clock.now())
-            raise _Refused(ToolOutcome.INVALID, "you were not shown it; use select_conversation to look at it first.")
+            raise _Refused(ToolOutcome.INVALID, "you were not shown it; nothing can be done in it now.")
         if seen.ended:
             raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
         return seen

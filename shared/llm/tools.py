@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import lru_cache
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -116,7 +116,8 @@ def tool_name(tool: type[BaseModel]) -> str:
     return str(tool.model_config.get("title") or tool.__name__)
 
 
-@cache
+# Bounded: a tool offered with the bounds of one situation is a class of its own.
+@lru_cache(maxsize=64)
 def described(tools: tuple[type[BaseModel], ...]) -> str:
     """Return the tools as text, about as long as what is sent."""
     return json.dumps([tool.model_json_schema() for tool in tools])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from loop.leadership import LeaderElection
+from loop.thinking.turn import MOST_UNUSABLE_ROUNDS
 from shared.apps.queries import lock_app
 from shared.apps.registry import uninstall
 from shared.audit import Cause
@@ -20,14 +22,14 @@ from shared.conversations.models import Answer
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory, purge_memories
 from shared.errors import Configuration, Conflict, LeadershipLost, OverBudget, Transient
-from shared.llm.chat import Question, Reply
-from shared.llm.tools import NoTools
+from shared.llm.chat import Question, Reply, ToolCall
+from shared.llm.tools import NoTools, described, tool_name
 from shared.memories.queries import standing
-from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
 from shared.telemetry.metrics import FocusKind, TurnOutcome
 from tests.support.house import House
 from tests.support.minds import LARGE, SMALL, Thinking, call, respond
+from tests.support.scripted_chat import ToolStep
 
 
 @pytest.fixture
@@ -53,12 +55,6 @@ def snooze(thinking: Thinking, conversation_id: str, minutes: int) -> None:
 def wake(thinking: Thinking) -> int:
     with thinking.house.database.write() as session:
         return lifecycle.wake(session, thinking.house.clock.now())
-
-
-def remember(thinking: Thinking, app_id: str, content: str) -> None:
-    with thinking.house.database.write() as session:
-        cause = Cause("admin", "by hand", thinking.house.clock.now())
-        place(session, Subject(app_id), NewMemory(content, "admin", 0), cause, 10)
 
 
 def decide(thinking: Thinking, decision: str, reason: str | None = None) -> None:
@@ -353,7 +349,7 @@ def erase(thinking: Thinking, what: str) -> None:
 def test_what_was_thought_of_with_something_in_mind_that_was_erased_meanwhile_is_dropped(
     thinking: Thinking, what: str
 ) -> None:
-    remember(thinking, "notes", "The door code is 4711.")
+    thinking.remember("notes", "The door code is 4711.")
     thinking.said("another", "The door code is 4711.", "Thanks.", role=Role.ASSISTANT)
     thinking.said("c", "What was the code?")
 
@@ -373,7 +369,7 @@ def test_what_was_thought_of_with_something_in_mind_that_was_erased_meanwhile_is
 @pytest.mark.parametrize("what", ["all memories", "one memory", "another conversation"])
 def test_drafts_go_with_what_is_erased_and_are_thought_out_anew(thinking: Thinking, what: str) -> None:
     thinking.change_app(approves_answers=True)
-    remember(thinking, "notes", "The door code is 4711.")
+    thinking.remember("notes", "The door code is 4711.")
     thinking.said("another", "The door code is 4711.", "Thanks.", role=Role.ASSISTANT)
     thinking.said("c", "What was the code?")
     thinking.will(respond("It is 4711."), respond("I do not know."))
@@ -561,8 +557,8 @@ def test_without_anything_to_attend_to_no_model_is_built_or_called(reviewing: Th
 @pytest.mark.parametrize("kind", ["unanswered", "review", "selected"])
 def test_the_apps_memories_and_no_other_apps_are_in_mind(reviewing: Thinking, kind: str) -> None:
     reviewing.house.install("other")
-    remember(reviewing, "notes", "The user keeps bees.")
-    remember(reviewing, "other", "Somebody keeps goats.")
+    reviewing.remember("notes", "The user keeps bees.")
+    reviewing.remember("other", "Somebody keeps goats.")
     reviewing.said("elsewhere", "Goats are fine.", app_id="other")
     reviewing.said("c", "hello")
     reviewing.change_app("other", answered_by="app")
@@ -659,7 +655,7 @@ def test_a_conversation_that_ended_after_it_was_selected_is_not_focused(reviewin
         pytest.param({"conversationId": "of-other"}, "unknown_conversation", "no such conversation", id="other app's"),
         pytest.param({"conversationId": "made-up"}, "unknown_conversation", "no such conversation", id="made up"),
         pytest.param({"conversationId": "over"}, "ended", "it has ended", id="ended"),
-        pytest.param({"conversationId": "unseen"}, "invalid", "select_conversation", id="not shown"),
+        pytest.param({"conversationId": "unseen"}, "invalid", "you were not shown it", id="not shown"),
         pytest.param({"text": "  "}, "invalid", "text", id="empty"),
         pytest.param({"text": "a\0b"}, "invalid", "NUL", id="NUL"),
         pytest.param({"text": "a\ud800b"}, "invalid", "half a character", id="half a character"),
@@ -820,12 +816,124 @@ def test_after_prose_a_proper_call_is_carried_out(thinking: Thinking) -> None:
     assert thinking.answers("c") == ["Hello."]
 
 
-def test_a_turn_ends_when_its_rounds_are_used_up(house: House) -> None:
+def test_a_turn_that_was_all_thoughts_ends_with_an_answer_where_somebody_waits(house: House) -> None:
     thinking = Thinking(house, rounds=3)
     thinking.said("c", "hello")
-    thinking.will(*[call("think", thoughts="Well.") for _ in range(4)])
-    assert thinking.think() is TurnOutcome.NOTHING
-    assert len(thinking.chat.exchanges) == 3
+    thinking.will(*[call("think", thoughts="Well.") for _ in range(3)], {"text": "Hello."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert (len(thinking.chat.exchanges), len(thinking.chat.questions)) == (3, 1)
+    thinking.will(*[call("think", thoughts="Well.") for _ in range(3)])
+    thinking.house.clock.advance(3600)
+    assert thinking.think() is TurnOutcome.NOTHING, "in a review nobody does"
+    assert len(thinking.chat.questions) == 1
+
+
+REFUSED: dict[str, Callable[[int], ToolCall]] = {
+    "the same call": lambda _: call("select_conversation", conversationId="END 0f1e2d3c"),
+    "another call each time": lambda number: call("snooze_conversation", minutes=-number),
+    "a tool that does not exist": lambda _: call("launch_rocket"),
+    "another conversation": lambda _: respond("Hi.", conversationId="made-up"),
+}
+"""Calls that small models make again however often they are refused."""
+
+
+@pytest.mark.parametrize("repeated", REFUSED.values(), ids=REFUSED)
+def test_a_model_whose_calls_are_refused_twice_is_asked_for_the_answer_alone(
+    house: House, repeated: Callable[[int], ToolCall]
+) -> None:
+    thinking = Thinking(house, rounds=20, review_minutes=0)
+    thinking.said("c", "hello")
+    thinking.will(*(repeated(number) for number in range(2)), {"text": "Hello."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Hello."]
+    assert (len(thinking.chat.exchanges), len(thinking.chat.questions)) == (2, 1)
+    # That it did so once is no reason to take its tools away.
+    thinking.said("c", "And now?")
+    thinking.will(respond("Now with a tool."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+
+
+@pytest.mark.parametrize("written", ["a refused call", "text"])
+def test_a_refused_call_and_text_are_told_once_in_a_turn(thinking: Thinking, written: str) -> None:
+    thinking.said("c", "hello")
+    steps: list[ToolStep] = [call("launch_rocket"), "Hello there!"]
+    thinking.will(*(steps if written == "text" else reversed(steps)), {"text": "Hello."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert (len(thinking.chat.exchanges), len(thinking.chat.questions)) == (2, 1)
+
+
+@pytest.mark.parametrize("rounds", [1, 5, 20])
+def test_what_a_turn_may_cost_does_not_grow_with_how_often_a_refused_call_is_repeated(
+    house: House, rounds: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thinking = Thinking(house, rounds=rounds, review_minutes=0)
+    thinking.said("c", "hello")
+    thinking.will(*(call("select_conversation", conversationId="END 0f1e2d3c") for _ in range(40)))
+    assert thinking.think() is TurnOutcome.FAILED
+    with_tools = min(rounds, MOST_UNUSABLE_ROUNDS)
+    assert (len(thinking.chat.exchanges), len(thinking.chat.questions)) == (with_tools, 3)
+    assert thinking.counted("tool_calls_total", tool="select_conversation", outcome="unknown_tool") == with_tools
+    assert 0 < thinking.counted("energy_spent_units_total", kind="think") < 40
+    logged = capsys.readouterr().out
+    assert "turn_failed" in logged and "no usable answer" in logged and f"model_calls={with_tools + 1}" in logged
+    assert thinking.counted("thinking_turns_total", focus="unanswered", outcome="failed") == 1
+    conversation = thinking.conversation("c")
+    assert conversation.unanswered_since is not None, "nothing is lost"
+    assert conversation.think_after == thinking.house.clock.now() + timedelta(seconds=5)
+
+
+def test_a_review_whose_calls_are_refused_twice_chooses_by_the_bounded_form(reviewing: Thinking) -> None:
+    reviewing.said("over", "Bye.", role=Role.ASSISTANT)
+    reviewing.said("c", "Bye.", role=Role.ASSISTANT)
+    end(reviewing, "over")
+    reviewing.will(*(call("end_conversation", conversationId=one) for one in ("over", "END 0f1e2d3c")))
+    reviewing.will({"action": "end_conversation", "minutes": 1, "conversationId": "c", "text": "They said goodbye."})
+    assert reviewing.think() is TurnOutcome.ENDED
+    assert reviewing.conversation("c").end_reason == "They said goodbye."
+
+
+def test_a_model_that_has_done_something_is_not_asked_for_more_when_its_calls_are_refused(reviewing: Thinking) -> None:
+    reviewing.said("c", "Bye.", role=Role.ASSISTANT)
+    reviewing.said("d", "Well.", role=Role.ASSISTANT)
+    reviewing.will(call("end_conversation", conversationId="c"), call("launch_rocket"), call("launch_rocket"))
+    assert reviewing.think() is TurnOutcome.ENDED
+    assert (len(reviewing.chat.exchanges), reviewing.chat.questions) == (3, [])
+
+
+def test_a_review_of_what_has_ended_asks_no_model(reviewing: Thinking) -> None:
+    reviewing.said("c", "Bye.", role=Role.ASSISTANT)
+    end(reviewing, "c")
+    assert reviewing.think() is TurnOutcome.NOTHING
+    assert (reviewing.chat.exchanges, reviewing.chat.questions) == ([], [])
+
+
+def test_only_what_can_be_done_is_offered(reviewing: Thinking) -> None:
+    def offered() -> list[str]:
+        return [tool_name(tool) for tool in reviewing.chat.exchanges[-1].tools]
+
+    reviewing.said("c", "hello")
+    reviewing.will(respond("Hi."))
+    reviewing.think()
+    assert offered() == ["respond", "end_conversation", "snooze_conversation", "think"]
+    reviewing.will(call("select_conversation", conversationId="c"))
+    assert reviewing.think() is TurnOutcome.SELECTED
+    assert offered() == ["select_conversation", "end_conversation", "snooze_conversation", "think", "respond"]
+    # Somebody waits by now in what was selected, and nobody else's conversation can be chosen instead.
+    reviewing.said("c", "One more thing.")
+    reviewing.set_level(40)
+    reviewing.will(respond("Yes?"))
+    assert reviewing.think() is TurnOutcome.ANSWERED
+    assert offered() == ["respond", "end_conversation", "snooze_conversation", "think", "await_energy"]
+    assert "conversationId" not in described(reviewing.chat.exchanges[-1].tools)
+
+
+@pytest.mark.parametrize("percentage", [1, 30, 32])
+def test_energy_that_is_there_is_not_waited_for(thinking: Thinking, percentage: float) -> None:
+    thinking.said("c", "hello")
+    thinking.set_level(32)
+    thinking.will(call("await_energy", percentage=percentage), respond("Hi."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.counted("tool_calls_total", tool="await_energy", outcome="invalid") == 1
 
 
 def test_a_loop_that_does_not_regulate_answers_nothing_even_when_it_still_thinks(house: House) -> None:

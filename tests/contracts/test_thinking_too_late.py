@@ -29,6 +29,7 @@ def test_whoever_goes_on_speaking_is_not_ended_snoozed_or_put_off(
     thinking: Thinking, tool: str, arguments: dict[str, Any]
 ) -> None:
     thinking.said("c", "Goodbye!")
+    thinking.set_level(40)
 
     def decide(_: object) -> ToolStep:
         thinking.said("c", "No, wait.")

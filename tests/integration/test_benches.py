@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,7 @@ from ops.bench import (
     searching,
     service,
     starting,
+    thinking,
     ticking,
     truncating,
     weighing,
@@ -38,8 +39,10 @@ from ops.bench.scarcity import Scarcity
 from shared.db.engine import Database
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import is_installed
+from shared.llm.providers import make_tool_chat
 from tests.support.openai_server import OpenAiServer
 from tests.support.recorded_answers import RecordedAnswers
+from tests.support.settings import served_at
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 long = pytest.mark.long
@@ -183,6 +186,18 @@ def test_the_remembering_bench_tells_what_a_model_of_a_server_on_this_machine_re
         assert way.prompts is not None and cost["tokens_read"] == way.prompts.read > 0
     assert cost["tokens_written"] > 0 and cost["energy_units"] > 0
     assert cost["tokens_read_anew"] is None, "a server that tells nothing of its cache"
+
+
+def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools_and_without(tmp_path: Path) -> None:
+    with OpenAiServer(models=("large",)) as server:
+        chat = make_tool_chat("openai:large", served_at(server.url))
+        with closing(chat):
+            found = thinking.measure(tmp_path, chat)
+    assert list(found) == list(thinking.WAYS)
+    for way in found.values():
+        assert way["in all"]["right"]["of"] == len(way["each"]) == len(thinking.SITUATIONS)
+        assert way["in all"]["answered"] and way["in all"]["tokens_read"] and way["in all"]["energy_units"]
+    assert found["by the bounded form"]["in all"]["refused"] == 0
 
 
 @no_corpora

@@ -100,7 +100,7 @@ def test_tools_go_out_by_their_names_and_calls_come_back(
         "respond", "end_conversation", "select_conversation", "snooze_conversation", "think", "await_energy"
     ]  # fmt: skip
     offered = body["tools"][3]["function"]
-    assert set(offered["parameters"]["properties"]) == {"minutes", "conversationId"}
+    assert set(offered["parameters"]["properties"]) == {"minutes"}
     assert offered["description"].startswith("Hide a conversation")
     assert body["options"] | {"num_ctx": WINDOW} == {"num_ctx": WINDOW, "num_predict": 100, "temperature": 0.0}
     assert [(call.outcome, call.kind, call.model) for call in calls] == [
@@ -263,6 +263,23 @@ def test_a_person_gets_an_answer_of_a_model_without_tools(server: ModelServer, t
     for body in others:
         assert set(body["format"]["properties"]) == {"text"}
         assert [message["role"] for message in body["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize("takes_tools", [True, False], ids=["tools", "no tools"])
+def test_an_engine_that_says_the_same_again_and_again_is_asked_five_times_at_most(
+    server: ModelServer, thinking: Thinking, takes_tools: bool
+) -> None:
+    server.script.takes_tools = takes_tools
+    thinking.said("c", "hello")
+    # Where none are offered, what it says again and again is no answer either.
+    server.will(*[uses("select_conversation", conversationId="END 0f1e2d3c")] * 2 * takes_tools)
+    server.will(*[Act(answer="END 0f1e2d3c")] * 20)
+    assert thinking.think() is TurnOutcome.FAILED
+    offered = [body for body in server.asked if body.get("tools")]
+    assert (len(offered), len(server.asked)) == ((2, 5) if takes_tools else (1, 4))
+    assert "select_conversation" not in str(offered[0]["tools"])
+    assert thinking.counted("energy_spent_units_total", kind="think") < 5 * 10
+    assert thinking.answers("c") == [] and thinking.conversation("c").unanswered_since is not None
 
 
 def test_a_request_that_is_refused_is_tried_again_later(server: ModelServer, thinking: Thinking) -> None:

@@ -14,6 +14,7 @@ from loop.thinking.focus import Chooser, Focus
 from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop
+from shared.audit import Cause
 from shared.context.sources import RecallSources
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
@@ -26,6 +27,8 @@ from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
+from shared.memories.writing import NewMemory, place
+from shared.subjects import Subject
 from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import PRICES, House
 from tests.support.scripted_chat import ScriptedToolChat, ToolStep
@@ -54,6 +57,7 @@ class Thinking:
     house: House
     chat: ScriptedToolChat = field(default_factory=ScriptedToolChat)
     rounds: int = 5
+    timeout_seconds: float = 5.0
     small: str | None = SMALL
     review_minutes: float = 30.0
     transactions: Transactions | None = None
@@ -70,7 +74,7 @@ class Thinking:
             small_model=self.small,
             model_context_tokens=WINDOW,
             thinking_rounds=self.rounds,
-            model_timeout_seconds=5.0,
+            model_timeout_seconds=self.timeout_seconds,
             review_minutes=self.review_minutes,
             max_message_chars=MOST_CHARACTERS,
             context_token_budget=1000,
@@ -112,6 +116,12 @@ class Thinking:
             by_loop = app_id in answered_by_loop(session, [app_id])
             lifecycle.say(session, conversation, messages, now, by_loop=by_loop)
         self.house.clock.advance(2)
+
+    def remember(self, app_id: str, content: str) -> None:
+        """Have something remembered of an app."""
+        with self.house.database.write() as session:
+            cause = Cause("admin", "by hand", self.house.clock.now())
+            place(session, Subject(app_id), NewMemory(content, "admin", 0), cause, 10)
 
     def choose(self) -> Focus | None:
         return self.chooser.choose(self.thinker.next_selected)

@@ -16,7 +16,7 @@ from loop.thinking.tools import TOOLS
 from shared.energy.budget import to_micro
 from shared.errors import Configuration
 from shared.llm.chat import REPAIR_TOKENS
-from shared.llm.tools import call_in_prose
+from shared.llm.tools import Exchange, call_in_prose, tool_name
 from shared.telemetry.metrics import FocusKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -35,8 +35,14 @@ def situation(
     return Situation(focus, "Chat", recalled, Energy(to_micro(62.5), 2.0), NOON, conversations)
 
 
+def opened(told: Situation, tokens: int = 8192) -> Exchange:
+    exchange = open_exchange(told, Window(tokens), MARK)
+    assert exchange is not None
+    return exchange
+
+
 def shown(told: Situation, tokens: int = 8192) -> str:
-    return open_exchange(told, Window(tokens), MARK).lines[1].text
+    return opened(told, tokens).lines[1].text
 
 
 def test_everything_others_wrote_stands_between_the_marks() -> None:
@@ -131,11 +137,24 @@ def test_a_prompt_always_fits_its_window_with_its_answer(
 ) -> None:
     count = conversations if kind is FocusKind.REVIEW else 1
     many = tuple(replace(seen(*texts), conversation_id=f"c{number}") for number in range(count))
-    exchange = open_exchange(situation(*many, kind=kind), Window(tokens), MARK)
+    exchange = opened(situation(*many, kind=kind), tokens)
     assert exchange.most_tokens + exchange.max_completion_tokens <= tokens
     question = open_question(situation(*many, kind=kind), Window(tokens), MARK)
     assert question is not None
     assert question.most_tokens + REPAIR_TOKENS + question.max_completion_tokens <= tokens
+
+
+@pytest.mark.parametrize("length", [pytest.param(2, id="short"), pytest.param(200, id="long")])
+def test_a_review_lists_the_ids_that_may_be_named_where_they_are_short_enough_to_list(length: int) -> None:
+    ids = [f"{number:02}".rjust(length, "c") for number in range(20)]
+    many = [replace(seen("hello"), conversation_id=one, ended=one == ids[0]) for one in ids]
+    exchange = opened(situation(*many, kind=FocusKind.REVIEW), 8192)
+    assert exchange.most_tokens + exchange.max_completion_tokens <= 8192
+    schemas = {tool_name(tool): tool.model_json_schema() for tool in exchange.tools}
+    assert schemas.pop("think")["required"] == ["thoughts"]
+    for schema in schemas.values():
+        assert "conversationId" in schema["required"]
+        assert schema["properties"]["conversationId"].get("enum") == (ids[1:] if length < 100 else None)
 
 
 def test_a_model_without_tools_may_have_a_window_of_half_the_size() -> None:
@@ -146,7 +165,7 @@ def test_a_model_without_tools_may_have_a_window_of_half_the_size() -> None:
 
 def test_a_window_without_room_is_named_with_the_setting() -> None:
     with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more"):
-        open_exchange(situation(seen("hello")), Window(2048), MARK)
+        open_exchange(situation(seen("hello")), Window(1024), MARK)
 
 
 def test_a_reason_for_a_rejection_stands_with_what_others_wrote() -> None:
@@ -165,7 +184,7 @@ def test_where_a_conversation_stands_against_its_budget_is_told(spent: int, stat
 
 
 def test_the_energy_is_told_in_full() -> None:
-    system = open_exchange(situation(seen("hello")), Window(8192), MARK).lines[0].text
+    system = opened(situation(seen("hello"))).lines[0].text
     assert "62.5 of 100 units (62.5 %), status high; 2 units come back each second" in system
 
 
