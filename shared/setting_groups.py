@@ -126,8 +126,8 @@ class ModelSettings(SettingsGroup):
 
     model_size: Literal["small", "large"] | None = Field(
         None,
-        description="How the model is asked: a `small` one shortens what the built-in agent chose, a `large` one reads "
-        "the talk; unset: by the parameters that its server or its name tells.",
+        description="How the model is asked: a `small` one shortens what the built-in agent chose and answers without "
+        "tools, a `large` one reads the talk and uses tools; unset: by the parameters its server or its name tells.",
     )
     model_languages: str = Field(
         ENGLISH, description="Languages in which a small model shortens, as two letters, by commas (`en,de`)."

@@ -39,6 +39,7 @@ from shared.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudge
 from shared.llm.chat import ToolCall
 from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
+from shared.llm.traits import ModelSize
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome
@@ -93,6 +94,7 @@ class Thinker:
         self._on_free = on_free
         self._reach = reach
         self._chats: dict[str, ToolChat] = {}
+        self._sizes: dict[str, ModelSize] = {}
         self._without_tools: set[str] = set()
         """Models whose server takes no tools for them: they are not offered any again."""
         self._selected: deque[Focus] = deque(maxlen=_MOST_SELECTED)
@@ -222,14 +224,16 @@ class Thinker:
         assert settings.model is not None, "the loop thinks with a model only"
         model = model_for(situation.energy.micro, settings.model, settings.small_model)
         if model not in self._chats:
-            self._chats[model] = self._make_chat(model)
+            self._chats[model], self._sizes[model] = self._make_chat(model), ModelSize(model, settings)
         chat = self._chats[model]
         tool_executor = ToolExecutor(self._transactions, self._clock, situation, chat.name, settings)
         focused = situation.focused
         account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
         meter = self._accountant.meter(account)
-        has_tools = chat.name not in self._without_tools
-        return ThinkingTurn(chat, tool_executor, meter, settings, self._has_energy, self._on_result, has_tools)
+        has_tools, is_small = chat.name not in self._without_tools, self._sizes[model].is_small()
+        return ThinkingTurn(
+            chat, tool_executor, meter, settings, self._has_energy, self._on_result, has_tools, is_small
+        )
 
     def _has_energy(self) -> bool:
         with self._transactions.read() as session:

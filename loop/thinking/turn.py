@@ -1,7 +1,7 @@
 """One turn: a model is shown a situation and uses tools until one of them ends the turn, or its rounds are used up.
 
-A model without tools is asked once, for an object that names the tool; so is one whose calls were refused twice, and
-one that has used its rounds for nothing while somebody waits.
+A small model, and one without tools, is asked once, for an object that names the tool; so is one whose calls were
+refused twice, and one that has used its rounds for nothing while somebody waits.
 
 A call is checked against what the model was shown, and carried out in one short transaction. A model thinks for a
 long time; what it decides is carried out only when the conversation is still as it was shown.
@@ -89,6 +89,8 @@ class ThinkingTurn:
     """Is told of every tool call."""
     has_tools: bool = True
     """Whether the model has tools, as far as is known."""
+    is_small: bool = False
+    """Small models choose worse with tools than without, and read several times as much. See ``shared.llm.traits``."""
     calls: int = 0
     """Calls of the model; the repairs of one count with it."""
     result: TurnOutcome = TurnOutcome.NOTHING
@@ -100,14 +102,14 @@ class ThinkingTurn:
     def run(self, situation: Situation, mark: str) -> TurnOutcome:
         """Carry out the turn; ``mark`` is one nobody can foresee. Raises: what the chat and the executor raise."""
         window = Window(self.settings.model_context_tokens)
-        if self.has_tools:
+        if self.has_tools and not self.is_small:
             try:
                 self._use_tools(open_exchange(situation, window, mark))
             except NoTools:
                 self.has_tools = False
         # Where nobody waits, a model that wrote only text or thoughts may have meant that there is nothing to do.
         failed = self._was_refused or situation.focus.kind is FocusKind.UNANSWERED
-        if not self.has_tools or (failed and self.result is TurnOutcome.NOTHING and self.may_go_on()):
+        if self.is_small or not self.has_tools or (failed and self.result is TurnOutcome.NOTHING and self.may_go_on()):
             self._choose(open_question(situation, window, mark), mark)
         return self.result
 

@@ -1,7 +1,8 @@
 """What a model makes of ten situations, with tools and by the bounded form: ``python -m ops.bench.thinking``.
 
-Holds one turn about each in the process, each at a fresh database with a clock that stands still, with a model at its
-server: ``--engine FILE.gguf`` starts one, ``--model openai:NAME`` asks where OPENAI_BASE_URL or OLLAMA_HOST says.
+Both ways whatever the model's size, by which a service would take one. Each turn is held in the process, at a fresh
+database with a clock that stands still, and a model at its server: ``--engine FILE.gguf`` starts one, ``--model
+openai:NAME`` asks where OPENAI_BASE_URL or OLLAMA_HOST says.
 """
 
 from __future__ import annotations

@@ -754,6 +754,14 @@ def test_a_model_without_tools_is_offered_them_once_and_then_asked_for_an_object
     assert list(asked.answer.model_json_schema()["properties"]) == ["text"]
 
 
+def test_a_small_model_is_offered_no_tools(house: House) -> None:
+    thinking = Thinking(house, size="small", review_minutes=0)
+    thinking.said("c", "hello")
+    thinking.will({"text": "Hello."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert (thinking.answers("c"), thinking.chat.exchanges) == (["Hello."], [])
+
+
 @pytest.mark.parametrize(
     ("chosen", "outcome", "sent"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -59,6 +59,7 @@ class Thinking:
     rounds: int = 5
     timeout_seconds: float = 5.0
     small: str | None = SMALL
+    size: Literal["small", "large"] = "large"
     review_minutes: float = 30.0
     transactions: Transactions | None = None
     make_chat: Callable[[str], Any] | None = None
@@ -72,6 +73,7 @@ class Thinking:
         settings = default_settings(
             model=LARGE,
             small_model=self.small,
+            model_size=self.size,
             model_context_tokens=WINDOW,
             thinking_rounds=self.rounds,
             model_timeout_seconds=self.timeout_seconds,
