@@ -90,7 +90,7 @@ class ThinkingTurn:
     has_tools: bool = True
     """Whether the model has tools, as far as is known."""
     is_small: bool = False
-    """Small models choose worse with tools than without, and read several times as much. See ``shared.llm.traits``."""
+    """Small models choose no better with tools and read three times as much. Source: docs/guides/choose-a-model.md."""
     calls: int = 0
     """Calls of the model; the repairs of one count with it."""
     result: TurnOutcome = TurnOutcome.NOTHING
