@@ -57,7 +57,7 @@ def _unfit(settings: Settings, model: str, traits: ModelTraits) -> Iterator[Find
         found = "it is a base model: it goes on with a text and follows no instructions"
         yield warn("model", found, f"Name its kind for instructions, mostly {provider}:{_instruct(name)}.")
     elif traits.has_tools is False and settings.thinking:
-        yield ok("model", "it has no tools, so it thinks without them, by one form at a time, and more slowly")
+        yield ok("model", "it has no tools, so it thinks without them, by one form at a time")
 
 
 def _instruct(name: str) -> str:
