@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from shared.text.languages import empty_words, likely_language
 from shared.text.lines import clean
@@ -207,9 +209,12 @@ def reverses(text: str, statement: str) -> bool:
 def turns_round(text: str, statement: str) -> bool:
     """Whether a text says what a statement denies: in the place of what it denies itself, or without any denial.
 
-    "To Madeira, not to Crete" of "to Crete, not to Madeira"; "can eat gluten" of "can't eat gluten". Sees less than
+    "To Madeira, not to Crete" of "to Crete, not to Madeira"; "can eat gluten" of "can't eat gluten"; "lives in Leeds"
+    and "from York to Leeds" of "from Leeds to York". Sees less than
     ``reverses``, and may be asked of whole statements, of which a text tells a part in other words.
     """
+    if _goes_back(text, statement):
+        return True
     grammar = _GRAMMAR | empty_words(likely_language(statement))
     told, said = _denials(text, grammar), _denials(statement, grammar)
     has, had = _contents(text, grammar), _contents(statement, grammar)
@@ -218,6 +223,35 @@ def turns_round(text: str, statement: str) -> bool:
     asserted, was_asserted = has - frozenset().union(*told), had - frozenset().union(*said)
     is_asserted = any(denied and denied[0] in asserted for denied in said)
     return is_asserted and any(denied and denied[0] in was_asserted for denied in told)
+
+
+_FROM = word_set("from von aus desde da dal dalla van uit från fra из od z")
+_TO = word_set("to nach into hacia naar till til в do")
+_AT = _TO | word_set("in at bei à")
+_WAY = 5
+"""Words between "from" and the "to" that belongs to it."""
+
+
+def _goes_back(text: str, statement: str) -> bool:
+    """Whether a text has somebody go to, or be, where a statement has them come from, or come from where they went."""
+    told = [word.casefold() for word in _WORD.findall(text)]
+    steps = {(before, word) for before, word in pairwise(told)}
+    for left, reached in _ways(statement):
+        if any((at, left) in steps for at in _AT) or any((since, reached) in steps for since in _FROM):
+            return True
+    return False
+
+
+def _ways(statement: str) -> Iterator[tuple[str, str]]:
+    """Yield what a statement goes from and to."""
+    words = [word.casefold() for word in _WORD.findall(statement)]
+    for at, word in enumerate(words[:-3]):
+        for first, second in ((_FROM, _TO), (_TO, _FROM)):
+            if word in first:
+                behind = next((i for i in range(at + 2, min(at + _WAY + 1, len(words) - 1)) if words[i] in second), 0)
+                ends = (words[at + 1], words[behind + 1]) if behind else ("", "")
+                if ends[0] != ends[1] and not any(map(str.isdigit, ends)):
+                    yield ends if first is _FROM else ends[::-1]
 
 
 def _denials(text: str, grammar: frozenset[str]) -> list[tuple[str, ...]]:

@@ -152,6 +152,9 @@ BAD_CREATIONS = [
         ("It's not Madeira any more, we are going to Crete.", "going to Madeira, not to Crete"),
         ("I have coeliac disease and can't eat gluten.", "Has coeliac disease and can eat gluten"),
         ("Never write before ten, call instead.", "never call before ten, write instead"),
+        ("We moved from Leeds to York last month.", "moved from York to Leeds"),
+        ("We moved from Leeds to York last month.", "lives in Leeds"),
+        ("Wir sind von Jena nach Ulm gezogen.", "wohnt in Jena"),
     ],
 )
 def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(said: str, memory: str) -> None:
@@ -166,6 +169,7 @@ def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(
         ("I'm not dyslexic, that's my flatmate Jo.", "flatmate Jo dyslexic"),
         ("Not Madeira, we go to Crete.", "going to Crete, not Madeira"),
         ("No me gusta la berenjena.", "no berenjena"),
+        ("We moved from Leeds to York last month.", "lives in York, came from Leeds"),
     ],
 )
 def test_what_says_the_same_with_its_not_elsewhere_is_no_reversal(said: str, memory: str) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from shared.text.classifier import StatementSort
+from shared.text.classifier import StatementSort, judge
 from shared.text.gate import Gate, weighty_words
 from shared.text.languages import ENGLISH, language_of
 from shared.text.likeness import gist, reverses
@@ -24,7 +24,7 @@ from shared.text.lines import clean
 from worker.agent.pieces import MemoryPiece, choose, render, words_of
 from worker.agent.prompt import Answer, Prompt, at_most, longest
 from worker.agent.protocol import TranscriptTurn
-from worker.agent.statements import clauses_of, is_user
+from worker.agent.statements import NOT_TO_BE_LOST, clauses_of, is_user
 
 SHORTEN = Prompt(
     system="""\
@@ -121,7 +121,11 @@ def extended(
 
 def _shortest(own: MemoryPiece, shorter: Iterable[MemoryPiece]) -> MemoryPiece:
     """Return the shortest that may stand for a piece as it was chosen, which may be a part of what was offered."""
-    others = (one for one in shorter if one.position == own.position and Gate([one.text]).holds(own.text))
+    others = (
+        one
+        for one in shorter
+        if one.position == own.position and Gate([one.text]).holds(own.text) and _keeps_vital(one.text, own.text)
+    )
     return min((own, *others), key=lambda one: len(one.text))
 
 
@@ -140,9 +144,17 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
         gist(text).positive == gist(told).positive
         and not reverses(text, statement)
         and _keeps_order(words, statement)
+        and _keeps_vital(text, statement)
         and not lost
         and held.share_of(statement) >= (_HELD_OF_VITAL if is_vital else _HELD)
     )
+
+
+def _keeps_vital(text: str, statement: str) -> bool:
+    """Whether a text holds each clause that must not be lost by itself: "she must never get aspirin"."""
+    held = Gate([text])
+    vital = (clause for clause in clauses_of(statement) if judge(clause).importance >= NOT_TO_BE_LOST)
+    return all(held.share_of(clause) >= _HELD_OF_VITAL for clause in vital)
 
 
 def _keeps_order(words: Sequence[str], statement: str) -> bool:

@@ -54,6 +54,8 @@ _HEADING = re.compile(
     r"(?:\w+ ){0,3}(?:about (?:me|myself)|background|context|facts?|info(?:rmation)?|notes?|profile)(?: \w+){0,2}: +",
     re.IGNORECASE,
 )
+_RELATIVE = re.compile(r"(?:who|whose|whom|which|qui|dont|quien|cui)\b", re.IGNORECASE)
+"""Opens a clause about what stands before it."""
 _SPEAKER = re.compile(r"i(?:['’](?:m|ve|ll|d))?\s", re.IGNORECASE)
 _HEADING_ENDS = (":", "：")
 _LONGEST_NAME = 20
@@ -188,8 +190,18 @@ def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
             is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= SURE_HARM
             judged = reading if is_harm else judged.beside(reading)
-        yield SpokenStatement(text, turn, position, with_harm_of_another(text, judged), joined)
+        yield SpokenStatement(text, turn, position, _with_harm_within(text, judged), joined)
         position += 1
+
+
+def _with_harm_within(text: str, judged: Judgement) -> Judgement:
+    """Return what a statement is taken for: a harm where one clause of it surely is."""
+    judged, clauses = with_harm_of_another(text, judged), clauses_of(text)
+    if len(clauses) == 1 or judged.sorts[StatementSort.HARM] >= SURE_HARM:
+        return judged
+    found = (with_harm_of_another(clause, judge(clause)).sorts for clause in clauses)
+    harm = next((sorts for sorts in found if sorts[StatementSort.HARM] >= SURE_HARM), None)
+    return Judgement(judged.keep, judged.fact, harm) if harm else judged
 
 
 def _without_greeting(line: str) -> str:
@@ -241,11 +253,15 @@ def _clauses(sentence: str) -> list[str]:
     if len(sentence) <= _LONG:
         return [sentence]
     found = [""]
+    is_open = False
     for clause in clauses_of(sentence):
-        if len(found[-1]) < _LEAST_CLAUSE:
+        is_beside = _RELATIVE.match(clause) is not None
+        if len(found[-1]) < _LEAST_CLAUSE or is_beside or is_open:
             found[-1] = f"{found[-1]} {clause}".strip()
         else:
             found.append(clause)
+        # "My daughter, who is four, must not have sesame": what comes behind goes on with whom it is about.
+        is_open = is_beside
     if len(found) > 1 and len(found[-1]) < _LEAST_CLAUSE:
         found[-2:] = [f"{found[-2]} {found[-1]}"]
     return [one.strip(" ,，、،") for one in found]

@@ -8,7 +8,7 @@ else stands behind the model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
@@ -47,7 +47,7 @@ from worker.agent.protocol import (
     NothingToRemember,
     Transcript,
 )
-from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, left_out, read_statements, vital
+from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, SpokenStatement, left_out, read_statements, vital
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.extract_facts import FactLearner, admitted, present_facts
@@ -212,12 +212,12 @@ class CreateMemory:
                 raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
             return draft
         statements = vital(said, NOT_TO_BE_LOST)
-        lost = left_out(draft.content, statements)
+        lost = _importances(left_out(draft.content, statements))
         # Not asked of the agent behind it: nothing is made, so that nothing is to be booked.
         other = choose_memory(transcript, self.limit)
         if not isinstance(other, MemoryDraft):
             return draft
-        if len(left_out(other.content, statements)) < len(lost):
+        if _importances(left_out(other.content, statements)) < lost:
             raise ModelOutput("The model left out what must not be forgotten: a harm, a limit, or a standing wish.")
         is_short = len(draft.content) < _THIN * len(other.content)
         if is_short and Gate([draft.content]).share_of(other.content) < _THIN:
@@ -302,6 +302,11 @@ class CreateMemory:
             removed, rule = eviction.removed_id, eviction.rule
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
+
+
+def _importances(statements: Iterable[SpokenStatement]) -> list[int]:
+    """Return what statements matter, the most first, so that losing a wish is less than losing an illness."""
+    return sorted((one.judged.importance for one in statements), reverse=True)
 
 
 def _candidate(draft: MemoryDraft, seen: Snapshot) -> CompactionCandidate:
