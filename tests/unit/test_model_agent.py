@@ -17,7 +17,7 @@ from shared.memories.compaction import NEW, Action, CompactionCandidate, Decisio
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.memory_model import ModelAgent
-from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
+from worker.agent.protocol import LeftToRules, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
 LIMIT = 200
@@ -497,3 +497,31 @@ def test_whatever_is_answered_only_what_may_be_carried_out_is_returned(
     except ModelOutput:
         return
     assert refusal(returned, EXISTING, ARRIVED, LIMIT) is None
+
+
+IN_LAW = (
+    "My mother in law Godelieve moves in with us; she takes blood thinners and must never get ibuprofen or aspirin."
+)
+FLAT = "We bought a flat in Ghent with a garden to the south."
+PHONE = "Please never phone me at work between nine and five, as the phone there is on the shop floor."
+
+
+@pytest.mark.parametrize(
+    ("short", "is_taken"),
+    [
+        pytest.param("mother in law Godelieve moves in with us", False, id="a clause that harms is gone"),
+        pytest.param("takes blood thinners, never get aspirin or ibuprofen", False, id="in another order"),
+        pytest.param("Godelieve takes blood thinners, must never get ibuprofen or aspirin", True, id="whole"),
+    ],
+)
+def test_a_small_models_line_stands_for_a_statement_only_with_what_must_not_be_lost(short: str, is_taken: bool) -> None:
+    given = transcript(("user", IN_LAW), ("user", FLAT), ("user", PHONE))
+    # What it answers beside is of no use, so that each case is of this line alone.
+    chat = ScriptedChat([{"short": [short] * 3}])
+    small = ModelAgent(chat, chat.name, 8192, 30.0, lambda: True)
+    if is_taken:
+        draft = small.create(given, LIMIT, Calls())
+        assert isinstance(draft, MemoryDraft) and short in draft.content
+    else:
+        with pytest.raises((ModelOutput, LeftToRules)):
+            small.create(given, LIMIT, Calls())
