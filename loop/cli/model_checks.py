@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from loop.cli.findings import Finding, fail, ok, warn
 from shared.installation import how_to_add
-from shared.llm.minilm import is_installed, runtime
+from shared.llm.minilm import is_installed
 from shared.llm.providers import NGRAMS, server_status, split_model
 from shared.llm.traits import ModelTraits, model_traits
 from shared.setting_groups import LEAST_CONTEXT_TOKENS
@@ -77,11 +77,6 @@ def check_embedding(settings: Settings) -> list[Finding]:
             return [warn("embedding", f"{status.model} cannot be asked, {without}", status.mend)]
         return [ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")]
     if is_installed():
-        if runtime() == "numpy":
-            slow = (
-                "the built-in model compares facts and messages by meaning, in numpy because onnxruntime is not there"
-            )
-            return [warn("embedding", slow, f"Several times slower. {how_to_add('embedding')}")]
         return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
     return [

@@ -15,7 +15,7 @@ from shared.errors import Configuration
 from shared.installation import how_to_add
 from shared.llm.api_status import Api, api_status
 from shared.llm.embedding import Embedder, NgramEmbedder
-from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
+from shared.llm.minilm import MiniLmEmbedder, is_installed
 from shared.llm.model_server import ServerStatus, is_there
 from shared.llm.ollama_status import ollama_status
 from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, provider_of
@@ -137,12 +137,6 @@ def make_embedder_by_name(
     if name == NgramEmbedder.name:
         return NgramEmbedder()
     return make_embedder(name, settings, seconds) if provider_of(name) in EMBEDDING_PROVIDERS else None
-
-
-def embedding_runtime(setting: str | None) -> str:
-    """Return in what the embedder for ``setting`` runs: ``onnxruntime`` or ``numpy``, else its own name."""
-    name = embedder_name(setting)
-    return runtime() if name == MiniLmEmbedder.name else name
 
 
 def embedder_name(setting: str | None) -> str:
