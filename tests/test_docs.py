@@ -69,7 +69,8 @@ def test_no_setting_is_without_effect() -> None:
         if not line.startswith(tuple(definitions))
     ]
     code = "\n".join(lines)
-    idle = [name for name in Settings.model_fields if not re.search(rf"(settings|self|tuning|\))\.{name}\b", code)]
+    read = r"(settings|self|tuning|\))\.{0}\b|_setting = .*\"{0}\""
+    idle = [name for name in Settings.model_fields if not re.search(read.format(name), code)]
     assert idle == []
 
 

@@ -28,7 +28,7 @@ from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
 from shared.jobs.ownership import release_node
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.providers import embedding_runtime
+from shared.llm.providers import embedder_name
 from shared.process import die_with_parent
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
@@ -159,5 +159,4 @@ def _build(**_: Any) -> None:
     die_with_parent(os.getppid())
     # Only now, after the fork: connections and metric files must not be shared with the parent.
     ready.wired = wire(settings, make_metrics(), node)
-    # Only now, too: onnxruntime starts a thread when it is imported.
-    log.info("worker_process_started", embedding=embedding_runtime(settings.embedding))
+    log.info("worker_process_started", embedding=embedder_name(settings.embedding))

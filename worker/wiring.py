@@ -19,8 +19,7 @@ from shared.events.addresses import guard_of
 from shared.jobs.ownership import Owner
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
-from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
-from shared.llm.traits import ModelSize
+from shared.llm.providers import ModelSize, make_chat, make_embedder, make_embedder_by_name
 from shared.process import is_gone
 from shared.search.tuning import tuning_of
 from shared.sessions.store import Store

@@ -33,6 +33,22 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
 
 
+class PartialModel(RequestModel):
+    """A change: each field that it takes from its other bases may be left out, or null, and stays as it is then."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        # These are copies: the bases keep theirs.
+        for field in cls.model_fields.values():
+            annotation: Any = field.annotation
+            field.annotation, field.default, field.default_factory = annotation | None, None, None
+        cls.model_rebuild(force=True)
+
+    def given(self) -> dict[str, Any]:
+        """Return what is to be changed."""
+        return self.model_dump(exclude_none=True)
+
+
 Units = Annotated[float, Field(strict=True, ge=0, le=_MAX_UNITS, allow_inf_nan=False)]
 """Energy units; null where it stands beside ``None`` means no budget."""
 AppId = Annotated[str, Field(pattern=APP_ID_PATTERN, examples=["chat"])]

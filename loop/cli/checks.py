@@ -43,9 +43,8 @@ from shared.errors import AfterthoughtError, Configuration
 from shared.installation import how_to_add, start_command
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.model_server import is_there
-from shared.llm.traits import ModelSize
-from shared.llm.transport import is_loopback
+from shared.llm.providers import ModelSize
+from shared.llm.transport import is_loopback, is_there
 from shared.settings import (
     Settings,
     environment_name,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from loop.cli.findings import Finding, fail, ok, warn
 from shared.installation import how_to_add
-from shared.llm.minilm import is_installed, runtime
-from shared.llm.providers import NGRAMS, server_status, split_model
-from shared.llm.traits import ModelTraits, model_traits
+from shared.llm.minilm import is_installed
+from shared.llm.provider import ModelTraits
+from shared.llm.providers import NGRAMS, model_traits, server_status, split_model
 from shared.setting_groups import LEAST_CONTEXT_TOKENS
 from shared.settings import Settings
 
@@ -38,10 +38,9 @@ def _unfit(settings: Settings, model: str, traits: ModelTraits) -> Iterator[Find
     """Say what of a model or its server does not fit how it is used here."""
     provider, name = split_model(model)
     window, wanted = traits.context_tokens, settings.model_context_tokens
-    if provider != "ollama" and traits.is_behind_ollama:
+    if traits.ollama_address is not None:
         found = f"its server is Ollama, which cuts what is longer than {window} tokens there without a word"
-        address = settings.openai_base_url.removesuffix("/v1")
-        yield warn("model", found, f"Set AFTERTHOUGHT_MODEL=ollama:{name} and OLLAMA_HOST={address}.")
+        yield warn("model", found, f"Set AFTERTHOUGHT_MODEL=ollama:{name} and OLLAMA_HOST={traits.ollama_address}.")
     elif window is not None and window < wanted:
         found = f"its window has {window:,} tokens, fewer than AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={wanted}"
         larger = "start its server with a larger window, or name another model"
@@ -77,11 +76,6 @@ def check_embedding(settings: Settings) -> list[Finding]:
             return [warn("embedding", f"{status.model} cannot be asked, {without}", status.mend)]
         return [ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")]
     if is_installed():
-        if runtime() == "numpy":
-            slow = (
-                "the built-in model compares facts and messages by meaning, in numpy because onnxruntime is not there"
-            )
-            return [warn("embedding", slow, f"Several times slower. {how_to_add('embedding')}")]
         return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
     return [

@@ -18,8 +18,8 @@ import orjson
 
 from shared.conversations.chat_message import Sent
 from shared.errors import NotFound
+from shared.llm.providers import provider_for
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
-from shared.model_names import provider_of
 from shared.setting_groups import ModelSettings
 from shared.text.json_reading import read_json
 
@@ -117,14 +117,9 @@ def upstream_of(asked: str, settings: ModelSettings) -> Upstream:
     if setting is None:
         known = ", ".join(sorted(models.keys() - models.values())) or "none: set AFTERTHOUGHT_MODEL to PROVIDER:NAME"
         raise NotFound(f"There is no model {asked[:200]}. The models of this service: {known}.", code="model_not_found")
-    match provider_of(setting):
-        case "openai":
-            key, base_url = settings.openai_api_key, settings.openai_base_url
-        case "anthropic":
-            key, base_url = settings.anthropic_api_key, f"{settings.anthropic_base_url}/v1"
-        case _:
-            key, base_url = None, f"{settings.ollama_host.rstrip('/')}/v1"
-    return Upstream(setting, base_url, None if key is None else key.get_secret_value())
+    provider, _ = provider_for(setting, settings)
+    base_url = f"{provider.address.rstrip('/')}{provider.openai_path}"
+    return Upstream(setting, base_url, None if provider.key is None else provider.key.get_secret_value())
 
 
 @dataclass

@@ -25,8 +25,8 @@ from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral
 from shared.jobs.tenant_queues import Terms
-from shared.llm.traits import is_known_small
-from shared.model_names import provider_of
+from shared.llm.providers import is_known_small
+from shared.setting_groups import provider_of
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics

@@ -37,9 +37,9 @@ from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.llm.chat import ToolCall
+from shared.llm.providers import ModelSize
 from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
-from shared.llm.traits import ModelSize
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome

@@ -7,7 +7,7 @@ from nicegui import ui
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction, MemoryList
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.memory_card import MemoryCard, MemoryEntry, MemoryHandlers, build_form, show_change
+from loop.ui.memory_card import Draft, MemoryCard, MemoryHandlers, build_form, show_change
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.profile import ProfileSection
 from loop.ui.subject import choose_subject
@@ -128,29 +128,22 @@ class MemorySection:
         self._form.clear()
         self._form.set_visibility(True)
         with self._form:
-            build_form(MemoryEntry(""), self._save_new, self._close_form)
+            build_form(None, self._save_new, self._close_form)
 
     def _close_form(self) -> None:
         self._form.set_visibility(False)
 
-    async def _save_new(self, draft: MemoryEntry) -> None:
+    async def _save_new(self, draft: Draft) -> None:
         async with self._frame.errors_told():
-            written = await self._client.write_memory(
-                draft.content,
-                importance=draft.importance,
-                tags=draft.tags,
-                user_id=self._user_id or None,
-                app_id=self._app_id,
-            )
+            user_id = self._user_id or None
+            written = await self._client.write_memory(**draft, user_id=user_id, app_id=self._app_id)
             self._close_form()
             self.tell_what_went(written.made_room)
             await self.refresh()
 
-    async def _edit(self, memory_id: int, draft: MemoryEntry) -> bool:
+    async def _edit(self, memory_id: int, draft: Draft) -> bool:
         async with self._frame.errors_told():
-            await self._client.edit_memory(
-                memory_id, content=draft.content, importance=draft.importance, tags=draft.tags, app_id=self._app_id
-            )
+            await self._client.edit_memory(memory_id, **draft, app_id=self._app_id)
             await self.refresh()
             return True
         return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from nicegui import ui
 
@@ -19,20 +20,15 @@ _KINDS = {
 _REWRITES = ("edited", "merged", "restored")
 
 
-@dataclass(frozen=True)
-class MemoryEntry:
-    """What a form says of a memory."""
-
-    content: str
-    importance: int = 5
-    tags: list[str] = field(default_factory=list)
+Draft = dict[str, Any]
+"""What a form says of a memory, by the names of the client's arguments."""
 
 
 @dataclass(frozen=True)
 class MemoryHandlers:
     """What the page does for its cards."""
 
-    edit: Callable[[int, MemoryEntry], Awaitable[bool]]
+    edit: Callable[[int, Draft], Awaitable[bool]]
     """Returns whether it was done."""
     pin: Callable[[MemoryAnswer], Awaitable[None]]
     remove: Callable[[MemoryAnswer], Awaitable[None]]
@@ -107,13 +103,12 @@ class MemoryCard:
     def _edit(self) -> None:
         self._close()
 
-        async def save(draft: MemoryEntry) -> None:
+        async def save(draft: Draft) -> None:
             if await self._handlers.edit(self.memory.id, draft):
                 self._close()
 
-        present = MemoryEntry(self.memory.content, self.memory.importance, list(self.memory.tags))
         with self._editor:
-            build_form(present, save, self._close)
+            build_form(self.memory, save, self._close)
         self._view.set_visibility(False)
 
     def _close(self) -> None:
@@ -166,20 +161,26 @@ def show_change(change: ChangeAnswer) -> None:
 
 
 def build_form(
-    present: MemoryEntry, save: Callable[[MemoryEntry], Awaitable[None]], cancel: Callable[[], None]
+    present: MemoryAnswer | None, save: Callable[[Draft], Awaitable[None]], cancel: Callable[[], None]
 ) -> None:
-    """Build where a memory is written: Ctrl+Enter saves, Escape cancels."""
+    """Build where a memory is written, a new one where None is present: Ctrl+Enter saves, Escape cancels."""
+    content, tags_now, weight = (present.content, present.tags, present.importance) if present else ("", [], 5)
     with ui.column().classes("w-full gap-2"):
-        text = ui.textarea("Memory", value=present.content).props("outlined autogrow autofocus").classes("w-full")
-        tags = ui.input_chips("Tags", value=present.tags, new_value_mode="add-unique").classes("w-full")
+        text = ui.textarea("Memory", value=content).props("outlined autogrow autofocus").classes("w-full")
+        tags = ui.input_chips("Tags", value=list(tags_now), new_value_mode="add-unique").classes("w-full")
         tags.props("outlined dense")
-        importance = ui.number("Importance, 0 to 10", value=present.importance, min=0, max=10, precision=0)
+        importance = ui.number("Importance, 0 to 10", value=weight, min=0, max=10, precision=0)
         importance.props("outlined dense").classes("w-full")
         with ui.row().classes("w-full justify-end gap-2"):
             ui.button("Cancel", on_click=cancel, color=None).props("flat no-caps dense")
 
             async def write() -> None:
-                await save(MemoryEntry(text.value or "", int(importance.value or 0), list(tags.value)))
+                draft = {
+                    "content": text.value or "",
+                    "importance": int(importance.value or 0),
+                    "tags": list(tags.value),
+                }
+                await save(draft)
 
             ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
         text.on("keydown.ctrl.enter", write, js_handler="() => emit()")

@@ -1,8 +1,8 @@
 """The built-in embedding model at work: ``python -m ops.bench.embedding``.
 
-Embeds messages of LoCoMo in numpy and in onnxruntime by turns, in one process, then has a service of its own embed
-them while it is searched over HTTP. Prints JSON: messages a second and a question's time in both, their least cosine,
-what the service embedded a second, and searches while nothing is embedded, while all is, and asked again.
+Embeds messages of LoCoMo in this process, then has a service of its own embed them while it is searched over HTTP.
+Prints JSON: messages a second and a question's time, what the service embedded a second, and searches while nothing is
+embedded, while all is, and asked again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
-from unittest.mock import patch
 
 import httpx
 
 from ops.bench import corpora
 from ops.bench.figures import say, show, spread, timed
 from shared.db.engine import Database
-from shared.llm import minilm
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import MiniLmEmbedder
 from shared.search.index_queries import count_all_unembedded
@@ -53,7 +51,7 @@ def measure(folder: Path, url: str, subjects: Sequence[corpora.CorpusSubject], m
     said = {one.name: [turn.content for day in one.conversations for turn in day.messages] for one in subjects}
     questions = [question.text for one in subjects for question in one.questions]
     say("embedding in this process")
-    figures = side_by_side([text for texts in said.values() for text in texts], questions)
+    figures = in_process([text for texts in said.values() for text in texts], questions)
     redis = start_redis(folder / "redis")
     try:
         with start_system(folder, url, redis.url, env=_ENV) as system, system.client() as client:
@@ -65,26 +63,18 @@ def measure(folder: Path, url: str, subjects: Sequence[corpora.CorpusSubject], m
     return figures
 
 
-def side_by_side(texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
-    """Embed some texts and some questions in numpy and in onnxruntime by turns."""
-    embedders = {"onnxruntime": MiniLmEmbedder(in_background=True), "numpy": MiniLmEmbedder(in_background=True)}
-    with patch.object(minilm, "runtime", lambda: "numpy"):
-        embedders["numpy"].embed(texts[:1], Calls())
-    vectors = {name: one.embed(texts[:64], Calls()) for name, one in embedders.items()}
-    rates: dict[str, list[float]] = {name: [] for name in embedders}
-    asked: dict[str, list[float]] = {name: [] for name in embedders}
+def in_process(texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+    """Embed some texts and some questions by turns."""
+    embedder = MiniLmEmbedder(in_background=True)
+    embedder.embed(texts[:1], Calls())
+    rates: list[float] = []
+    asked: list[float] = []
     for nth in range(_ROUNDS):
-        for name, one in embedders.items():
-            some = texts[nth * 256 : nth * 256 + 256]
-            [seconds] = timed([partial(one.embed, some, Calls())])
-            rates[name].append(len(some) / seconds)
-            asked[name] += timed(_asking(one, questions[nth * 20 : nth * 20 + 20]))
-    figures: dict[str, Any] = {name: {"messages_a_second": round(median(rates[name]), 1)} for name in embedders}
-    for name in embedders:
-        figures[name] |= {"question": spread(asked[name])}
-    figures["ratio"] = round(median(rates["onnxruntime"]) / median(rates["numpy"]), 2)
-    figures["least_cosine"] = round(float((vectors["numpy"] * vectors["onnxruntime"]).sum(axis=1).min()), 6)
-    return {"runtime": minilm.runtime()} | figures
+        some = texts[nth * 256 : nth * 256 + 256]
+        [seconds] = timed([partial(embedder.embed, some, Calls())])
+        rates.append(len(some) / seconds)
+        asked += timed(_asking(embedder, questions[nth * 20 : nth * 20 + 20]))
+    return {"messages_a_second": round(median(rates), 1), "question": spread(asked)}
 
 
 def _asking(embedder: Embedder, questions: Sequence[str]) -> list[Callable[[], Any]]:

@@ -229,7 +229,7 @@ def _reading(client: httpx.Client, database: Database, apps: int) -> dict[str, A
 def _write_one(database: Database, app: str) -> None:
     with database.write() as session:
         lock_app(session, app)
-        new = NewMemory("User: bought a second beehive.", "extractive", 0)
+        new = NewMemory(content="User: bought a second beehive.", agent="extractive", epoch=0)
         place(session, app, new, Cause("extractive", "bench", SystemClock().now()), 10)
 
 

@@ -13,10 +13,8 @@ from pydantic import AfterValidator, Field, model_validator
 from shared.contracts.values import (
     LARGEST_INTEGER,
     Id,
-    Importance,
     JsonObject,
     Moment,
-    Tags,
     TimeZone,
     UserId,
     UserOrNobody,
@@ -27,7 +25,7 @@ from shared.conversations.models import MemoryMode
 from shared.db.archived_rows import ArchivePart
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
-from shared.memories.models import ChangeKind
+from shared.memories.models import ChangeKind, MemoryAttributes, MemoryText
 from shared.profiles.models import Content
 
 _Archived = TypeVar("_Archived", bound=ArchivePart)
@@ -118,25 +116,18 @@ class ArchivedSource(ArchivePart):
     message_ids: list[Id] = Field(default_factory=list)
 
 
-class ArchivedStanding(ArchivePart):
+class ArchivedStanding(ArchivePart, MemoryAttributes):
     """What, beside its text, a memory was."""
 
-    importance: Importance = 5
-    tags: Tags = Field(default_factory=list)
-    pinned: bool = False
     agent: _Label
     sources: list[ArchivedSource] = Field(default_factory=list)
 
 
-class ArchivedMemory(ArchivePart):
+class ArchivedMemory(ArchivePart, MemoryAttributes, MemoryText):
     """A memory that stands."""
 
     memory_id: _OwnId
     user_id: UserId | None = None
-    content: Annotated[str, Field(min_length=1)]
-    importance: Importance = 5
-    tags: Tags = Field(default_factory=list)
-    pinned: bool = False
     agent: _Label
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
     created_at: Moment

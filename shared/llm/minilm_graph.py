@@ -1,4 +1,4 @@
-"""MiniLM-L6 as a graph for onnxruntime, which takes a fifth of the time that numpy does.
+"""MiniLM-L6 as a graph for onnxruntime.
 
 The graph holds no numbers: it names where they lie in the file of weights, which onnxruntime maps into memory. So it is
 built in some milliseconds whenever a process needs it, and nothing has to be stored or kept up to date. Imported only

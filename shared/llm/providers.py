@@ -1,4 +1,7 @@
-"""The chat and the embedder that a setting like ``ollama:NAME`` or ``openai:NAME`` names, and how its server does."""
+"""The chat and the embedder that a setting like ``ollama:NAME`` names, and what its server tells of the model.
+
+What differs between providers is in the file of each (``shared.llm.provider``).
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,27 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from shared.addresses import without_credentials
+import httpx
+
 from shared.errors import Configuration
 from shared.installation import how_to_add
-from shared.llm.api_status import Api, api_status
 from shared.llm.embedding import Embedder, NgramEmbedder
-from shared.llm.minilm import MiniLmEmbedder, is_installed, runtime
-from shared.llm.model_server import ServerStatus, is_there
-from shared.llm.ollama_status import ollama_status
-from shared.model_names import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, provider_of
-from shared.setting_groups import ModelSettings
+from shared.llm.minilm import MiniLmEmbedder, is_installed
+from shared.llm.provider import LOOK_SECONDS, ModelTraits, Provider, ServerStatus, parameters_in
+from shared.setting_groups import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, provider_of
 from shared.settings import Settings
 
 if TYPE_CHECKING:
-    from shared.llm.langchain_chat import LangchainChat, LangchainModel, LangchainToolChat
+    from shared.llm.langchain_chat import LangchainChat, LangchainToolChat
+    from shared.llm.langchain_model import LangchainModel
 
 NGRAMS = "ngrams"
-_STATUS_SECONDS = 2.0
-_DOUBT_SECONDS = 300.0
-"""How often a model is tried of which its server does not tell."""
+_AGAIN_SECONDS = 300.0
+"""How often a model is tried, or asked about, of which its server does not tell."""
 
 
 def split_model(setting: str) -> tuple[str, str]:
@@ -42,6 +44,18 @@ def split_model(setting: str) -> tuple[str, str]:
         known = ", ".join(f"{one}:NAME" for one in MODEL_PROVIDERS)
         raise Configuration(f"{setting!r} names no model; write it as {known}, for example ollama:llama3.2:3b.")
     return provider, setting.removeprefix(f"{provider}:")
+
+
+def provider_for(setting: str, settings: ModelSettings) -> tuple[Provider, str]:
+    """Return the provider of the model that ``setting`` names, and what it calls it. Raises as ``split_model``."""
+    name, model = split_model(setting)
+    return _provider_named(name, settings), model
+
+
+def _provider_named(name: str, settings: ModelSettings) -> Provider:
+    # By its name, so that nothing has to list the providers, and none is imported that is not asked for.
+    declared: type[Provider] = import_module(f"shared.llm.{name}").PROVIDER
+    return declared(settings)
 
 
 def make_chat(setting: str, settings: ModelSettings) -> LangchainChat:
@@ -62,25 +76,9 @@ def make_tool_chat(setting: str, settings: ModelSettings) -> LangchainToolChat:
 
 def _make_model(setting: str, settings: ModelSettings) -> LangchainModel:
     _trace_nothing()
-    provider, name = split_model(setting)
-    # Deferred: as above.
-    with _installed(provider):
-        if provider == "openai":
-            # Deferred: its libraries are an extra.
-            from shared.llm.openai_chat import OpenAiModel
-
-            return OpenAiModel(name, settings.openai_base_url, settings.openai_api_key, settings.model_context_tokens)
-        if provider == "anthropic":
-            # Deferred: its libraries are an extra.
-            from shared.llm.anthropic_chat import AnthropicModel
-
-            return AnthropicModel(
-                name, settings.anthropic_base_url, settings.anthropic_api_key, settings.model_context_tokens
-            )
-        # As above.
-        from shared.llm.ollama_chat import OllamaModel
-
-        return OllamaModel(name, settings.ollama_host, settings.model_context_tokens)
+    provider, model = provider_for(setting, settings)
+    with _installed(provider.name):
+        return provider.make_model(model)
 
 
 @contextmanager
@@ -114,18 +112,9 @@ def make_embedder(
         return MiniLmEmbedder(in_background=in_background) if is_installed() else NgramEmbedder()
     if setting == NGRAMS:
         return NgramEmbedder()
-    provider, name = split_model(setting)
-    # Deferred: a provider's client is of no use to a machine without it.
-    with _installed(provider):
-        if provider == "openai":
-            # Deferred: its libraries are an extra.
-            from shared.llm.openai_embedding import OpenAiEmbedder
-
-            return OpenAiEmbedder(name, settings.openai_base_url, settings.openai_api_key, seconds)
-        # As above.
-        from shared.llm.ollama_embedding import OllamaEmbedder
-
-        return OllamaEmbedder(name, settings.ollama_host, seconds)
+    provider, model = provider_for(setting, settings)
+    with _installed(provider.name):
+        return provider.make_embedder(model, seconds)
 
 
 def make_embedder_by_name(
@@ -137,12 +126,6 @@ def make_embedder_by_name(
     if name == NgramEmbedder.name:
         return NgramEmbedder()
     return make_embedder(name, settings, seconds) if provider_of(name) in EMBEDDING_PROVIDERS else None
-
-
-def embedding_runtime(setting: str | None) -> str:
-    """Return in what the embedder for ``setting`` runs: ``onnxruntime`` or ``numpy``, else its own name."""
-    name = embedder_name(setting)
-    return runtime() if name == MiniLmEmbedder.name else name
 
 
 def embedder_name(setting: str | None) -> str:
@@ -163,55 +146,71 @@ class ModelProbe:
         settings = self._settings
         models = [one for one in (settings.model, settings.embedding) if one is not None]
         providers = {provider for one in models if (provider := provider_of(one)) is not None}
-        if not all(self._is_there(provider) for provider in providers):
+        if not all(_provider_named(one, settings).is_there() for one in providers):
             return False
         model = settings.model
         if model is None or server_status(model, settings).is_listed:
             return True
-        # Ollama lists all it has; of others, a model may answer that is in no list. Were it believed at each look, all
-        # that waits for a model that is missing would go on, and wait again, every few seconds.
-        if provider_of(model) == "ollama" or time.monotonic() < self._doubt_until:
+        # A model may answer that is in no list. Were it believed at each look, all that waits for a model that is
+        # missing would go on, and wait again, every few seconds.
+        if provider_for(model, settings)[0].lists_all or time.monotonic() < self._doubt_until:
             return False
-        self._doubt_until = time.monotonic() + _DOUBT_SECONDS
+        self._doubt_until = time.monotonic() + _AGAIN_SECONDS
         return True
 
-    def _is_there(self, provider: str) -> bool:
-        api = api_of(provider, self._settings)
-        address, path = (self._settings.ollama_host, "/api/version") if api is None else (api.base_url, api.models_path)
-        return is_there(address, path, _STATUS_SECONDS)
 
-
-def server_status(setting: str, settings: ModelSettings, timeout_seconds: float = _STATUS_SECONDS) -> ServerStatus:
+def server_status(setting: str, settings: ModelSettings, timeout_seconds: float = LOOK_SECONDS) -> ServerStatus:
     """Look whether the server of the model that ``setting`` names has it, and say how to mend it where not.
 
     Does not raise for what is found there.
     """
-    provider, name = split_model(setting)
-    api = api_of(provider, settings)
-    if api is None:
-        return ollama_status(settings.ollama_host, name, timeout_seconds)
-    missing = next((one for one in _LIBRARIES[provider] if find_spec(one) is None), None)
+    provider, model = provider_for(setting, settings)
+    missing = next((one for one in provider.libraries if find_spec(one) is None), None)
     if missing is not None:
-        return ServerStatus(name, without_credentials(api.base_url), mend=_how_to_install(provider, missing))
-    return api_status(api, name, timeout_seconds)
+        return ServerStatus(model, provider.host, mend=_how_to_install(provider.name, missing))
+    return provider.status(model, timeout_seconds)
 
 
-_LIBRARIES = {"openai": ("openai", "langchain_openai"), "anthropic": ("anthropic", "langchain_anthropic")}
-"""What the extra of a provider's name brings."""
-_ANTHROPIC_VERSION = "2023-06-01"
+def model_traits(setting: str, settings: ModelSettings, timeout_seconds: float = LOOK_SECONDS) -> ModelTraits:
+    """Ask the server of the model that ``setting`` names about it; empty where nobody answers. Does not raise."""
+    if provider_of(setting) is None:
+        return ModelTraits()
+    provider, model = provider_for(setting, settings)
+    try:
+        return provider.traits(model, timeout_seconds)
+    # ValueError: a key that no header can hold.
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
+        return ModelTraits()
 
 
-def api_of(provider: str, settings: ModelSettings) -> Api | None:
-    """Return where a provider's API is; None for Ollama, which has commands of its own."""
-    if provider == "openai":
-        key = settings.openai_api_key
-        headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
-        names = ("OPENAI_API_KEY", "AFTERTHOUGHT_OPENAI_BASE_URL or OPENAI_BASE_URL")
-        return Api("OpenAI's API", settings.openai_base_url, "models", headers, *names)
-    if provider == "anthropic":
-        key = settings.anthropic_api_key
-        headers = {} if key is None else {"x-api-key": key.get_secret_value()}
-        headers["anthropic-version"] = _ANTHROPIC_VERSION
-        names = ("ANTHROPIC_API_KEY", "AFTERTHOUGHT_ANTHROPIC_BASE_URL or ANTHROPIC_BASE_URL")
-        return Api("Anthropic's API", settings.anthropic_base_url, "/v1/models?limit=1000", headers, *names)
-    return None
+SMALL_BELOW = 4_000_000_000
+"""Parameters below which a model is not asked to choose. Measured up to 1.5 billion, where it chooses worse than the
+classifier; what nobody told of is taken for a hosted model, which is large. Source: docs/guides/choose-a-model.md."""
+
+
+class ModelSize:
+    """Whether a model is small, as the setting says, else its server, else its name."""
+
+    def __init__(self, model: str, settings: ModelSettings) -> None:
+        self._model, self._settings = model, settings
+        self._parameters = parameters_in(model)
+        self._ask_at = 0.0
+
+    def is_small(self) -> bool:
+        """Ask until the server tells: it may come later than we. One that tells nothing is asked every few minutes."""
+        if self._settings.model_size is None and time.monotonic() >= self._ask_at:
+            told = model_traits(self._model, self._settings).parameters
+            self._parameters = told or self._parameters
+            self._ask_at = math.inf if told else time.monotonic() + _AGAIN_SECONDS
+        return _is_small(self._parameters, self._settings)
+
+
+def is_known_small(model: str, settings: ModelSettings) -> bool:
+    """Whether a model is small by the setting or its name, without a word of its server."""
+    return _is_small(parameters_in(model), settings)
+
+
+def _is_small(parameters: int | None, settings: ModelSettings) -> bool:
+    if settings.model_size is not None:
+        return settings.model_size == "small"
+    return parameters is not None and parameters < SMALL_BELOW

@@ -1,44 +1,41 @@
 """Embedding models of a server, of whatever provider: batches, metering, and what becomes of a failure.
 
-How one batch is asked for and what the server's errors mean is left to the providers.
+How one batch is asked for and what its client's errors mean is left to the providers.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import ClassVar
 
 import numpy as np
 
 from shared.errors import AfterthoughtError, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
-from shared.llm.model_server import GATEWAY_STATUSES, Failure, ModelServer
+from shared.llm.model_server import Failure, ModelServer
 from shared.llm.tokens import estimate_tokens, most_tokens
-from shared.llm.transport import TooMuch
+from shared.llm.transport import GATEWAY_STATUSES, TooMuch
 
+Request = Callable[[list[str]], tuple[Sequence[Sequence[float]], int | None]]
+"""Returns the vectors of texts in their order, and how many tokens were read where the server says so."""
 _BATCH = 64
 _REFUSALS = frozenset({400, 401, 403, 404, 405})
+_NEEDS = "Correct AFTERTHOUGHT_EMBEDDING."
 
 
-class ServedEmbedder(ABC):
+class ServedEmbedder:
     """Embeds through a server in batches of 64; ``seconds`` is for each."""
 
     same_meaning = 0.86
-    needs: ClassVar[str] = "Correct AFTERTHOUGHT_EMBEDDING."
 
-    def __init__(self, name: str, model: str, server: ModelServer, seconds: float) -> None:
-        """Take ``model`` as the server calls it and ``name`` as it is written in settings. Build it after a fork."""
-        self.name = name
+    def __init__(self, model: str, server: ModelServer, seconds: float, request: Request) -> None:
+        """Take ``model`` as the server calls it. Build it after a fork."""
+        self.name = f"{server.provider.name}:{model}"
         self._model = model
+        self._request = request
         self._server = server
         self._seconds = seconds
-
-    @abstractmethod
-    def _request(self, texts: list[str]) -> tuple[Sequence[Sequence[float]], int | None]:
-        """Return the vectors of the texts in their order, and how many tokens were read where the server says so."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -75,7 +72,7 @@ class ServedEmbedder(ABC):
         status = server.status_of(error)
         # A proxy takes the call, and answers, for a server that is not there.
         is_doubtful = status in GATEWAY_STATUSES if failure is Failure.STATUS else failure is not Failure.LATE
-        if failure is Failure.UNREACHED or (is_doubtful and not server.is_there()):
+        if failure is Failure.UNREACHED or (is_doubtful and not server.provider.is_there()):
             return ProviderAway(
                 f"{server.product} at {server.host} cannot be reached; start it, and what waits for it goes on."
             )
@@ -85,7 +82,7 @@ class ServedEmbedder(ABC):
             why = type(server.cause_of(error)).__name__
             return Transient(f"{server.product} did not embed in time ({why}); try again.")
         if status in _REFUSALS:
-            return server.refusal(self._model, status, self.needs)
+            return server.provider.refusal(self._model, status, _NEEDS)
         return Transient(f"{server.product} could not embed (status {status}); try again.")
 
     def _read(self, rows: Sequence[Sequence[float]], expected: int) -> Vectors:

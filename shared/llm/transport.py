@@ -1,4 +1,4 @@
-"""HTTP transports that end a request at a fixed moment, however many bytes still drip in, and a flood at once.
+"""HTTP transports that end a request at a fixed moment, however many bytes drip in, and a flood at once; and looks.
 
 httpx limits each wait for bytes, never the whole; a model that streams slowly would pass any such limit. What the
 request is for is left to the client that uses the transport. ``http`` is httpx, or httpx2, whose classes are the same
@@ -11,7 +11,7 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
@@ -23,6 +23,8 @@ _CONNECT_SECONDS = 5.0
 _LEAST_SECONDS = 0.001
 MOST_BYTES = 8 * 1024 * 1024
 """Far more than any answer takes; whoever sends more would fill the memory."""
+GATEWAY_STATUSES = frozenset({502, 503, 504})
+"""What a proxy says in the place of a server that is not there; some servers say 503 too, when they are busy."""
 
 
 class TooMuch(Exception):
@@ -121,3 +123,21 @@ def is_loopback(address: str) -> bool:
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
     return ip.is_loopback or ip.is_unspecified
+
+
+def open_client(address: str, timeout_seconds: float, headers: Mapping[str, str] | None = None) -> httpx.Client:
+    """Open a client for a look at a server; a proxy that the environment names does not lead to this machine itself."""
+    trusted = not is_loopback(address)
+    return httpx.Client(base_url=address, timeout=timeout_seconds, headers=headers, trust_env=trusted)
+
+
+def is_there(address: str, path: str, timeout_seconds: float) -> bool:
+    """Whether a server answers at ``address``, whatever it says; a proxy that answers for nobody does not count.
+
+    Does not raise.
+    """
+    try:
+        with open_client(address, timeout_seconds) as client:
+            return client.get(path).status_code not in GATEWAY_STATUSES
+    except (httpx.HTTPError, httpx.InvalidURL, OSError):
+        return False

@@ -129,9 +129,10 @@ def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
             remove(session, memory, cause, ChangeKind.ERASED)
         else:
             rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
-            # A merge joins tags too; those of then are the last that owe nothing to the conversation.
-            looks = attributes_in(former.standing)
-            memory.importance, memory.tags = looks["importance"], looks["tags"]
+            # A merge joins tags too; those of then are the last that owe nothing to the conversation. Not so the pin,
+            # and who wrote it is who restores it.
+            for name in attributes_in(former.standing).keys() - {"pinned", "agent"}:
+                setattr(memory, name, former.standing[name])
             # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
             memory.updated_at = updated_in(former.standing) or memory.updated_at
     return len(touched)

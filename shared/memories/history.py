@@ -12,7 +12,7 @@ from shared.audit import Cause
 from shared.contracts.events import EventKind
 from shared.events.recording import record as record_event
 from shared.memories import queries
-from shared.memories.models import Change, ChangeKind, Memory, Origin
+from shared.memories.models import Change, ChangeKind, Memory, MemoryAttributes, Origin
 
 Sources = dict[int, list[str]]
 """Conversation key -> the message ids that were used."""
@@ -23,7 +23,7 @@ def sources(session: Session, memory_id: int) -> Sources:
     return {one.conversation_key: list(one.message_ids) for one in queries.sources_of(session, memory_id)}
 
 
-ATTRIBUTES = ("importance", "tags", "pinned", "agent")
+ATTRIBUTES = (*MemoryAttributes.model_fields, "agent")
 """The columns of a memory that, beside its text, are restored with it."""
 
 
@@ -37,8 +37,8 @@ def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
 
 
 def attributes_in(standing: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns kept by ``as_standing``."""
-    return {name: standing[name] for name in ATTRIBUTES}
+    """Return the columns kept by ``as_standing``; one that is younger than what is kept stays at its default."""
+    return {name: standing[name] for name in ATTRIBUTES if name in standing}
 
 
 def updated_in(standing: dict[str, Any]) -> datetime | None:

@@ -7,12 +7,16 @@ was ever made keeps its row in ``memory_origins``, so that ids are never reused 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.contracts.values import Importance, Tags
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 from shared.subjects import NOBODY, Subject
@@ -36,6 +40,39 @@ class Origin(Base):
     agent: Mapped[str] = mapped_column(String(200))
     """``extractive``, ``ollama:NAME``, ``by hand`` or ``import``."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class MemoryText(BaseModel):
+    """What a memory says."""
+
+    content: Annotated[str, Field(min_length=1, examples=["Prefers meetings after 2 pm."])]
+
+
+class MemoryAttributes(BaseModel):
+    """What whoever writes a memory may say of it beside its text.
+
+    Bodies of HTTP, new memories, history and archives take these from here; each is a column of the same name.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    importance: Importance = 5
+    tags: Tags = Field(default_factory=list)
+    pinned: StrictBool = False
+
+
+WRITTEN = (*MemoryText.model_fields, *MemoryAttributes.model_fields)
+"""The columns of a memory that are what was written."""
+
+
+def written_texts(columns: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each text among the columns, which may hold a secret, after words that tell where it stands."""
+    for name in WRITTEN:
+        value = columns.get(name)
+        if isinstance(value, str):
+            yield f"{name}: it", value
+        elif isinstance(value, list):
+            yield from ((f"{name}: one", text) for text in value)
 
 
 class Memory(Base):

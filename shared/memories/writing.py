@@ -6,9 +6,10 @@ none is given, or where a lowered cap takes more evictions than one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -17,21 +18,27 @@ from shared.errors import Conflict, NotFound
 from shared.memories import queries
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least_goes, oldest_goes
 from shared.memories.history import Sources, Texts, attributes_in, record, sources, sources_in
-from shared.memories.models import SLOTS, Change, ChangeKind, Memory, MemorySource, Origin
+from shared.memories.models import (
+    SLOTS,
+    WRITTEN,
+    Change,
+    ChangeKind,
+    Memory,
+    MemoryAttributes,
+    MemorySource,
+    MemoryText,
+    Origin,
+    written_texts,
+)
 from shared.subjects import Subject
 from shared.text.gate import refuse_secret
 
 
-@dataclass(frozen=True)
-class NewMemory:
+class NewMemory(MemoryAttributes, MemoryText):
     """A memory that asks for a place."""
 
-    content: str
     agent: str
     epoch: int
-    importance: int = 5
-    tags: tuple[str, ...] = ()
-    pinned: bool = False
     conversation_key: int | None = None
     conversation_id: str | None = None
     message_ids: tuple[str, ...] = ()
@@ -51,16 +58,6 @@ class InsertedMemory:
     memory_id: int
     stands: bool
     evictions: tuple[Eviction, ...] = ()
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A change by hand; None leaves a part as it is."""
-
-    content: str | None = None
-    importance: int | None = None
-    tags: tuple[str, ...] | None = None
-    pinned: bool | None = None
 
 
 _REWRITES = (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED)
@@ -83,7 +80,8 @@ def place(
     ``eviction`` is used when the subject is at its cap; without one the ``rule`` chooses.
     Raises: Invalid, for a secret.
     """
-    _refuse_secrets(new.content, new.tags)
+    columns = new.model_dump(include=set(WRITTEN))
+    _refuse_secrets(columns)
     born = new.created_at or cause.at
     origin = Origin(
         app_id=subject.app_id,
@@ -100,14 +98,11 @@ def place(
         memory_id=origin.memory_id,
         app_id=subject.app_id,
         user_id=subject.user_id,
-        content=new.content,
-        importance=new.importance,
-        tags=list(new.tags),
-        pinned=new.pinned,
         agent=new.agent,
         version=1,
         created_at=born,
         updated_at=born,
+        **columns,
     )
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
     return give_place(session, memory, new.sources, cause, cap, eviction, rule)
@@ -143,17 +138,16 @@ def give_place(
     return InsertedMemory(memory.memory_id, True, tuple(evictions))
 
 
-def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory:
-    """Change a memory by hand, keeping what it was. Raises: Invalid, for a secret."""
-    _refuse_secrets(wanted.content or "", wanted.tags or ())
+def edit(session: Session, memory: Memory, columns: Mapping[str, Any], cause: Cause) -> Memory:
+    """Change columns of a memory by hand, keeping what it was. Raises: Invalid, for a secret."""
+    _refuse_secrets(columns)
     origins = sources(session, memory.memory_id)
-    after = memory.content if wanted.content is None else wanted.content
+    after = columns.get("content", memory.content)
     record(session, memory, ChangeKind.EDITED, Texts(memory.content, after), cause, origins)
     if after != memory.content:
-        memory.content, memory.agent = after, cause.actor
-    memory.importance = memory.importance if wanted.importance is None else wanted.importance
-    memory.tags = memory.tags if wanted.tags is None else list(wanted.tags)
-    memory.pinned = memory.pinned if wanted.pinned is None else wanted.pinned
+        memory.agent = cause.actor
+    for name, value in columns.items():
+        setattr(memory, name, value)
     _touch(memory, cause.at)
     session.flush()
     return memory
@@ -194,7 +188,7 @@ def restore(
         raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
-    said = [change.before, *(attributes_in(change.standing)["tags"] if change.standing else ())]
+    said = [change.before, *(text for _, text in written_texts(change.standing))]
     refuse_secret("\n".join(said), f"What memory {memory_id} said before that change")
     if present is not None:
         rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
@@ -211,10 +205,9 @@ def restore(
     return give_place(session, memory, origins, cause, cap, rule=least_goes)
 
 
-def _refuse_secrets(content: str, tags: Sequence[str]) -> None:
-    refuse_secret(content, "content: it")
-    for tag in tags:
-        refuse_secret(tag, "tags: one")
+def _refuse_secrets(columns: Mapping[str, Any]) -> None:
+    for what, text in written_texts(columns):
+        refuse_secret(text, what)
 
 
 def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:

@@ -33,7 +33,13 @@ def merge_with_tags(house: House, conversation_id: str) -> int:
     target = house.memories()[-1].memory_id
     eviction = Eviction(CompactionOutcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}")
     new = NewMemory(
-        CANARY, "ollama:m", 0, 9, (CANARY,), conversation_key=job.conversation_key, conversation_id=conversation_id
+        content=CANARY,
+        agent="ollama:m",
+        epoch=0,
+        importance=9,
+        tags=[CANARY],
+        conversation_key=job.conversation_key,
+        conversation_id=conversation_id,
     )
     with house.database.write() as session:
         place(session, Subject("notes"), new, Cause("ollama:m", "it ended", house.clock.now()), 10, eviction)

@@ -73,7 +73,9 @@ def draft(house: House, session: Session) -> None:
 
 
 def remember(house: House, session: Session) -> None:
-    new = NewMemory(CANARY, "ollama:m", 0, conversation_key=locked(session).key, conversation_id=NAME)
+    new = NewMemory(
+        content=CANARY, agent="ollama:m", epoch=0, conversation_key=locked(session).key, conversation_id=NAME
+    )
     place(session, SUBJECT, new, Cause("ollama:m", CANARY, house.clock.now()), 10)
 
 

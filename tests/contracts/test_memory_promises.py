@@ -26,7 +26,7 @@ from shared.jobs.ownership import sweep
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
-from shared.memories.writing import Edit, NewMemory, edit, place, restore
+from shared.memories.writing import NewMemory, edit, place, restore
 from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.settings import default_settings
@@ -65,7 +65,7 @@ def fill(house: House, count: int = 10) -> None:
 
 def by_hand(house: House, content: str, importance: int) -> None:
     with house.database.write() as session:
-        new = NewMemory(content, "by hand", 0, importance)
+        new = NewMemory(content=content, agent="by hand", epoch=0, importance=importance)
         place(session, Subject("notes"), new, Cause("admin", "hand", house.clock.advance(1)), 10)
 
 
@@ -181,7 +181,7 @@ def test_pinned_memories_are_never_touched_and_the_new_one_gives_way_when_all_ar
     fill(house)
     with house.database.write() as session:
         for memory in house.memories():
-            edit(session, session.merge(memory), Edit(pinned=True), Cause("admin", "pin", house.clock.now()))
+            edit(session, session.merge(memory), {"pinned": True}, Cause("admin", "pin", house.clock.now()))
     house.converse("notes", "c11", "fact 11")
     assert house.work_off() == [JobState.DONE]
     assert "fact 11" not in house.contents() and len(house.contents()) == 10

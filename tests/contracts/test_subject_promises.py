@@ -43,7 +43,7 @@ def write_by_hand(house: House, subject: Subject, content: str, importance: int 
     now = house.clock.advance(1)
     with house.database.write() as session:
         lock_app(session, subject.app_id)
-        new = NewMemory(content, "by hand", 0, importance)
+        new = NewMemory(content=content, agent="by hand", epoch=0, importance=importance)
         return place(session, subject, new, Cause("admin", "written by hand", now), 10, rule=least_goes)
 
 
@@ -186,7 +186,13 @@ def everything_of(house: House, user_id: str | None, text: str) -> None:
     with house.database.write() as session:
         lock_app(session, "notes")
         cause = Cause("admin", f"it is about {text}", now)
-        place(session, Subject("notes", user_id or NOBODY), NewMemory(f"By hand: {text}", "by hand", 0), cause, 10)
+        place(
+            session,
+            Subject("notes", user_id or NOBODY),
+            NewMemory(content=f"By hand: {text}", agent="by hand", epoch=0),
+            cause,
+            10,
+        )
         write(session, "notes", FactDraft(f"Owns a {text}", Category.PROJECT, True, user_id or NOBODY), cause)
         grant(session, "notes", user_id or NOBODY, "admin", now)
 

@@ -65,7 +65,9 @@ class Post:
     def remember(self, content: str, app_id: str = "notes") -> int:
         with self.house.database.write() as session:
             cause = Cause("admin", "by hand", self.house.clock.now())
-            return place(session, Subject(app_id), NewMemory(content, "by hand", 0), cause, 10).memory_id
+            return place(
+                session, Subject(app_id), NewMemory(content=content, agent="by hand", epoch=0), cause, 10
+            ).memory_id
 
     def claims(self) -> list[Claim]:
         while self.publish.run():

@@ -20,10 +20,9 @@ from shared.db.engine import Database
 from shared.energy.models import Spending
 from shared.errors import Configuration, ModelMissing
 from shared.installation import how_to_add
-from shared.llm import providers
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question, Unusable
-from shared.llm.providers import make_chat, server_status
+from shared.llm.providers import make_chat, provider_for, server_status
 from shared.settings import Settings
 from tests.integration.test_model_wire import ANSWER, LAGOS, question
 from tests.support.meters import Calls
@@ -151,8 +150,9 @@ def test_doctor_knows_an_embedding_model_of_openais_protocol() -> None:
 def test_an_extra_that_is_not_installed_is_named(
     provider: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(providers._LIBRARIES, provider, ("no_such_library",))
-    status = server_status(f"{provider}:tiny", served_at(server.url))
+    setting, settings = f"{provider}:tiny", served_at(server.url)
+    monkeypatch.setattr(type(provider_for(setting, settings)[0]), "libraries", ("no_such_library",))
+    status = server_status(setting, settings)
     assert status.mend == f"{provider}:NAME needs no_such_library, which is not installed. {how_to_add(provider)}"
 
 

@@ -325,5 +325,4 @@ def test_a_start_is_measured_until_a_worker_is_there(tmp_path: Path) -> None:
 def test_what_is_embedded_while_it_is_searched_is_all_embedded(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'bench.db'}"
     figures = embedding.measure(tmp_path, url, list(corpora.locomo(corpora.DEFAULT_DATA)), 400)
-    assert figures["least_cosine"] > 0.9999
     assert figures["service"]["messages"] > 0 and figures["service"]["embedded_a_second"] > 0

@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 from starlette.responses import Response
 
-from shared.llm.providers import server_status
-from shared.llm.traits import ModelSize, ModelTraits, model_traits, parameters_in
+from shared.llm.provider import ModelTraits, parameters_in
+from shared.llm.providers import ModelSize, model_traits, server_status
 from tests.support.command_line import served
 from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAiServer
@@ -83,7 +83,7 @@ def test_ollama_tells_of_a_model_and_loads_none(shown: dict[str, Any], traits: M
 def test_a_server_of_openais_protocol_that_is_ollama_cuts_at_its_own_window() -> None:
     with OllamaServer(shown=SHOWN) as server:
         settings = served_at(server.url)
-        assert model_traits("openai:tiny", settings) == replace(TOLD, context_tokens=4096)
+        assert model_traits("openai:tiny", settings) == replace(TOLD, context_tokens=4096, ollama_address=server.url)
     with OllamaServer(
         shown=SHOWN | {"parameters": 'num_ctx                        6000\nstop  "<|im_end|>"'}
     ) as server:

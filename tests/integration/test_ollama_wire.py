@@ -13,8 +13,7 @@ import pytest
 from shared.errors import ModelMissing, ModelOutput, Transient
 from shared.llm.calls import CallOutcome
 from shared.llm.chat import ask_repairing
-from shared.llm.ollama_status import ollama_status
-from shared.llm.providers import make_chat
+from shared.llm.providers import make_chat, server_status
 from tests.integration.test_model_wire import ANSWER, CONTEXT_TOKENS, LAGOS, City, question
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
@@ -75,12 +74,12 @@ def test_a_repeat_that_this_model_cannot_answer_in_time_is_not_asked(server: Oll
 
 @pytest.mark.parametrize("name", ["tiny", "tiny:latest"])
 def test_the_status_finds_a_model_with_and_without_its_tag(server: OllamaServer, name: str) -> None:
-    status = ollama_status(server.url, name, 2)
+    status = server_status(f"ollama:{name}", served_at(server.url))
     assert (status.ready, status.found) == (True, "Ollama 0.12.3")
 
 
 def test_the_status_says_how_to_fetch_a_missing_model(server: OllamaServer) -> None:
-    status = ollama_status(server.url, "llama3.2:3b", 2)
+    status = server_status("ollama:llama3.2:3b", served_at(server.url))
     assert status.found == "Ollama 0.12.3" and not status.ready
     assert status.mend is not None and status.mend.endswith("Run: ollama pull llama3.2:3b")
 
@@ -88,7 +87,7 @@ def test_the_status_says_how_to_fetch_a_missing_model(server: OllamaServer) -> N
 def test_the_status_of_a_server_that_is_not_there_says_how_to_start_it() -> None:
     with OllamaServer() as gone:
         address = gone.url
-    status = ollama_status(address, "tiny", 2)
+    status = server_status("ollama:tiny", served_at(address))
     assert not status.ready and status.found is None
     assert status.mend is not None and "ollama serve" in status.mend
 

@@ -11,7 +11,7 @@ from shared.errors import Configuration, ProviderAway
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.providers import make_embedder
 from shared.llm.served_embedding import ServedEmbedder
-from shared.model_names import EMBEDDING_PROVIDERS
+from shared.setting_groups import EMBEDDING_PROVIDERS
 from tests.support.meters import Calls
 from tests.support.model_server import ModelServer
 from tests.support.providers import SERVERS

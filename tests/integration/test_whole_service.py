@@ -13,7 +13,7 @@ import pytest
 
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, task_name
-from shared.llm.providers import embedding_runtime
+from shared.llm.providers import embedder_name
 from shared.settings import Settings
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
@@ -146,8 +146,8 @@ def test_after_a_restart_of_everything_memories_are_the_same_in_the_same_order(
         service.converse("a", f"c{i}", f"I bought boat number {i + 3} in Bergen.")
         service.wait_for("a", "done")
     before = service.ask("GET", "/apps/a/memories")
-    [runtime] = set(re.findall(r"worker_process_started .*embedding=(\S+)", service.system.workers[0].log))
-    assert runtime == embedding_runtime(None), "its log says in what it embeds"
+    [embedding] = set(re.findall(r"worker_process_started .*embedding=(\S+)", service.system.workers[0].log))
+    assert embedding == embedder_name(None), "its log says by what it embeds"
     for process in service.system.processes:
         assert process.stop() in (0, -15)
     own_redis.stop()

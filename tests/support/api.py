@@ -88,7 +88,12 @@ class Api:
         with self.loop.database.write() as session:
             key = conversation_key(session, app_id, conversation_id)
             new = NewMemory(
-                content, "extractive", 0, conversation_key=key, conversation_id=conversation_id, message_ids=("m0",)
+                content=content,
+                agent="extractive",
+                epoch=0,
+                conversation_key=key,
+                conversation_id=conversation_id,
+                message_ids=("m0",),
             )
             return place(session, Subject(app_id), new, Cause("extractive", "it ended", self.clock.now()), 10)
 

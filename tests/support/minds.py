@@ -123,7 +123,7 @@ class Thinking:
         """Have something remembered of an app."""
         with self.house.database.write() as session:
             cause = Cause("admin", "by hand", self.house.clock.now())
-            place(session, Subject(app_id), NewMemory(content, "admin", 0), cause, 10)
+            place(session, Subject(app_id), NewMemory(content=content, agent="admin", epoch=0), cause, 10)
 
     def choose(self) -> Focus | None:
         return self.chooser.choose(self.thinker.next_selected)

@@ -37,7 +37,7 @@ from shared.energy.ledger import Booking, book
 from shared.installation import how_to_add
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.llm.minilm import is_installed, runtime
+from shared.llm.minilm import is_installed
 from shared.settings import Settings, environment_names, unread_names
 from tests.support.command_line import run
 from tests.support.ollama_server import OllamaServer
@@ -319,9 +319,8 @@ def test_an_embedding_model_that_ollama_lacks_is_told_before_the_first_fact(tmp_
 
 def test_the_doctor_names_the_built_in_embedding_model_where_none_is_set(tmp_path: Path) -> None:
     (found,) = check_embedding(settings(tmp_path))
-    is_fast = is_installed() and runtime() == "onnxruntime"
-    assert (found.health is Health.OK, found.mend is None) == (is_fast, is_fast)
-    assert not is_installed() or runtime() in found.found
+    assert (found.health is Health.OK, found.mend is None) == (is_installed(), is_installed())
+    assert not is_installed() or "onnxruntime" in found.found
     assert found.mend is None or found.mend.endswith(how_to_add("embedding"))
 
 

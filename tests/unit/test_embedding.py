@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shared.errors import Configuration
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.llm.embedding import Embedder, NgramEmbedder, book_local, from_bytes, to_bytes
@@ -22,22 +24,18 @@ from tests.support.meters import Calls
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_model = pytest.mark.skipif(not minilm.is_installed(), reason="the built-in embedding model is not installed")
-needs_runtime = pytest.mark.skipif(minilm.runtime() == "numpy", reason="onnxruntime is not installed")
 
 
 @pytest.fixture(
     params=[
         "ngrams",
-        pytest.param("numpy", marks=needs_model),
-        pytest.param("onnxruntime", marks=[needs_model, needs_runtime]),
+        pytest.param("at once", marks=needs_model),
         pytest.param("in background", marks=needs_model),
     ]
 )
-def embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Embedder:
+def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "ngrams":
         return NgramEmbedder()
-    if request.param == "numpy":
-        monkeypatch.setattr(minilm, "runtime", lambda: "numpy")
     return MiniLmEmbedder(in_background=request.param == "in background")
 
 
@@ -115,18 +113,6 @@ def test_what_is_stored_can_be_compared_with_what_a_later_release_makes() -> Non
 
 
 @needs_model
-@needs_runtime
-def test_onnxruntime_gives_the_vectors_that_numpy_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = [path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
-    lines = [line for page in pages for line in page.splitlines() if line]
-    texts = ["hi", pages[0], *lines[:400:10]]
-    fast = MiniLmEmbedder().embed(texts, Calls())
-    monkeypatch.setattr(minilm, "runtime", lambda: "numpy")
-    cosines = (fast * MiniLmEmbedder().embed(texts, Calls())).sum(axis=1)
-    assert cosines.min() > 0.99999
-
-
-@needs_model
 def test_in_the_background_texts_are_embedded_on_threads_that_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = MiniLmEmbedder(in_background=True)
     seen: list[tuple[int, int]] = []
@@ -170,12 +156,6 @@ def test_the_first_256_tokens_of_a_text_are_read() -> None:
     assert same @ too_late == pytest.approx(1, abs=1e-5)
 
 
-def test_its_activation_is_the_exact_one() -> None:
-    weight = np.abs(minilm._gelu(np.array([-3.0, -0.5, 0.0, 0.5, 3.0], np.float32)))
-    exact = [abs(x * 0.5 * (1 + math.erf(x / math.sqrt(2)))) for x in (-3.0, -0.5, 0.0, 0.5, 3.0)]
-    assert weight == pytest.approx(exact, abs=1e-6)
-
-
 def test_a_stored_vector_comes_back_as_it_was() -> None:
     vector = NgramEmbedder().embed(["Lives in Lyon"], Calls())[0]
     assert (from_bytes(to_bytes(vector)) == vector).all()
@@ -193,9 +173,20 @@ def test_a_setting_names_its_embedder(setting: str | None, name: str) -> None:
     assert make_embedder(setting, ModelSettings(), 1.0).name == name
 
 
-def test_without_the_model_letters_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
+@pytest.mark.parametrize("missing", [minilm.PACKAGE, "onnxruntime"], ids=["weights", "runtime"])
+def test_without_the_model_or_what_it_runs_in_letters_are_compared(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None if name == missing else find_spec(name))
     assert make_embedder(None, ModelSettings(), 1.0).name == NgramEmbedder.name
+
+
+@needs_model
+def test_a_runtime_that_does_not_run_here_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python takes an entry of None for a module that cannot be imported.
+    monkeypatch.setitem(sys.modules, "shared.llm.minilm_graph", None)
+    with pytest.raises(Configuration, match="AFTERTHOUGHT_EMBEDDING=ngrams"):
+        MiniLmEmbedder().embed(["Lives in Lyon"], Calls())
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which is Linux's")

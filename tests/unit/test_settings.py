@@ -9,6 +9,9 @@ import pytest
 
 from shared.broker import make_celery
 from shared.errors import Configuration
+from shared.llm.provider import Provider
+from shared.llm.providers import provider_for
+from shared.setting_groups import MODEL_PROVIDERS, AddressOf, ModelSettings
 from shared.settings import Settings, environment_names, read_settings
 
 
@@ -121,6 +124,14 @@ def test_the_admin_token_is_not_shown() -> None:
 
 
 OURS, THEIRS = "AFTERTHOUGHT_{}_BASE_URL", "{}_BASE_URL"
+
+
+@pytest.mark.parametrize("name", MODEL_PROVIDERS)
+def test_a_provider_that_settings_name_declares_itself_in_the_file_of_its_name(name: str) -> None:
+    provider, model = provider_for(f"{name}:some", ModelSettings())
+    assert (provider.name, model) == (name, "some")
+    mark = AddressOf(name, embeds=type(provider).make_embedder is not Provider.make_embedder)
+    assert mark in ModelSettings.model_fields[provider.address_setting].metadata
 
 
 @pytest.mark.parametrize("provider", ["OPENAI", "ANTHROPIC"])

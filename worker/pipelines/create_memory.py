@@ -276,7 +276,7 @@ class CreateMemory:
                 agent=drafted.actor,
                 epoch=claim.epoch,
                 importance=draft.importance,
-                tags=draft.tags,
+                tags=[*draft.tags],
                 conversation_key=claim.conversation_key,
                 conversation_id=claim.conversation_id,
                 message_ids=draft.message_ids,

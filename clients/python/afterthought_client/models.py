@@ -3447,12 +3447,12 @@ class ArchivedMemory(Model):
     A memory that stands.
     """
 
-    memory_id: Annotated[int, Field(alias="memoryId")]
-    user_id: Annotated[str | None, Field(alias="userId")] = None
     content: str
     importance: int = 5
     tags: list[str] | None = None
     pinned: bool = False
+    memory_id: Annotated[int, Field(alias="memoryId")]
+    user_id: Annotated[str | None, Field(alias="userId")] = None
     agent: str
     version: int = 1
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]

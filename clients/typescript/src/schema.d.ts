@@ -2743,14 +2743,14 @@ export interface components {
         };
         /** @description A memory that stands. */
         ArchivedMemory: {
-            memoryId: number;
-            userId?: string | null;
             content: string;
             /** @default 5 */
             importance?: number;
             tags?: string[];
             /** @default false */
             pinned?: boolean;
+            memoryId: number;
+            userId?: string | null;
             agent: string;
             /** @default 1 */
             version?: number;

@@ -23,43 +23,32 @@ from loop.api.dependencies import (
 )
 from loop.api.erasures import PurgedMemories
 from loop.api.policy import OF_APP, under
-from loop.api.schema import Flag, RequestModel, ResponseModel, Success
+from loop.api.schema import PartialModel, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
-from shared.contracts.values import LARGEST_INTEGER, Importance, Tags, UserId
+from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.conversations.days import TimeZones
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Eviction, least_goes
-from shared.memories.models import ChangeKind, Memory
-from shared.memories.writing import Edit, InsertedMemory, NewMemory, edit, place, remove, restore
+from shared.memories.models import ChangeKind, Memory, MemoryAttributes, MemoryText
+from shared.memories.writing import InsertedMemory, NewMemory, edit, place, remove, restore
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
 
-Content = Annotated[str, Field(min_length=1, examples=["Prefers meetings after 2 pm."])]
 
-
-class WriteMemory(RequestModel):
+class WriteMemory(RequestModel, MemoryAttributes, MemoryText):
     """A memory written by hand."""
 
-    content: Content
-    importance: Importance = 5
-    tags: Tags = Field(default_factory=list)
-    pinned: Flag = False
     user_id: UserId | None = Field(None, description="Whose it is; without it, nobody's in particular.")
 
 
-class EditMemory(RequestModel):
+class EditMemory(PartialModel, MemoryAttributes, MemoryText):
     """Changes a memory; what is left out, or null, stays."""
-
-    content: Content | None = None
-    importance: Importance | None = None
-    tags: Tags | None = None
-    pinned: Flag | None = None
 
 
 class RestoreMemory(RequestModel):
@@ -196,12 +185,12 @@ def list_memories(
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
 def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
     """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
-    content = _content(ctx, body.content)
+    columns = body.model_dump(exclude={"user_id"}) | {"content": _content(ctx, body.content)}
 
     def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         get_installed_app(session, app_id)
-        new = NewMemory(content, BY_HAND, epoch, body.importance, tuple(body.tags), body.pinned)
+        new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
         subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
         placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
         memory = _placed_memory(session, app_id, placed)
@@ -250,14 +239,14 @@ def show_memory(ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> Memor
 @router.patch("/{memoryId}", response_model=EditedMemory, summary="Change a memory")
 def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
     """Change a memory by hand; what it was stays in its history."""
-    content = None if body.content is None else _content(ctx, body.content)
-    tags = None if body.tags is None else tuple(body.tags)
+    columns = body.given()
+    if "content" in columns:
+        columns["content"] = _content(ctx, body.content)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         memory = queries.get_memory(session, app_id, memory_id)
-        wanted = Edit(content, body.importance, tags, body.pinned)
-        edit(session, memory, wanted, ctx.cause(_how_edited(body)))
+        edit(session, memory, columns, ctx.cause(_how_edited(body)))
         return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
 
     return ctx.write(work)

@@ -1,0 +1,236 @@
+"""What a provider of models declares of itself, one file a provider: ``shared/llm/NAME.py``, with its ``PROVIDER``.
+
+A provider there reads what its server tells and makes its chats and embedders; it is known by its name to
+``shared.setting_groups``, where its address is a setting. What all chats and embedders do alike is left to
+``langchain_model`` and ``served_embedding``. Importing a provider is cheap: its libraries are imported where it makes
+something.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+import httpx
+from pydantic import BaseModel, Field, SecretStr, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from shared.addresses import without_credentials
+from shared.errors import Configuration
+from shared.llm.embedding import Embedder
+from shared.llm.transport import is_there, open_client
+from shared.setting_groups import ModelSettings
+from shared.settings import environment_names
+
+if TYPE_CHECKING:
+    from shared.llm.langchain_model import LangchainModel
+
+LOOK_SECONDS = 2.0
+"""Patience of a look at a server."""
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """What was found at an address."""
+
+    model: str
+    host: str
+    found: str | None = None
+    """What answers there; None where nobody does, or another."""
+    mend: str | None = None
+    """One sentence with what to do; None when all is well."""
+    is_listed: bool = False
+    """Whether the model stands in the server's list; some servers give none, or not of all that they can be asked."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether a call can be made."""
+        return self.mend is None
+
+
+@dataclass(frozen=True)
+class ModelTraits:
+    """What could be found out about a model; None is what nobody told."""
+
+    parameters: int | None = None
+    context_tokens: int | None = None
+    """The window that the server gives it."""
+    has_tools: bool | None = None
+    is_instruct: bool | None = None
+    """False: a base model, which goes on with a text and follows no instruction."""
+    parallel: int | None = None
+    """Calls that the server does at once; more wait inside it."""
+    is_behind_ollama: bool = False
+    """Whether the server is Ollama, whatever protocol it is spoken to in."""
+    ollama_address: str | None = None
+    """Where it is Ollama and spoken to in another protocol, which cuts what is longer than the window: Ollama's own."""
+
+
+class Provider(ABC):
+    """A provider of models, where the settings say that it is."""
+
+    name: ClassVar[str]
+    """As settings and rows write it before a model's: ``NAME:MODEL``."""
+    product: ClassVar[str]
+    """What its server is called in messages."""
+    address_setting: ClassVar[str]
+    key_setting: ClassVar[str | None] = None
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """What the extra of its name brings, as it is imported."""
+    probe_path: ClassVar[str]
+    """What can be asked for without a key and at no cost, to see whether anybody is there."""
+    openai_path: ClassVar[str] = "/v1"
+    """Where, beneath its address, OpenAI's protocol is spoken."""
+    lists_all: ClassVar[bool] = False
+    """Whether a model that its server does not list cannot be asked."""
+    more_at_once: ClassVar[str] = "Have it do more calls at once"
+    """What to do where calls wait in its queue."""
+    why_refused: ClassVar[str] = "; its own log says why"
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.settings = settings
+        self.address: str = getattr(settings, self.address_setting)
+        self.key: SecretStr | None = None if self.key_setting is None else getattr(settings, self.key_setting)
+        self.host = without_credentials(self.address)
+
+    @abstractmethod
+    def status(self, model: str, timeout_seconds: float) -> ServerStatus:
+        """Look whether its server is there and has ``model``, at no cost. Does not raise for what is found there."""
+
+    @abstractmethod
+    def traits(self, model: str, timeout_seconds: float) -> ModelTraits:
+        """Ask its server about a model, at no cost, and load none. Raises: httpx.HTTPError, OSError, ValueError."""
+
+    @abstractmethod
+    def make_model(self, model: str) -> LangchainModel:
+        """Make what reaches ``model``, as its server names it. Raises: ModuleNotFoundError."""
+
+    def make_embedder(self, model: str, seconds: float) -> Embedder:
+        """Make the embedder that asks ``model``. Raises: ModuleNotFoundError, Configuration where it has none."""
+        raise Configuration(f"{self.product} has no embedding models: correct AFTERTHOUGHT_EMBEDDING.")
+
+    def refusal(self, model: str, status: int, needs: str) -> Configuration:
+        """Return what to raise where it can never answer; ``needs`` says what to look for when all else is right."""
+        return Configuration(
+            f"{self.product} at {self.host} refused the request to {self.name}:{model} with status {status}"
+            f"{self.why_refused}. {needs}"
+        )
+
+    def is_there(self) -> bool:
+        """Whether its server answers at all. Does not raise."""
+        return is_there(self.address, self.probe_path, LOOK_SECONDS)
+
+
+class ApiProvider(Provider):
+    """One whose server lists its models as OpenAI's and Anthropic's do, and may want a key."""
+
+    key_setting: ClassVar[str]
+    models_path: ClassVar[str]
+    address_form: ClassVar[str]
+    """What is mostly wrong with an address at which a model is not found."""
+
+    @property
+    @abstractmethod
+    def headers(self) -> Mapping[str, str]:
+        """What lets a look at the server in. The key is in no message."""
+
+    def status(self, model: str, timeout_seconds: float) -> ServerStatus:
+        product, host, address_names = self.product, self.host, _names_of(self.address_setting)
+
+        def bad(mend: str) -> ServerStatus:
+            return ServerStatus(model, host, mend=mend)
+
+        try:
+            with open_client(self.address, timeout_seconds, self.headers) as client:
+                response = client.get(self.models_path)
+                answer = response.json() if response.is_success else {}
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            why = type(error).__name__
+            return bad(f"{product} cannot be reached at {host} ({why}). Start it or correct {address_names}.")
+        except (ValueError, RecursionError):
+            return bad(f"{host} answers, but is not {product}: correct {address_names}.")
+        if response.status_code in (401, 403):
+            key = _names_of(self.key_setting)
+            return bad(f"{product} at {host} does not accept the key. Set {key} to one it accepts.")
+        if response.status_code >= 500 or response.status_code == 429:
+            return bad(f"{product} at {host} answers with status {response.status_code}; try again later.")
+        names = _listed(answer)
+        has_it = any(is_same_model(name, model) for name in names)
+        # Not every server lists its models; what cannot be told is not held against it.
+        if names and not has_it:
+            some = ", ".join(sorted(names)[:_MOST_NAMED])
+            return bad(f"{product} at {host} has no model {model}. Name one it has, for example: {some}.")
+        return ServerStatus(model, host, product, is_listed=has_it)
+
+    def refusal(self, model: str, status: int, needs: str) -> Configuration:
+        if status in (401, 403):
+            return Configuration(
+                f"{self.product} at {self.host} does not accept the key (status {status}). Set "
+                f"{_names_of(self.key_setting)} to one that may use {model}."
+            )
+        if status == 404:
+            return Configuration(
+                f"{self.product} at {self.host} has no model {model}. Name one it has, or correct "
+                f"{_names_of(self.address_setting)}, which {self.address_form}."
+            )
+        return super().refusal(model, status, needs)
+
+
+def _names_of(setting: str) -> str:
+    return " or ".join(environment_names(setting))
+
+
+def _listed(answer: Any) -> set[str]:
+    listed = answer.get("data") if isinstance(answer, dict) else None
+    entries = listed if isinstance(listed, list) else []
+    return {str(one["id"]) for one in entries if isinstance(one, dict) and "id" in one}
+
+
+def is_same_model(one: str, other: str) -> bool:
+    """Whether two names that a server knows mean one model: Ollama reads a missing tag as ``latest``."""
+    return _with_tag(one) == _with_tag(other)
+
+
+def _with_tag(name: str) -> str:
+    return name if ":" in name.rsplit("/", 1)[-1] else f"{name}:latest"
+
+
+_SIZE = re.compile(r"(?<![a-z0-9.])(?:(\d{1,4})x)?e?(\d{1,6}(?:\.\d{1,6})?)(t|b|(?<=\d\d)m)(?![a-z0-9])")
+_UNITS = {"m": 1e6, "b": 1e9, "t": 1e12}
+
+
+def parameters_in(name: str) -> int | None:
+    """Read how many parameters a model has from its name, as ``llama3.2:3b`` and ``mixtral-8x7b`` say it."""
+    found = _SIZE.search(name.lower())
+    if found is None:
+        return None
+    experts, number, unit = found.groups()
+    return round(int(experts or 1) * float(number) * _UNITS[unit])
+
+
+_ValueT = TypeVar("_ValueT")
+_ShapeT = TypeVar("_ShapeT", bound=BaseModel)
+
+
+def _or_none(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+# Many programs answer in these protocols, and a value of a shape that none of them documents tells nothing: a job must
+# not fail by it, nor the other values be lost.
+Told = Annotated[_ValueT | None, WrapValidator(_or_none)]
+ToldCount = Told[Annotated[int, Field(strict=True, gt=0)]]
+
+
+def read_told(response: httpx.Response, shape: type[_ShapeT]) -> _ShapeT:
+    """Return what a server answered; with nothing told where it would not, or answered something else."""
+    try:
+        return shape.model_validate_json(response.content if response.is_success else b"{}")
+    except ValidationError:
+        return shape()
