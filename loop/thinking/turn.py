@@ -9,7 +9,7 @@ long time; what it decides is carried out only when the conversation is still as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -131,7 +131,8 @@ class ThinkingTurn:
         self.calls += 1
         seconds = self.settings.model_timeout_seconds
         choice = ask_repairing(self.chat, question, seconds, self.meter, first, last)
-        self._record(choice.call, self.tool_executor.do(choice.call))
+        for call, result in self.tool_executor.do([choice.call]):
+            self._record(call, result)
 
     def _use_tools(self, exchange: Exchange | None) -> None:
         if exchange is None:
@@ -159,14 +160,14 @@ class ThinkingTurn:
         written = None if reply.calls else call_in_prose(reply.text, exchange.tools)
         if not reply.calls and written is None:
             return self._ask_for_tools(reply.text, _USE_TOOLS)
-        lines, results = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], list[ToolResult]()
-        # What stands beside the call that ends the turn is carried out too: answering and ending go together.
-        for call in reply.calls:
-            results.append(self._record(call, self.tool_executor.do(call)))
-            lines.append(ExchangeLine(Speaker.TOOL, results[-1].said, call_id=call.call_id))
-        if written is not None:
-            results.append(self._record(written, _in_prose(self.tool_executor.do(written))))
-            lines.append(ExchangeLine(Speaker.USER, results[-1].said))
+        # What stands beside the call that ends the turn is carried out too: answering and ending go together. Answers
+        # come first, wherever they stand: nothing can be said in what has ended.
+        calls = sorted(reply.calls, key=lambda call: call.name != tool_name(Respond))
+        lines, results = [ExchangeLine(Speaker.MODEL, reply.text, tuple(calls))], list[ToolResult]()
+        for call, result in self.tool_executor.do(calls if written is None else [written]):
+            results.append(self._record(call, result if written is None else _in_prose(result)))
+            speaker = Speaker.TOOL if written is None else Speaker.USER
+            lines.append(ExchangeLine(speaker, result.said, call_id=call.call_id))
         self._was_refused = any(result.is_refused for result in results)
         self._unusable_rounds += self._was_refused
         is_over = any(result.over for result in results)
@@ -216,6 +217,8 @@ class ToolExecutor:
         self._settings = settings
         self._positions = {one.conversation_id: one.position for one in situation.conversations}
         self._answered: set[str] = set()
+        self._owes_answer = False
+        """Whether an answer was meant and refused."""
         self._usable = {tool_name(tool): tool for tool in usable_tools(situation)}
         self._tools: dict[type[Arguments], Callable[..., ToolResult]] = {
             Respond: self._respond,
@@ -226,8 +229,21 @@ class ToolExecutor:
             AwaitEnergy: self._await,
         }
 
-    def do(self, call: ToolCall) -> ToolResult:
-        """Carry out one call, or say why not. Raises: Transient, LeadershipLost."""
+    def do(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, ToolResult]]:
+        """Carry out the calls of one reply, or say why not; each when it is asked for.
+
+        Raises: Transient, LeadershipLost.
+        """
+        # Whoever waits is owed it in the rounds that follow as well; elsewhere another answer may not be wanted.
+        self._owes_answer &= self._situation.focus.kind is FocusKind.UNANSWERED
+        for call in calls:
+            result = self._do(call)
+            if call.name == tool_name(Respond):
+                is_pointless = result.outcome in (ToolOutcome.DUPLICATE, ToolOutcome.STALE)
+                self._owes_answer = result.is_refused and not is_pointless
+            yield call, result
+
+    def _do(self, call: ToolCall) -> ToolResult:
         tool = self._usable.get(call.name)
         if tool is None:
             return ToolResult(
@@ -273,7 +289,7 @@ class ToolExecutor:
         )
 
     def _end(self, wanted: EndConversationCall) -> ToolResult:
-        seen = self._shown(wanted.conversation_id)
+        seen = self._leavable(wanted.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
             app, conversation = self._unchanged(session, seen, now)
@@ -284,7 +300,7 @@ class ToolExecutor:
         return ToolResult(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
     def _snooze(self, wanted: SnoozeConversationCall) -> ToolResult:
-        seen = self._shown(wanted.conversation_id)
+        seen = self._leavable(wanted.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
             _, conversation = self._unchanged(session, seen, now)
@@ -297,7 +313,7 @@ class ToolExecutor:
         return ToolResult(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=True)
 
     def _await(self, wanted: AwaitEnergy) -> ToolResult:
-        focused, energy = self._shown(None), self._situation.energy
+        focused, energy = self._leavable(None), self._situation.energy
         if wanted.percentage <= energy.percentage:
             # It would come back at once and be thought about again.
             raise _Refused(ToolOutcome.INVALID, f"there is more than {wanted.percentage:g} % of energy already.")
@@ -324,6 +340,13 @@ class ToolExecutor:
             raise _Refused(ToolOutcome.INVALID, "you were not shown it; nothing can be done in it now.")
         if seen.ended:
             raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
+        return seen
+
+    def _leavable(self, conversation_id: str | None) -> ConversationView:
+        """Return the conversation a call would leave alone, unless an answer was refused that belongs before it."""
+        seen = self._shown(conversation_id)
+        if self._owes_answer and seen.conversation_id not in self._answered:
+            raise _Refused(ToolOutcome.INVALID, "your answer was refused and nobody has read it; send it first.")
         return seen
 
     def _unchanged(self, session: Session, seen: ConversationView, now: datetime) -> tuple[App, Conversation]:

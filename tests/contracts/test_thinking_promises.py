@@ -283,6 +283,48 @@ def test_answering_and_ending_go_together(thinking: Thinking) -> None:
     assert [job.kind for job in thinking.house.jobs()] == ["create_memory"]
 
 
+def test_an_answer_is_sent_before_its_conversation_ends_wherever_the_two_stand(thinking: Thinking) -> None:
+    thinking.said("c", "Thanks, that was all!")
+    thinking.will([call("end_conversation", reason="they said goodbye"), respond("You are welcome.")])
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["You are welcome."]
+    assert thinking.conversation("c").end_reason == "they said goodbye"
+
+
+LEAVING = {
+    "end": call("end_conversation"),
+    "snooze": call("snooze_conversation", minutes=60),
+    "await energy": call("await_energy", percentage=90),
+}
+
+
+@pytest.mark.parametrize("leaving", LEAVING.values(), ids=LEAVING)
+@pytest.mark.parametrize("refused", [{"text": ""}, {"message": "Call 112."}], ids=["empty", "wrong field"])
+@pytest.mark.parametrize("beside", [True, False], ids=["beside", "after"])
+def test_a_conversation_whose_answer_was_refused_is_not_left_before_it_is_answered(
+    thinking: Thinking, refused: dict[str, Any], leaving: ToolCall, beside: bool
+) -> None:
+    thinking.set_level(40)
+    thinking.said("c", "I feel chest pain, whom do I call?")
+    answer = call("respond", **refused)
+    steps: list[ToolStep] = [[leaving, answer]] * 2 if beside else [answer, leaving]
+    thinking.will(*steps, {"text": "Call 112."})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Call 112."]
+    conversation = thinking.conversation("c")
+    assert (conversation.ended_at, conversation.snoozed_until) == (None, None)
+    assert thinking.counted("tool_calls_total", tool=leaving.name, outcome="invalid") == (2 if beside else 1)
+    assert not beside or "your answer was refused" in thinking.chat.exchanges[1].lines[-1].text
+
+
+def test_in_a_review_an_answer_that_was_refused_holds_back_what_stands_beside_it_alone(reviewing: Thinking) -> None:
+    reviewing.said("c", "Bye.", role=Role.ASSISTANT)
+    ending = call("end_conversation", conversationId="c")
+    reviewing.will([respond("Bye.", conversationId="made-up"), ending], ending, "That is all.")
+    assert reviewing.think() is TurnOutcome.ENDED
+    assert reviewing.counted("tool_calls_total", tool="end_conversation", outcome="invalid") == 1
+
+
 @pytest.mark.parametrize("meanwhile", ["the app answered", "the user went on", "it ended", "snoozed", "app changed"])
 def test_what_was_thought_of_is_dropped_when_things_changed_meanwhile(thinking: Thinking, meanwhile: str) -> None:
     thinking.said("c", "hello")
