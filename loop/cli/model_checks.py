@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from loop.cli.findings import Finding, fail, ok, warn
 from shared.installation import how_to_add
 from shared.llm.minilm import is_installed
-from shared.llm.provider import ModelTraits
+from shared.llm.provider import ModelTraits, ServerStatus
 from shared.llm.providers import NGRAMS, model_traits, server_status, split_model
+from shared.llm.transport import is_private
 from shared.setting_groups import LEAST_CONTEXT_TOKENS
 from shared.settings import Settings
 
@@ -26,7 +27,15 @@ def check_models(settings: Settings) -> list[Finding]:
     traits = model_traits(settings.model, settings, _TIMEOUT_SECONDS)
     size = "" if traits.parameters is None else f", {_size(traits.parameters)} parameters"
     found = ok("model", f"{status.model} at {status.host}, {status.found}{size}")
-    return [found, *_unfit(settings, settings.model, traits)]
+    named = _misnamed("model", "AFTERTHOUGHT_MODEL", settings.model, status)
+    return [found, *named, *_unfit(settings, settings.model, traits)]
+
+
+def _misnamed(subject: str, variable: str, setting: str, status: ServerStatus) -> Iterator[Finding]:
+    """Say where another model answers to the name that is set."""
+    if status.stand_in is not None:
+        found = f"{status.host} lists {status.stand_in} and not {status.model}; it answers any name"
+        yield warn(subject, found, f"Set {variable}={split_model(setting)[0]}:{status.stand_in}.")
 
 
 def _size(parameters: int) -> str:
@@ -52,6 +61,10 @@ def _unfit(settings: Settings, model: str, traits: ModelTraits) -> Iterator[Find
         of_ollama = f"Set OLLAMA_NUM_PARALLEL={workers} for Ollama and here"
         more = of_ollama if traits.is_behind_ollama else f"Start the server with --parallel {workers}"
         yield warn("model", found, f"{more}, or set AFTERTHOUGHT_WORKER_CONCURRENCY={parallel}.")
+    is_at_hand = provider == "openai" and is_private(settings.openai_base_url)
+    if is_at_hand and traits.parameters is None and settings.model_size is None:
+        found = "its size is unknown, so it is asked as a large one"
+        yield warn("model", found, "Set AFTERTHOUGHT_MODEL_SIZE=small where it has less than 4 billion parameters.")
     if traits.is_instruct is False:
         found = "it is a base model: it goes on with a text and follows no instructions"
         yield warn("model", found, f"Name its kind for instructions, mostly {provider}:{_instruct(name)}.")
@@ -74,7 +87,8 @@ def check_embedding(settings: Settings) -> list[Finding]:
         if status.mend is not None:
             without = "so facts may stand twice and old messages are found by words alone"
             return [warn("embedding", f"{status.model} cannot be asked, {without}", status.mend)]
-        return [ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")]
+        well = ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")
+        return [well, *_misnamed("embedding", "AFTERTHOUGHT_EMBEDDING", settings.embedding, status)]
     if is_installed():
         return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"

@@ -17,7 +17,16 @@ from pydantic import BaseModel, SecretStr
 from shared.llm.chat import ModelRequest, Question
 from shared.llm.langchain_model import Ending, LangchainModel
 from shared.llm.ollama import ShownModel, ask_shown, traits_shown
-from shared.llm.provider import ApiProvider, ModelTraits, Told, ToldCount, is_same_model, parameters_in, read_told
+from shared.llm.provider import (
+    ApiProvider,
+    ModelTraits,
+    Told,
+    ToldCount,
+    answering_any_name,
+    is_same_model,
+    parameters_in,
+    read_told,
+)
 from shared.llm.served_embedding import ServedEmbedder
 from shared.llm.tools import Exchange
 from shared.llm.transport import open_client
@@ -59,10 +68,12 @@ class OpenAi(ApiProvider):
     def traits(self, model: str, timeout_seconds: float) -> ModelTraits:
         """Read its list of models, and what llama.cpp and Ollama tell beside the protocol."""
         with open_client(self.address, timeout_seconds, self.headers) as client:
-            listed = read_told(client.get(self.models_path), _ListedModels).data
+            response = client.get(self.models_path)
+        listed = read_told(response, _ListedModels).data
         if listed is None:
             return ModelTraits()
-        entry = next((one for one in listed if one and is_same_model(one.id or "", model)), _ListedModel())
+        answering = answering_any_name(response.json()) or model
+        entry = next((one for one in listed if one and is_same_model(one.id or "", answering)), _ListedModel())
         root, props = self.address.removesuffix("/v1"), _LlamaProps()
         if entry.meta is not None:
             # llama.cpp's own, outside the protocol; nobody else tells of ``meta``.
@@ -75,7 +86,7 @@ class OpenAi(ApiProvider):
                     return self._traits_of_ollama(ask_shown(client, model), model, root)
         meta, slot = entry.meta or _ListedMeta(), props.default_generation_settings or _LlamaSlot()
         return ModelTraits(
-            parameters=meta.n_params or parameters_in(model),
+            parameters=meta.n_params or parameters_in(answering),
             context_tokens=meta.n_ctx or slot.n_ctx or entry.max_model_len or meta.n_ctx_train,
             parallel=props.total_slots,
         )

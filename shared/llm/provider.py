@@ -43,7 +43,9 @@ class ServerStatus:
     mend: str | None = None
     """One sentence with what to do; None when all is well."""
     is_listed: bool = False
-    """Whether the model stands in the server's list; some servers give none, or not of all that they can be asked."""
+    """Whether the server's list says that it answers; some give none, or not of all that they can be asked."""
+    stand_in: str | None = None
+    """The one model it lists, by another name, which answers to any name."""
 
     @property
     def ready(self) -> bool:
@@ -159,6 +161,9 @@ class ApiProvider(Provider):
             return bad(f"{product} at {host} answers with status {response.status_code}; try again later.")
         names = _listed(answer)
         has_it = any(is_same_model(name, model) for name in names)
+        stand_in = None if has_it else answering_any_name(answer)
+        if stand_in is not None:
+            return ServerStatus(model, host, product, is_listed=True, stand_in=stand_in)
         # Not every server lists its models; what cannot be told is not held against it.
         if names and not has_it:
             some = ", ".join(sorted(names)[:_MOST_NAMED])
@@ -183,10 +188,23 @@ def _names_of(setting: str) -> str:
     return " or ".join(environment_names(setting))
 
 
+def answering_any_name(answer: Any) -> str | None:
+    """Return the name of the one model that llama.cpp serves, which answers whatever name is asked for.
+
+    ``answer`` is a server's list of models. A llama.cpp that loads models by their names tells no ``meta`` of them.
+    """
+    entries = _entries(answer)
+    is_any = len(entries) == 1 and entries[0].get("owned_by") == "llamacpp" and isinstance(entries[0].get("meta"), dict)
+    return str(entries[0]["id"]) if is_any else None
+
+
 def _listed(answer: Any) -> set[str]:
+    return {str(one["id"]) for one in _entries(answer)}
+
+
+def _entries(answer: Any) -> list[dict[str, Any]]:
     listed = answer.get("data") if isinstance(answer, dict) else None
-    entries = listed if isinstance(listed, list) else []
-    return {str(one["id"]) for one in entries if isinstance(one, dict) and "id" in one}
+    return [one for one in listed if isinstance(one, dict) and "id" in one] if isinstance(listed, list) else []
 
 
 def is_same_model(one: str, other: str) -> bool:

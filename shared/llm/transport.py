@@ -125,6 +125,16 @@ def is_loopback(address: str) -> bool:
     return ip.is_loopback or ip.is_unspecified
 
 
+def is_private(address: str) -> bool:
+    """Whether the HTTP ``address`` leads to this machine or one of its own network, as far as its name tells."""
+    name = urlsplit(address).hostname or ""
+    try:
+        return not ipaddress.ip_address(name).is_global
+    except ValueError:
+        # A name without a dot is one of a container or of the network at hand.
+        return "." not in name or name.endswith((".localhost", ".local", ".internal"))
+
+
 def open_client(address: str, timeout_seconds: float, headers: Mapping[str, str] | None = None) -> httpx.Client:
     """Open a client for a look at a server; a proxy that the environment names does not lead to this machine itself."""
     trusted = not is_loopback(address)

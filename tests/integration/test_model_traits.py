@@ -116,6 +116,32 @@ def test_servers_of_openais_protocol_tell_what_they_can(
         assert model_traits("openai:tiny", served_at(server.url)) == traits
 
 
+LLAMA = {"id": "engine", "owned_by": "llamacpp", "meta": {"n_params": 630_167_424, "n_ctx": 4096}}
+
+
+@pytest.mark.parametrize(
+    ("shown", "models", "is_answered"),
+    [
+        pytest.param(LLAMA, ("tiny:latest",), True, id="llama.cpp with one model"),
+        pytest.param(LLAMA, ("tiny:latest", "more:latest"), False, id="several models"),
+        pytest.param(LLAMA | {"owned_by": "vllm"}, ("tiny:latest",), False, id="another server"),
+        pytest.param(LLAMA | {"meta": None}, ("tiny:latest",), False, id="llama.cpp that loads models by name"),
+    ],
+)
+def test_the_one_model_of_llama_cpp_answers_to_any_name(
+    shown: dict[str, Any], models: tuple[str, ...], is_answered: bool
+) -> None:
+    with OpenAiServer(shown=shown, models=models) as server:
+        settings = served_at(server.url)
+        status, traits = server_status("openai:qwen05", settings), model_traits("openai:qwen05", settings)
+        assert (status.stand_in, status.is_listed, status.ready) == (
+            ("engine", True, True) if is_answered else (None, False, False)
+        )
+        assert traits == (ModelTraits(630_167_424, 4096) if is_answered else ModelTraits())
+        assert ModelSize("openai:qwen05", settings).is_small() == is_answered
+        assert server_status("openai:engine", settings).stand_in is None
+
+
 WRONG = pytest.mark.parametrize("wrong", [None, True, -1.5, "text", ["text", 3], {"key": {"key": 3}}], ids=repr)
 
 

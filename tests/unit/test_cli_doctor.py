@@ -38,9 +38,11 @@ from shared.installation import how_to_add
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.minilm import is_installed
+from shared.llm.transport import is_private
 from shared.settings import Settings, environment_names, unread_names
 from tests.support.command_line import run
 from tests.support.ollama_server import OllamaServer
+from tests.support.openai_server import OpenAiServer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -307,6 +309,49 @@ def test_what_of_a_model_does_not_fit_is_told_with_what_to_do(
     else:
         assert found in told.found and mend in (told.mend or "")
         assert [one for one in findings if one.health is WARN] == [told]
+
+
+LLAMA = {"id": "engine", "owned_by": "llamacpp", "meta": {"n_params": 630_167_424, "n_ctx": 32_768}}
+
+
+@pytest.mark.parametrize("setting", ["model", "embedding"])
+def test_a_model_that_answers_to_another_name_is_told_with_its_own(tmp_path: Path, setting: str) -> None:
+    with OpenAiServer(shown=LLAMA, models=("tiny:latest",)) as server:
+        chosen = settings(tmp_path, openai_base_url=f"{server.url}/v1", **{setting: "openai:qwen05"})
+        first, second = (check_models if setting == "model" else check_embedding)(chosen)
+    assert first.health is OK and (setting == "embedding" or "630 M parameters" in first.found)
+    assert second.health is WARN and second.found.endswith("lists engine and not qwen05; it answers any name")
+    assert second.mend == f"Set AFTERTHOUGHT_{setting.upper()}=openai:engine."
+
+
+@pytest.mark.parametrize(
+    ("chosen", "is_told"),
+    [({}, True), ({"model_size": "small"}, False), ({"model": "openai:tiny-1b"}, False)],
+    ids=["unknown", "set", "named"],
+)
+def test_a_model_at_hand_whose_size_nobody_tells_is_told(
+    tmp_path: Path, chosen: dict[str, object], is_told: bool
+) -> None:
+    with OpenAiServer(models=("tiny", "tiny-1b")) as server:
+        given = {"model": "openai:tiny", "openai_base_url": f"{server.url}/v1"} | chosen
+        told = worst(check_models(settings(tmp_path, **given)))
+    assert (told.health is WARN, "AFTERTHOUGHT_MODEL_SIZE=small" in (told.mend or "")) == (is_told, is_told)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://192.168.1.7:8080/v1", True),
+        ("http://[fd00::7]/v1", True),
+        ("http://llama:8080/v1", True),
+        ("http://host.docker.internal:8080/v1", True),
+        ("http://8.8.8.8/v1", False),
+        ("https://api.openai.com/v1", False),
+    ],
+)
+def test_a_server_at_hand_is_told_from_a_hosted_one(address: str, expected: bool) -> None:
+    assert is_private(address) == expected
 
 
 def test_an_embedding_model_that_ollama_lacks_is_told_before_the_first_fact(tmp_path: Path) -> None:
