@@ -99,6 +99,10 @@ class Unanswered(Transient):
     """A model was asked and gave no answer: it was too slow, or its server failed at it."""
 
 
+class ServerFailed(Unanswered):
+    """A model's server answered with an error of its own in the place of an answer."""
+
+
 class NotYet(Transient):
     """What is to be done has to wait ``until`` something is over; nothing has failed."""
 

@@ -397,10 +397,12 @@ def check_breaker(settings: Settings, now: datetime) -> Iterator[Finding]:
     if pause is not None:
         found = f"{model} {pause.told(now, has_rules=settings.on_bad_output == 'rules')}"
         mend = (
-            "Choose another model (docs/guides/choose-a-model.md) and set AFTERTHOUGHT_MODEL, or unset it: the "
-            "built-in agent then does all. What was wrong stands in the reasons of `afterthought jobs list`."
+            "Look at the model's server and its log; where it is only slow, raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS."
+            if pause.is_of_server
+            else "Choose another model (docs/guides/choose-a-model.md) and set AFTERTHOUGHT_MODEL, or unset it: the "
+            "built-in agent then does all."
         )
-        yield warn("model", found, mend)
+        yield warn("model", found, f"{mend} What was wrong stands in the reasons of `afterthought jobs list`.")
 
 
 _ENOUGH_CONVERSATIONS = 10

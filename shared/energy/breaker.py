@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -23,7 +24,15 @@ MOST_UNUSABLE = 18
 """Of them; with so many it opens."""
 FIRST_WAIT = timedelta(minutes=10)
 LONGEST_WAIT = timedelta(hours=2)
-USABLE, UNUSABLE = "+", "-"
+
+
+class ModelOutcome(StrEnum):
+    """What a job got from its model, as the sign that is kept of it."""
+
+    USABLE = "+"
+    UNUSABLE = "-"
+    LATE = "t"
+    SERVER_FAILED = "e"
 
 
 @dataclass(frozen=True)
@@ -33,11 +42,25 @@ class ModelPause:
     model: str
     unusable: int
     ask_at: datetime
+    last: ModelOutcome = ModelOutcome.UNUSABLE
+    """How the last of them failed."""
 
     @property
     def why(self) -> str:
         """What the model did, to be said of it."""
-        return f"answered nothing usable in {self.unusable} of its last {WINDOW} jobs"
+        jobs = f"nothing usable in {self.unusable} of its last {WINDOW} jobs"
+        match self.last:
+            case ModelOutcome.LATE:
+                return f"gave {jobs}, the last time because it did not answer in time"
+            case ModelOutcome.SERVER_FAILED:
+                return f"gave {jobs}, the last time because its server failed"
+            case _:
+                return f"answered {jobs}"
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether it is the model's server that has to be looked at."""
+        return self.last is not ModelOutcome.UNUSABLE
 
     def until(self, now: datetime) -> str:
         """Say when it is asked again."""
@@ -54,7 +77,8 @@ def find_pause(session: Session, model: str) -> ModelPause | None:
     found = session.get(ModelBreaker, model, populate_existing=True)
     if found is None or found.ask_at is None:
         return None
-    return ModelPause(model, found.outcomes.count(UNUSABLE), found.ask_at)
+    failed = _failures(found.outcomes)
+    return ModelPause(model, len(failed), found.ask_at, ModelOutcome(failed[-1]))
 
 
 def claim_probe(session: Session, model: str, now: datetime, longest: timedelta) -> bool:
@@ -71,7 +95,7 @@ def release_probe(session: Session, model: str, now: datetime) -> None:
     session.execute(update(ModelBreaker).where(*open_one).values(ask_at=now))
 
 
-def record_outcome(session: Session, model: str, usable: bool, now: datetime, *, is_probe: bool) -> None:
+def record_outcome(session: Session, model: str, outcome: ModelOutcome, now: datetime, *, is_probe: bool) -> None:
     """Note whether a job that asked a model got something usable; while the breaker is open, probes alone count."""
     insert_if_absent(session, ModelBreaker, model=model, outcomes="", failed_probes=0)
     # Locked, because what jobs of other workers told is read and written back.
@@ -79,17 +103,21 @@ def record_outcome(session: Session, model: str, usable: bool, now: datetime, *,
     is_open = breaker.ask_at is not None
     if is_open and not is_probe:
         return  # It was begun before it opened.
-    if is_open and usable:
+    if is_open and outcome is ModelOutcome.USABLE:
         breaker.outcomes, breaker.ask_at, breaker.failed_probes = "", None, 0
         get_logger().info("model_breaker_closed", model=model)
         return
-    breaker.outcomes = (breaker.outcomes + (USABLE if usable else UNUSABLE))[-WINDOW:]
+    breaker.outcomes = (breaker.outcomes + outcome)[-WINDOW:]
     if is_open:
         breaker.failed_probes += 1
         breaker.ask_at = now + wait_after(breaker.failed_probes)
-    elif len(breaker.outcomes) == WINDOW and breaker.outcomes.count(UNUSABLE) >= MOST_UNUSABLE:
+    elif len(breaker.outcomes) == WINDOW and len(_failures(breaker.outcomes)) >= MOST_UNUSABLE:
         breaker.ask_at = now + wait_after(0)
-        get_logger().warning("model_breaker_opened", model=model, unusable=breaker.outcomes.count(UNUSABLE))
+        get_logger().warning("model_breaker_opened", model=model, unusable=len(_failures(breaker.outcomes)))
+
+
+def _failures(outcomes: str) -> str:
+    return outcomes.replace(ModelOutcome.USABLE, "")
 
 
 def wait_after(failed_probes: int) -> timedelta:

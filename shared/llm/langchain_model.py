@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, Transient, Unanswered
+from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     ModelRequest,
@@ -193,7 +193,7 @@ class LangchainModel(ABC):
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
             said = f"{self.server.product} failed while {self.name} answered (status {status})."
-            return CallOutcome.UNAVAILABLE, Transient(said) if status in _BUSY_STATUSES else Unanswered(said)
+            return CallOutcome.UNAVAILABLE, Transient(said) if status in _BUSY_STATUSES else ServerFailed(said)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
         if offers_tools and _ABOUT_TOOLS.search(str(error)):

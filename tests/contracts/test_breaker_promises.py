@@ -10,8 +10,8 @@ import pytest
 
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.energy import breaker
-from shared.energy.breaker import MOST_UNUSABLE, WINDOW, ModelPause, find_pause
-from shared.errors import Configuration, ModelOutput, ProviderAway, Transient, Unanswered
+from shared.energy.breaker import MOST_UNUSABLE, WINDOW, ModelOutcome, ModelPause, find_pause
+from shared.errors import Configuration, ModelOutput, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.jobs.dispatch import take_due
 from tests.support.house import House
 from tests.support.settings import default_settings
@@ -29,10 +29,10 @@ def house(house: House) -> House:
 
 
 def tell(house: House, outcomes: str) -> None:
-    """Have jobs tell of themselves, ``+`` or ``-`` for each."""
+    """Have jobs tell of themselves, a sign for each."""
     for sign in outcomes:
         with house.database.write() as session:
-            breaker.record_outcome(session, MODEL, sign == "+", house.clock.now(), is_probe=False)
+            breaker.record_outcome(session, MODEL, ModelOutcome(sign), house.clock.now(), is_probe=False)
 
 
 def pause(house: House, model: str = MODEL) -> ModelPause | None:
@@ -95,12 +95,27 @@ def test_only_what_the_model_itself_failed_at_counts(house: House, errors: list[
     assert (pause(house) is not None) == counts
 
 
+@pytest.mark.parametrize(
+    ("error", "why", "is_of_server"),
+    [
+        pytest.param(BAD, "answered nothing usable in 19 of its last 20 jobs", False, id="bad output"),
+        pytest.param(Unanswered("Too late."), "did not answer in time", True, id="too slow"),
+        pytest.param(ServerFailed("Status 500."), "its server failed", True, id="server failed"),
+    ],
+)
+def test_how_the_last_job_failed_is_told(house: House, error: Exception, why: str, is_of_server: bool) -> None:
+    tell(house, "+" + "-te" * 6)
+    converse(house, "c1", *[error] * (1 if error is BAD else 3))
+    found = pause(house)
+    assert found is not None and found.why.endswith(why) and found.is_of_server == is_of_server
+
+
 def test_a_memory_that_the_gate_refuses_was_not_usable_and_one_that_stands_was(house: House) -> None:
     tell(house, "++" + "-" * 17)
     converse(house, "c1", said="My password is hunter2-Xk9!")
     assert house.contents() == [] and pause(house) is not None
     with house.database.write() as session:
-        breaker.record_outcome(session, MODEL, True, house.clock.now(), is_probe=True)
+        breaker.record_outcome(session, MODEL, ModelOutcome.USABLE, house.clock.now(), is_probe=True)
     assert pause(house) is None
     tell(house, "-" * (WINDOW - 2))
     converse(house, "c2")

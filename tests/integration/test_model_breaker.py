@@ -97,8 +97,10 @@ def test_a_server_that_answers_500_for_hours_loses_no_job_and_is_asked_again_aft
                 bad.api.clock.advance(100)
         jobs = bad.jobs("create_memory")
         assert Counter((job["state"], job["attempts"]) for job in jobs[-20:]) == {("done", 3): 20}, "none is dead"
-        assert "status 500" in jobs[-1]["reason"] and "answered nothing usable" in jobs[0]["reason"]
+        assert "status 500" in jobs[-1]["reason"] and "its server failed" in jobs[0]["reason"]
         assert len(bad.memories(3)) == 24 and told(bad)[0] == 1
+        warned = [one for one in bad.api.ask("GET", "/doctor")["findings"] if "its server failed" in one["found"]]
+        assert [one["mend"].startswith("Look at the model's server") for one in warned] == [True]
         bad.server.script.acts.clear()
         bad.api.clock.advance(7200)
         talk(bad, 24)

@@ -18,7 +18,8 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import JobKind
 from shared.energy import breaker, ledger
 from shared.energy.accounting import Accountant
-from shared.errors import AfterthoughtError, ModelOutput, NotYet, ProviderAway, Transient, Unanswered
+from shared.energy.breaker import ModelOutcome
+from shared.errors import AfterthoughtError, ModelOutput, NotYet, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.jobs.ownership import Claim
 from shared.llm.calls import EXTRACTIVE
 from shared.telemetry.logging import get_logger
@@ -68,7 +69,7 @@ class JobAgent(Generic[AgentT]):
             self.agent = self.rules or left.agent
         except ModelOutput as error:
             if self.name != EXTRACTIVE:
-                self._record_failure()
+                self._record_failure(ModelOutcome.UNUSABLE)
             if self.rules is None or self.why is not None:
                 raise
             self._leave_to_rules(self._could_not(error))
@@ -79,7 +80,8 @@ class JobAgent(Generic[AgentT]):
             if not self._has_rules_behind or not (is_last or self._is_probe):
                 raise
             if isinstance(error, Unanswered):
-                self._record_failure()
+                failed = isinstance(error, ServerFailed)
+                self._record_failure(ModelOutcome.SERVER_FAILED if failed else ModelOutcome.LATE)
             self._leave_to_rules(self._could_not(error))
         return work(self.agent)
 
@@ -90,7 +92,8 @@ class JobAgent(Generic[AgentT]):
             return
         with self.accountant.database.write() as session:
             if ledger.was_asked(session, self.claim.job_id, self._model):
-                self._record(session, usable=not admission.is_nothing_usable)
+                outcome = ModelOutcome.UNUSABLE if admission.is_nothing_usable else ModelOutcome.USABLE
+                self._record(session, outcome)
             elif self._is_probe:
                 breaker.release_probe(session, self._model, self.accountant.clock.now())
 
@@ -137,14 +140,14 @@ class JobAgent(Generic[AgentT]):
         self.accountant.metrics.agent_fallbacks.labels(self.claim.kind).inc()
         self.agent = self.rules
 
-    def _record_failure(self) -> None:
+    def _record_failure(self, outcome: ModelOutcome) -> None:
         with self.accountant.database.write() as session:
-            self._record(session, usable=False)
+            self._record(session, outcome)
 
-    def _record(self, session: Session, *, usable: bool) -> None:
+    def _record(self, session: Session, outcome: ModelOutcome) -> None:
         # Where no rules stand behind it the model is always asked, so that each job is a probe.
         is_probe = self._is_probe or self.rules is None
-        breaker.record_outcome(session, self._model, usable, self.accountant.clock.now(), is_probe=is_probe)
+        breaker.record_outcome(session, self._model, outcome, self.accountant.clock.now(), is_probe=is_probe)
 
     def reason(self, *own: str | None) -> str:
         """Return reasons together with why the rules did it, where they did."""
