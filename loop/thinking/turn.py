@@ -9,6 +9,7 @@ long time; what it decides is carried out only when the conversation is still as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -73,6 +74,8 @@ class ToolResult:
 
 MOST_UNUSABLE_ROUNDS = 2
 """A model is told once what was wrong with its round; small ones do the same again however often they are told."""
+# Seen of a model of 1.5 billion parameters that was told so.
+_OUR_COMPLAINT = re.compile(r"\W*(?:this|your|the) answer cannot be used", re.IGNORECASE)
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
 
 
@@ -268,6 +271,8 @@ class ToolExecutor:
     def _respond(self, wanted: Respond) -> ToolResult:
         if len(wanted.text) > self._settings.max_message_chars:
             raise _Refused(ToolOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
+        if _OUR_COMPLAINT.match(wanted.text):
+            raise _Refused(ToolOutcome.INVALID, "text repeats what you were told, and answers nobody.")
         seen = self._shown(wanted.conversation_id)
         if seen.conversation_id in self._answered:
             raise Duplicate("You have answered in it already; this one is dropped.")

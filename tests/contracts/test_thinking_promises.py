@@ -299,7 +299,11 @@ LEAVING = {
 
 
 @pytest.mark.parametrize("leaving", LEAVING.values(), ids=LEAVING)
-@pytest.mark.parametrize("refused", [{"text": ""}, {"message": "Call 112."}], ids=["empty", "wrong field"])
+@pytest.mark.parametrize(
+    "refused",
+    [{"text": ""}, {"message": "Call 112."}, {"text": "The answer cannot be used: it was cut off."}],
+    ids=["empty", "wrong field", "what it was told"],
+)
 @pytest.mark.parametrize("beside", [True, False], ids=["beside", "after"])
 def test_a_conversation_whose_answer_was_refused_is_not_left_before_it_is_answered(
     thinking: Thinking, refused: dict[str, Any], leaving: ToolCall, beside: bool
