@@ -245,3 +245,16 @@ def test_a_fact_that_is_none_costs_itself_alone_and_is_told(held: Callable[..., 
     assert service.refused("create_memory", "malformed") == 3
     assert "not stored: 3 malformed, 1 unsaid" in service.job("create_memory")["reason"]
     assert len([one for one in service.server.chats if "memory" in one["format"]["properties"]]) == 1
+
+
+def test_a_memory_that_gives_way_leaves_the_facts_that_were_found_beside_it(held: Callable[..., Service]) -> None:
+    fact = "Sister Vera is a harpsichord tuner"
+    service = held(
+        "I am allergic to peanuts. My sister Vera, the harpsichord tuner, is coming over, can you suggest a cake?",
+        "Carrot cake.",
+        memory="Sister Vera, the harpsichord tuner, is coming over",
+        facts=[fact],
+    )
+    [(memory, agent)] = service.stored()["memories"]
+    assert "peanuts" in memory and agent == "extractive"
+    assert (fact, "ollama:tiny") in service.stored()["facts"]

@@ -50,7 +50,7 @@ from worker.agent.protocol import (
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, SpokenStatement, left_out, read_statements, vital
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
-from worker.pipelines.extract_facts import FactLearner, admitted, present_facts
+from worker.pipelines.extract_facts import SAID, FactLearner, admitted, present_facts
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import spoken_turns
 
@@ -110,8 +110,9 @@ class CreateMemory:
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         admission = Admission()
-        draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission))
-        found = self._found(draft, seen, meter, admission)
+        read: list[MemoryDraft | NothingToRemember] = []
+        draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission, read))
+        found = self._found(read, seen, meter, admission)
         seen = replace(seen, found=found, refused=admission.reason)
         agent.conclude(admission)
         if not isinstance(draft, MemoryDraft):
@@ -134,14 +135,16 @@ class CreateMemory:
         return JobState.DONE
 
     def _found(
-        self, draft: MemoryDraft | NothingToRemember, seen: Snapshot, meter: Meter, admission: Admission
+        self, read: Sequence[MemoryDraft | NothingToRemember], seen: Snapshot, meter: Meter, admission: Admission
     ) -> tuple[FoundStatement, ...]:
-        """Return the facts beside a draft that may be stored, with their vectors."""
-        admission.refused.update(draft.refused)
-        if self.facts is None or not draft.facts:
+        """Return the facts beside drafts that may be stored, with their vectors; also where a memory gave way."""
+        for draft in read:
+            admission.refused.update(draft.refused)
+        facts = [fact for draft in read for fact in draft.facts]
+        if self.facts is None or not facts:
             return ()
         talk = seen.transcript
-        statements = admitted(draft.facts, ExtractionRequest(talk.app_name, talk.turns, known=talk.facts), admission)
+        statements = admitted(facts, ExtractionRequest(talk.app_name, talk.turns, known=talk.facts), admission)
         vectors = self.facts.embed([one.text for one in statements], meter)
         return self.facts.found(statements, talk.turns, vectors)
 
@@ -166,12 +169,13 @@ class CreateMemory:
             return None
         at = min(self.clock.now(), seen.transcript.held_at).astimezone(UTC)
         key, conversation_id = claim.conversation_key or 0, claim.conversation_id or ""
-        heard = StatementOrigin(key, conversation_id, seen.subject.user_id, at, agent.name)
-        return self.facts.learn(session, agent, heard, seen.found)
+        # They are the model's also where its memory gave way to the rules'.
+        heard = StatementOrigin(key, conversation_id, seen.subject.user_id, at, agent.asked)
+        return self.facts.learn(session, claim, SAID, heard, seen.found)
 
     def _report_facts(self, agent: JobAgent[MemoryAgent], learned: FactLearning | None) -> None:
         if self.facts is not None and learned is not None:
-            self.facts.report(agent.name, learned)
+            self.facts.report(agent.asked, learned)
 
     def _read(self, claim: Claim) -> Snapshot:
         with self.database.read() as session:
@@ -192,13 +196,19 @@ class CreateMemory:
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
     def _create(
-        self, one: MemoryAgent, transcript: Transcript, meter: Meter, admission: Admission
+        self,
+        one: MemoryAgent,
+        transcript: Transcript,
+        meter: Meter,
+        admission: Admission,
+        read: list[MemoryDraft | NothingToRemember],
     ) -> MemoryDraft | NothingToRemember:
         """Have a memory made and judged; a model is not believed where the rules behind it know better.
 
         Raises: ModelOutput, for the rules to do it.
         """
         draft = one.create(transcript, self.limit, meter)
+        read.append(draft)
         if isinstance(draft, MemoryDraft):
             gate = spoken_gate(transcript)
             content = admission.admit(draft.content, gate)

@@ -42,7 +42,7 @@ from worker.agent.gates import fact_gate
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement, TranscriptTurn
 from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
-from worker.pipelines.fallback import AgentT, JobAgent
+from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
 BEFORE = 4
@@ -50,6 +50,7 @@ BEFORE = 4
 EMBED_LIMIT = 50
 """Facts without a vector that a job sees to beside its own."""
 NOTHING = "nothing that is a fact"
+SAID = "said in a conversation"
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,10 @@ class FactLearner:
         return embed_if_available(self.embedder, texts, meter, self.metrics, "facts_not_embedded")
 
     def learn(
-        self, session: Session, agent: JobAgent[AgentT], heard: StatementOrigin, found: Sequence[FoundStatement]
+        self, session: Session, claim: Claim, why: str, heard: StatementOrigin, found: Sequence[FoundStatement]
     ) -> FactLearning:
         """Write what was found, in the transaction of the job."""
-        claim = agent.claim
-        cause = Cause(agent.name, agent.reason("said in a conversation"), self.clock.now(), claim.job_id)
+        cause = Cause(heard.agent, why, self.clock.now(), claim.job_id)
         return learn(session, claim.app_id, heard, found, cause, self.embedder.same_meaning)
 
     def report(self, agent: str, learned: FactLearning) -> None:
@@ -204,7 +204,7 @@ class ExtractFacts:
                 at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)).astimezone(UTC),
                 agent=agent.name,
             )
-            learned = self._learner.learn(session, agent, heard, thought.found)
+            learned = self._learner.learn(session, claim, agent.reason(SAID), heard, thought.found)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, agent.reason(None if changed else NOTHING, refused) or None)

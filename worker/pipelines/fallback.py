@@ -47,11 +47,11 @@ class JobAgent(Generic[AgentT]):
     _is_chosen: bool = field(default=False, init=False)
     _is_probe: bool = field(default=False, init=False)
     """Whether it asks a model whose breaker is open, to see whether it may close."""
-    _model: str = field(default="", init=False)
+    asked: str = field(default="", init=False)
     """Who was to do it."""
 
     def __post_init__(self) -> None:
-        self._model = self.agent.name
+        self.asked = self.agent.name
 
     @property
     def name(self) -> str:
@@ -88,14 +88,14 @@ class JobAgent(Generic[AgentT]):
     def conclude(self, admission: Admission) -> None:
         """Count what the gate refused, and tell the model's breaker what came of asking it; before it is written."""
         admission.count(self.accountant.metrics, JobKind(self.claim.kind))
-        if self.why is not None or self._model == EXTRACTIVE:
+        if self.why is not None or self.asked == EXTRACTIVE:
             return
         with self.accountant.database.write() as session:
-            if ledger.was_asked(session, self.claim.job_id, self._model):
+            if ledger.was_asked(session, self.claim.job_id, self.asked):
                 outcome = ModelOutcome.UNUSABLE if admission.is_nothing_usable else ModelOutcome.USABLE
                 self._record(session, outcome)
             elif self._is_probe:
-                breaker.release_probe(session, self._model, self.accountant.clock.now())
+                breaker.release_probe(session, self.asked, self.accountant.clock.now())
 
     @property
     def _has_rules_behind(self) -> bool:
@@ -147,7 +147,7 @@ class JobAgent(Generic[AgentT]):
     def _record(self, session: Session, outcome: ModelOutcome) -> None:
         # Where no rules stand behind it the model is always asked, so that each job is a probe.
         is_probe = self._is_probe or self.rules is None
-        breaker.record_outcome(session, self._model, outcome, self.accountant.clock.now(), is_probe=is_probe)
+        breaker.record_outcome(session, self.asked, outcome, self.accountant.clock.now(), is_probe=is_probe)
 
     def reason(self, *own: str | None) -> str:
         """Return reasons together with why the rules did it, where they did."""

@@ -66,7 +66,8 @@ def sources_of(session: Session, memory_keys: Collection[int]) -> Sequence[tuple
     query = select(SemanticSource, RecordedSession.session_id)
     query = query.join(RecordedSession, RecordedSession.key == SemanticSource.session_key)
     query = query.where(SemanticSource.memory_key.in_(memory_keys))
-    rows = session.execute(query.order_by(SemanticSource.memory_key, SemanticSource.session_key))
+    order = (SemanticSource.memory_key, SemanticSource.session_key, SemanticSource.message_uuid)
+    rows = session.execute(query.order_by(*order))
     return [(source, session_id) for source, session_id in rows]
 
 
