@@ -77,7 +77,6 @@ class AnthropicModel(LangchainModel):
         # It takes no client of ours: its own is made when it is first needed, and kept here.
         client = anthropic.Client(**self._langchain._client_params, http_client=server.http_client)
         self._langchain.__dict__["_client"] = client
-        self._left_out: set[str] = set()
 
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
         options = self._options(question, question.temperature)
@@ -109,11 +108,7 @@ class AnthropicModel(LangchainModel):
         # langchain itself refuses a temperature for models it knows to have none.
         if self.server.status_of(error) != 400 and not isinstance(error, ValueError):
             return False
-        said = str(error)
-        unwanted = next((one for one in _CAN_LEAVE_OUT if one in said and one not in self._left_out), None)
-        if unwanted is not None:
-            self._left_out.add(unwanted)
-        return unwanted is not None
+        return self._leave_out_named(error, _CAN_LEAVE_OUT)
 
     def _options(self, asked: ModelRequest, temperature: float) -> dict[str, Any]:
         options: dict[str, Any] = {"max_tokens": asked.max_completion_tokens}

@@ -11,7 +11,7 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -79,6 +79,8 @@ class LangchainModel(ABC):
         self.server = server
         self.context_tokens = server.provider.settings.model_context_tokens
         self.speed = ModelSpeed()
+        self._left_out: set[str] = set()
+        """What this server was found to refuse, by name: no request has it any more."""
 
     @abstractmethod
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
@@ -95,6 +97,14 @@ class LangchainModel(ABC):
     def leaves_out(self, error: Exception) -> bool:
         """Whether something of the request was not to the server's liking and the next goes without it."""
         return False
+
+    def _leave_out_named(self, error: Exception, names: Iterable[str]) -> bool:
+        """Leave out the first of the names that an error says and that is not left out yet; whether there is one."""
+        said = str(error)
+        unwanted = next((one for one in names if one in said and one not in self._left_out), None)
+        if unwanted is not None:
+            self._left_out.add(unwanted)
+        return unwanted is not None
 
     def ask(self, asking: LangchainRequest[ValueT], seconds: float, meter: Meter) -> ValueT:
         """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.ask``.

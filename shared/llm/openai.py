@@ -216,13 +216,13 @@ class OpenAiModel(LangchainModel):
     def leaves_out(self, error: Exception) -> bool:
         if self.server.status_of(error) not in (400, 422):
             return False
-        said = str(error)
-        unwanted = next((one for one in _CAN_LEAVE_OUT if one in said and one not in self._left_out), None)
-        if unwanted is None and any(one in said for one in _BOUNDS) and _BOUNDS[0] not in self._left_out:
-            unwanted = _BOUNDS[0]
-        if unwanted is not None:
-            self._left_out.add(unwanted)
-        return unwanted is not None
+        if self._leave_out_named(error, _CAN_LEAVE_OUT):
+            return True
+        # A server that takes no bounds names one of them, and none is sent it any more.
+        if not any(one in str(error) for one in _BOUNDS) or _BOUNDS[0] in self._left_out:
+            return False
+        self._left_out.add(_BOUNDS[0])
+        return True
 
     @property
     def _wants_usage(self) -> bool:

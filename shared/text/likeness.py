@@ -210,8 +210,8 @@ def turns_round(text: str, statement: str) -> bool:
     """Whether a text says what a statement denies: in the place of what it denies itself, or without any denial.
 
     "To Madeira, not to Crete" of "to Crete, not to Madeira"; "can eat gluten" of "can't eat gluten"; "lives in Leeds"
-    and "from York to Leeds" of "from Leeds to York". Sees less than
-    ``reverses``, and may be asked of whole statements, of which a text tells a part in other words.
+    and "from York to Leeds" of "from Leeds to York". Sees less than ``reverses``, and may be asked of whole
+    statements, of which a text tells a part in other words.
     """
     if _goes_back(text, statement):
         return True

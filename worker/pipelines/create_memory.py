@@ -223,6 +223,9 @@ class CreateMemory:
             return draft
         statements = vital(said, NOT_TO_BE_LOST)
         lost = _importances(left_out(draft.content, statements))
+        if not lost and len(draft.content) >= _THIN * self.limit:
+            # Nothing that the rules would keep can be more than twice as long: they need not choose.
+            return draft
         # Not asked of the agent behind it: nothing is made, so that nothing is to be booked.
         other = choose_memory(transcript, self.limit)
         if not isinstance(other, MemoryDraft):
