@@ -147,7 +147,7 @@ class Gate:
 
     def touches(self, text: str) -> bool:
         """Whether any word of weight of a text was said."""
-        return any(map(self._is_said, weighty_words(text)))
+        return any(map(self._is_said, weighty_words(text, self._language)))
 
     def holds(self, text: str) -> bool:
         """Whether at least half of the words of weight of a text were said."""
@@ -155,7 +155,7 @@ class Gate:
 
     def share_of(self, text: str) -> float:
         """Return of how many of the words of weight of a text it is true that they were said, 0..1; 1 of none."""
-        words = weighty_words(text)
+        words = weighty_words(text, self._language)
         return sum(map(self._is_said, words)) / len(words) if words else 1.0
 
     def says_all(self, text: str) -> bool:
@@ -203,19 +203,22 @@ def unlooped(text: str) -> str:
     return text
 
 
-def weighty_words(text: str) -> list[str]:
+def weighty_words(text: str, language: str = ENGLISH) -> list[str]:
     """Return the words of a text that say something, each once, without days and times, which may be worked out.
 
-    Of scripts without spaces every two characters that follow each other.
+    Of scripts without spaces every two characters that follow each other. ``language`` is that of the talk it is of: a
+    fact of five words is too short to tell it by.
     """
     plain = undated(_DAY_OR_TIME.sub(" ", text)).lower()
-    grammar = EMPTY | empty_words(language_of(text)) | _ABOUT_TALK | _DATE_WORDS
+    grammar = EMPTY | empty_words(language_of(text)) | empty_words(language) | _ABOUT_TALK | _DATE_WORDS
     spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
     pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
     found = [word for word in spaced if word not in grammar]
     found += [pair for pair in pairs if not (len(pair) == 2 and _HIRAGANA.fullmatch(pair))]
     # "Needs" and "likes" are how a thing is told, and weigh only where nothing else does; so do forms of Japanese.
     heavy = [word for word in found if word not in VAGUE and not _HIRAGANA.search(word)]
+    if not heavy and language != ENGLISH:
+        return weighty_words(text)
     return list(dict.fromkeys(heavy or found))
 
 

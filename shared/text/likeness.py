@@ -70,6 +70,8 @@ _DENIES = re.compile(r"ない|ません|なかっ|ではな|じゃな|않|없|�
 """Negations that are part of a word, or of a script without spaces."""
 _PAST = word_set("used was were had did formerly previously former anymore longer ex stopped quit will would")
 _GRAMMAR = _LIGHT | _NEGATIONS | _PAST
+_FIELD = re.compile(r"([^\W_][\w' -]*): ?(\w+)(?=\W*(?:[\",;.!?]|$))")
+"""A field of a form with a word for an answer: "allergies: none"."""
 _SIDES = word_set("with from about as")
 """Prepositions that say another thing wherever another stands: works with Google, works at Google."""
 _PREPOSITIONS = _SIDES | word_set("of in on at to for by into over")
@@ -271,4 +273,5 @@ def _contents(text: str, grammar: frozenset[str]) -> frozenset[str]:
 
 
 def _spelled_out(text: str) -> str:
-    return re.sub(r"\bcan't\b|\bcannot\b", "can not", normal(text)).replace("n't", " not")
+    plain = re.sub(r"\bcan't\b|\bcannot\b", "can not", normal(text)).replace("n't", " not")
+    return _FIELD.sub(lambda field: f"{field[2]} {field[1]}" if field[2] in _NEGATIONS else field[0], plain)

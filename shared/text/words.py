@@ -87,12 +87,13 @@ def content_stems(text: str) -> frozenset[str]:
 _MONTHS_ELSEWHERE = (Path(__file__).parent / "months.txt").read_text(encoding="utf-8").split()
 """Of 18 languages, in the forms that stand in dates; generated of CLDR."""
 _DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:\.|er|º)?(?: ?[–-] ?\d{{1,2}}\.?)? (?:de |d')?)?(?:{'|'.join(_MONTHS_ELSEWHERE)})\b"
-    r"(?:(?: de)? \d{4})?|\b\d{1,2}-\d{1,2}-(?:19|20)\d\d\b|\b\d{1,2}\. ?[–-] ?\d{1,2}\.\d{1,2}\b|"
+    rf"\b(?:\d{{1,2}}(?:\.|er|º)?(?: ?[–-] ?\d{{1,2}}\.?)? (?:de |d')?|(?:Anfang|Mitte|Ende) )?"
+    rf"(?:{'|'.join(_MONTHS_ELSEWHERE)})\b(?:(?: de)? \d{{4}})?|"
+    r"\b\d{1,2}-\d{1,2}-(?:19|20)\d\d\b|\b\d{1,2}\. ?[–-] ?\d{1,2}\.\d{1,2}\b|"
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? )?(?:{'|'.join([*MONTHS, *(month[:3] for month in MONTHS)])})\b"
     r"(?: \d{1,2}\b)?(?:,? \d{4})?"
     r"|\b\d{4}-(?:0\d|1[0-2])(?:-[0-3]\d)?\b|\b\d{1,2}[./]\d{1,2}\b(?:[./](?:\d{4}|\d\d)\b)?|\b\d{1,2}/(?:19|20)\d\d\b"
-    r"|(?<!\d)(?:19|20)\d\d(?!\d)|\b\d{1,2}[:.h]\d\d(?: ?[ap]m| Uhr)?\b|\b\d{1,2} ?(?:[ap]m|Uhr|h)\b"
+    r"|(?<![A-Za-z\d])(?:19|20)\d\d(?!\d)|\b\d{1,2}[:.h]\d\d(?: ?[ap]m| Uhr)?\b|\b\d{1,2} ?(?:[ap]m|Uhr|h)\b"
     r"|\b(?:a las|às|alle) \d{1,2}\b"
 )
 """Days and times, which are often said in words: "half past eight"."""

@@ -30,6 +30,10 @@ def why(text: str, *said: str) -> Refusal | None:
         ("Köpeklerimiz Bodrum'da yaşıyor", "Köpekleri Bodrum'da"),
         ("The wedding is tomorrow.", "Wedding on 8 May 2025"),
         ("Wir sparen drei Monate für das Haus.", "Spart in drei Monaten für das Haus"),
+        ("Our exam PH2004 is on Monday in Hall B.", "Has exam PH2004 on Monday in Hall B"),
+        ("Mi mujer Pilar dice que soy hipertenso, y yo no lo soy.", "Su mujer se llama Pilar"),
+        ("Ich bin seit zwei Wochen komplett auf Neovim.", "Nutzt seit Mitte Februar komplett Neovim"),
+        ("Yo no conduzco y como de todo.", "Come de todo"),
         ("always warn me before the list of the numbers", "Always warn before the list of the numbers"),
     ],
 )

@@ -155,6 +155,7 @@ BAD_CREATIONS = [
         ("We moved from Leeds to York last month.", "moved from York to Leeds"),
         ("We moved from Leeds to York last month.", "lives in Leeds"),
         ("Wir sind von Jena nach Ulm gezogen.", "wohnt in Jena"),
+        ('I filled it in: "blood thinners: none", two cats.', "Takes blood thinners; two cats"),
     ],
 )
 def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(said: str, memory: str) -> None:
@@ -169,6 +170,7 @@ def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(
         ("I'm not dyslexic, that's my flatmate Jo.", "flatmate Jo dyslexic"),
         ("Not Madeira, we go to Crete.", "going to Crete, not Madeira"),
         ("No me gusta la berenjena.", "no berenjena"),
+        ('ok. "blood thinners: no", "pets: none" lol. who can pick me up?', "takes no blood thinners, has no pets"),
         ("We moved from Leeds to York last month.", "lives in York, came from Leeds"),
     ],
 )
