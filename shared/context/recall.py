@@ -195,7 +195,9 @@ def recollect(material: RecallMaterial, budgets: RecallBudgets, scale: TokenScal
     beside = budgets.both - _taken(memories.text, scale)
     others = [fact for fact in unsaid(material.facts, memories.included) if fact not in facts]
     more = packed([*facts, *others], min(budgets.facts, beside), scale)
-    return _recollection(memories, more if more[: len(facts)] == facts else facts, scale, profile)
+    kept = more if more[: len(facts)] == facts else facts
+    # What had no place at first comes back where it belongs: a pin before the pins that are less.
+    return _recollection(memories, [fact for fact in material.facts if fact in kept], scale, profile)
 
 
 def recollect_less(
