@@ -116,7 +116,12 @@ class EmbeddedRedis:
         self._take_ownership()
         self._end_leftover()
         for remaining in reversed(range(_PORT_TRIES)):
-            self._port = self._choose_port()
+            kept = self._directory / "port"
+            port = _read_number(kept)
+            if not port or not is_free(HOST, port):
+                port = free_port()
+            kept.write_text(f"{port}\n", "ascii")
+            self._port = port
             self._spawn(binary)
             if self._answers_in_time():
                 return
@@ -199,14 +204,6 @@ class EmbeddedRedis:
             time.sleep(_POLL_SECONDS)
         lock.close()
         return True
-
-    def _choose_port(self) -> int:
-        kept = self._directory / "port"
-        port = _read_number(kept)
-        if not port or not is_free(HOST, port):
-            port = free_port()
-        kept.write_text(f"{port}\n", "ascii")
-        return port
 
     def _spawn(self, binary: Path) -> None:
         """Start the server with its settings on standard input, so that the password is in no argument list."""

@@ -139,7 +139,9 @@ class StateGauges(Collector):
             with self._loop.database.read() as session:
                 now = self._loop.clock.now()
                 unfinished = count_unfinished(session)
-                found = [*self._energy(session), *_waiting(session, now), *self._unanswered(session, now)]
+                oldest = oldest_owed(session, now - timedelta(hours=self._loop.settings.answer_within_hours))
+                unanswered = [(UNANSWERED, one(count_unanswered(session))), (OLDEST_UNANSWERED, one(_age(oldest, now)))]
+                found = [*self._energy(session), *_waiting(session, now), *unanswered]
                 model = self._loop.settings.model
                 found.append((BREAKER, one(model is not None and find_pause(session, model) is not None)))
         except Transient:
@@ -148,7 +150,12 @@ class StateGauges(Collector):
         yield DATABASE_UP, one(True)
         yield from found
         yield ENERGY_SHARE, one(self._loop.regulator.memory_share() or 0.0)
-        yield from self._totals(unfinished).items()
+        # What was counted last, if anything was yet; the unfinished jobs are those of this moment.
+        counted, totals = self._loop.totals.latest(), Totals()
+        if counted is not None:
+            totals = {**counted.value, TOTALS_AGE: one(self._loop.totals.age(counted))}
+        of_now: Values = {(kind, state): unfinished.get((kind, state), 0) for kind in JobKind for state in OPEN}
+        yield from (totals | {JOBS: {**totals.get(JOBS, {}), **of_now}}).items()
 
     def _energy(self, session: Session) -> list[tuple[Gauge, Values]]:
         reading = self._loop.regulator.reading(session)
@@ -158,18 +165,6 @@ class StateGauges(Collector):
             (ENERGY_GATE, one(reading.gate_percent)),
             (ENERGY_RESERVED, one(reading.reserved)),
         ]
-
-    def _unanswered(self, session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
-        oldest = oldest_owed(session, now - timedelta(hours=self._loop.settings.answer_within_hours))
-        return [(UNANSWERED, one(count_unanswered(session))), (OLDEST_UNANSWERED, one(_age(oldest, now)))]
-
-    def _totals(self, unfinished: Values) -> Totals:
-        """Return what was counted last, if anything was yet; the unfinished jobs are those of this moment."""
-        counted, totals = self._loop.totals.latest(), Totals()
-        if counted is not None:
-            totals = {**counted.value, TOTALS_AGE: one(self._loop.totals.age(counted))}
-        of_now: Values = {(kind, state): unfinished.get((kind, state), 0) for kind in JobKind for state in OPEN}
-        return totals | {JOBS: {**totals.get(JOBS, {}), **of_now}}
 
 
 def _waiting(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:

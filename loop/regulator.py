@@ -110,7 +110,13 @@ class Regulator:
         shed = budget.must_shed(level)
         if jobs or not (free or shed):
             return Allowance(jobs)
-        return Allowance(0, self._why(level), shed)
+        percent = budget.percentage_of(level)
+        why = (
+            "energy: the jobs under way will draw the level to its gate"
+            if percent > self._settings.energy_gate_percent
+            else f"energy: {percent:.1f} % is not above {self._settings.energy_gate_percent:g} %"
+        )
+        return Allowance(0, why, shed)
 
     def terms(self, session: Session, app_id: str, kind: str) -> Terms:
         """Say on what terms an app's next job may start: its weight, and whether its budgets cover the job."""
@@ -131,18 +137,16 @@ class Regulator:
             return None
         until = held_until(session, job) if job.deferral == Deferral.BUDGET else None
         if until is not None:
-            return None if self._is_beyond_budgets(session, job) else until
+            # Whether a job alone costs more than a budget of its app, so that no waiting helps.
+            need = self._typical_job(session, self._clock.now())
+            is_beyond_budgets = any(need > most for _, most, _ in budgets_of(session, job.app_id or "").windows())
+            return None if is_beyond_budgets else until
         now = self._clock.now()
         gate, refill = self._settings.energy_gate_percent, self._settings.energy_refill_per_second
         ahead = count_deferred_before(session, job.seq)
         typical = self._typical_job(session, now)
         wait = budget.expected_wait(self.level(session), gate, refill, ahead, typical)
         return None if wait is None else now + min(timedelta(seconds=wait), LONGEST_WAIT)
-
-    def _is_beyond_budgets(self, session: Session, job: Job) -> bool:
-        """Whether a job alone costs more than a budget of its app, so that no waiting helps."""
-        need = self._typical_job(session, self._clock.now())
-        return any(need > most for _, most, _ in budgets_of(session, job.app_id or "").windows())
 
     def _typical_job(self, session: Session, now: datetime) -> int:
         """Return what a job costs, looked up at most once a second: it is an average and moves slowly."""
@@ -178,9 +182,3 @@ class Regulator:
     def _read_share(self) -> float | None:
         with self._database.read() as session:
             return ledger.memory_share(session, self._clock.now() - SHARE_WINDOW)
-
-    def _why(self, level: int) -> str:
-        percent = budget.percentage_of(level)
-        if percent > self._settings.energy_gate_percent:
-            return "energy: the jobs under way will draw the level to its gate"
-        return f"energy: {percent:.1f} % is not above {self._settings.energy_gate_percent:g} %"

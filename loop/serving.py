@@ -64,7 +64,15 @@ class Server(uvicorn.Server):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), _DATE_SECONDS)
             if self._asked.is_set():
-                await self._drain()
+                # Finish what was begun before the signal; what comes now is served too, but not waited for here.
+                seconds = self._loop.settings.drain_seconds
+                until = time.monotonic() + seconds
+                # A page that is looked at is never finished.
+                begun = set(self.server_state.tasks) - (self._pages.open if self._pages else set())
+                drained = asyncio.to_thread(self._loop.drain, seconds)
+                finished = asyncio.wait(begun, timeout=seconds) if begun else asyncio.sleep(0)
+                await asyncio.gather(drained, finished)
+                self.config.timeout_graceful_shutdown = max(1, math.ceil(until - time.monotonic()))
                 return
 
     def _heed(self, number: int) -> None:
@@ -79,17 +87,6 @@ class Server(uvicorn.Server):
         last_resort.daemon = True
         last_resort.start()
         self._asked.set()
-
-    async def _drain(self) -> None:
-        """Finish what was begun before the signal; what comes now is served too, but not waited for here."""
-        seconds = self._loop.settings.drain_seconds
-        until = time.monotonic() + seconds
-        # A page that is looked at is never finished.
-        begun = set(self.server_state.tasks) - (self._pages.open if self._pages else set())
-        drained = asyncio.to_thread(self._loop.drain, seconds)
-        finished = asyncio.wait(begun, timeout=seconds) if begun else asyncio.sleep(0)
-        await asyncio.gather(drained, finished)
-        self.config.timeout_graceful_shutdown = max(1, math.ceil(until - time.monotonic()))
 
 
 def serve(loop: Loop, listener: socket.socket) -> None:

@@ -135,24 +135,21 @@ class Notices:
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                self._listen()
+                with self._client.pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
+                    channel.subscribe(NOTICES)
+                    if self._lost:
+                        self._log.info("notices_heard_again")
+                    self._lost = False
+                    while not self._over.is_set():
+                        message = channel.get_message(timeout=1.0)
+                        if message is not None and isinstance(message["data"], bytes):
+                            self._on_news(message["data"].decode(errors="replace"))
             except BROKER_ERRORS as error:
                 # Once for each outage: a line a second would bury what else is said while Redis is away.
                 if not self._lost:
                     self._log.warning("notices_lost", error=type(error).__name__)
                 self._lost = True
                 self._over.wait(self._pause_seconds)
-
-    def _listen(self) -> None:
-        with self._client.pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
-            channel.subscribe(NOTICES)
-            if self._lost:
-                self._log.info("notices_heard_again")
-            self._lost = False
-            while not self._over.is_set():
-                message = channel.get_message(timeout=1.0)
-                if message is not None and isinstance(message["data"], bytes):
-                    self._on_news(message["data"].decode(errors="replace"))
 
 
 _FRESH_SECONDS = 0.9

@@ -105,7 +105,19 @@ class Supervisor:
         """Run until SIGINT, SIGTERM or SIGHUP and return the exit status; a second signal stops without patience."""
         with self._heeding_signals():
             try:
-                return self._watch()
+                self._begun_at = time.monotonic()
+                for watched in self._watched:
+                    if self._stop_requests:
+                        break
+                    self._start(watched)
+                while not self._stop_requests:
+                    for watched in self._watched:
+                        if not self._tend(watched):
+                            return 1
+                    self._look_whether_ready()
+                    # Signals set a flag only; this nap bounds how late it is seen.
+                    time.sleep(_POLL_SECONDS)
+                return 0
             finally:
                 self._console.say(NAME, "stopping; once more to stop at once")
                 self._stop_together(self._others)
@@ -114,21 +126,6 @@ class Supervisor:
     def request_stop(self) -> None:
         """Ask ``run`` to stop; asked twice, it kills."""
         self._stop_requests += 1
-
-    def _watch(self) -> int:
-        self._begun_at = time.monotonic()
-        for watched in self._watched:
-            if self._stop_requests:
-                break
-            self._start(watched)
-        while not self._stop_requests:
-            for watched in self._watched:
-                if not self._tend(watched):
-                    return 1
-            self._look_whether_ready()
-            # Signals set a flag only; this nap bounds how late it is seen.
-            time.sleep(_POLL_SECONDS)
-        return 0
 
     def _start(self, watched: _Watched) -> None:
         watched.due_at = None
@@ -253,22 +250,19 @@ class RotatingLog:
         """Append one line; a full disk loses the line and not the service."""
         with contextlib.suppress(OSError):
             if self._file.tell() + len(line) > self._limit_bytes:
-                self._rotate()
+                self._file.close()
+                for number in range(self._kept - 1, 0, -1):
+                    older = self._numbered(number)
+                    if older.exists():
+                        older.replace(self._numbered(number + 1))
+                self._path.replace(self._numbered(1))
+                self._file = self._path.open("ab")
             self._file.write(line)
             self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def _rotate(self) -> None:
-        self._file.close()
-        for number in range(self._kept - 1, 0, -1):
-            older = self._numbered(number)
-            if older.exists():
-                older.replace(self._numbered(number + 1))
-        self._path.replace(self._numbered(1))
-        self._file = self._path.open("ab")
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")

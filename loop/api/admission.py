@@ -75,21 +75,18 @@ class Turns:
         try:
             async with self._turn(app_id, heard) as is_there:
                 if is_there:
-                    await self._do(scope, heard, send)
+                    client = Client()
+                    watching = asyncio.ensure_future(heard.note_leaving(client))
+                    try:
+                        with working_for(client):
+                            await self._app(scope, heard.receive, send)
+                    finally:
+                        watching.cancel()
+                        if client.was_given_up:
+                            self._metrics.http_refused.labels(Refusal.LEFT).inc()
         except AfterthoughtError as error:
             self._metrics.http_refused.labels(Refusal.TURN).inc()
             await answer_error(error)(scope, receive, send)
-
-    async def _do(self, scope: Scope, heard: _Heard, send: Send) -> None:
-        client = Client()
-        watching = asyncio.ensure_future(heard.note_leaving(client))
-        try:
-            with working_for(client):
-                await self._app(scope, heard.receive, send)
-        finally:
-            watching.cancel()
-            if client.was_given_up:
-                self._metrics.http_refused.labels(Refusal.LEFT).inc()
 
     @asynccontextmanager
     async def _turn(self, app_id: str, heard: _Heard) -> AsyncIterator[bool]:

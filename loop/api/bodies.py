@@ -45,7 +45,16 @@ class BodyGate:
             await self._app(scope, receive, send)
             return
         try:
-            _check_address(scope)
+            for part in (scope.get("raw_path") or b"", scope["query_string"]):
+                try:
+                    text = unquote_to_bytes(part).decode() if part.isascii() else None
+                except UnicodeDecodeError:
+                    text = None
+                # Servers would replace what is none, and so make two names one.
+                if text is None:
+                    raise Invalid("The address holds what could not be read: encode it as UTF-8, each byte as %XX.")
+                if "\0" in text:
+                    raise Invalid("The address holds a NUL character (%00); leave it out.")
             if scope["method"] not in _WITHOUT_BODY:
                 receive = _in_time(receive)
             body = await self._read(scope, receive)
@@ -152,19 +161,6 @@ def _texts(parsed: object) -> Iterator[str]:
             todo.extend([*one.keys(), *one.values()])
         elif isinstance(one, list):
             todo.extend(one)
-
-
-def _check_address(scope: Scope) -> None:
-    for part in (scope.get("raw_path") or b"", scope["query_string"]):
-        try:
-            text = unquote_to_bytes(part).decode() if part.isascii() else None
-        except UnicodeDecodeError:
-            text = None
-        # Servers would replace what is none, and so make two names one.
-        if text is None:
-            raise Invalid("The address holds what could not be read: encode it as UTF-8, each byte as %XX.")
-        if "\0" in text:
-            raise Invalid("The address holds a NUL character (%00); leave it out.")
 
 
 def _too_large(limit: int) -> Limit:

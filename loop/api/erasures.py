@@ -141,7 +141,11 @@ def complete(ctx: RequestContext, erasure: Erasure) -> Erasure:
     }
     if SESSION_FILES in erasure.left:
         erasure.left = erasure.left | {SESSION_FILES: _clear_files(loop, erasure.app_id)}
-    _count_cancelled(ctx, erasure)
+    # Count the jobs the erasure cancelled: those that ended at its very moment.
+    with ctx.read() as session:
+        cancelled = count_ended_at(session, erasure.app_id, JobState.CANCELLED, erasure.at)
+    for kind, count in cancelled.items():
+        ctx.loop.metrics.jobs_finished.labels(kind, JobState.CANCELLED).inc(count)
     removal = FactRemoval.CLEARED if erasure.scope == "facts" else FactRemoval.ERASED
     loop.metrics.facts_removed.labels(removal).inc(erasure.erased.get("facts", 0))
     if any(erasure.left.values()):
@@ -150,14 +154,6 @@ def complete(ctx: RequestContext, erasure: Erasure) -> Erasure:
         session.merge(erasure)
     get_logger().info("erased", app_id=erasure.app_id, scope=erasure.scope, receipt_id=erasure.erasure_id)
     return erasure
-
-
-def _count_cancelled(ctx: RequestContext, erasure: Erasure) -> None:
-    """Count the jobs the erasure cancelled: those that ended at its very moment."""
-    with ctx.read() as session:
-        cancelled = count_ended_at(session, erasure.app_id, JobState.CANCELLED, erasure.at)
-    for kind, count in cancelled.items():
-        ctx.loop.metrics.jobs_finished.labels(kind, JobState.CANCELLED).inc(count)
 
 
 def note_on(erasure: Erasure) -> str | None:

@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
-from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -71,7 +70,14 @@ class EventSubscription:
     def next_page(self, after: int, limit: int = PAGE) -> Page | None:
         """Return what comes after a position; None when the listener may not listen any more."""
         with self.loop.database.read() as session:
-            if not self._may_listen(session):
+            # Whether the caller's token is still in force, and the app still installed.
+            app_id = self.wanted.app_id
+            may_listen = (
+                False
+                if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller)
+                else app_id is None or get_app(session, app_id).uninstalled_at is None
+            )
+            if not may_listen:
                 return None
             there = extent(session)
             gap = Gap(after, there.forgotten) if after < there.forgotten else None
@@ -82,13 +88,6 @@ class EventSubscription:
             is_full = len(found) == limit
             cursor = found[-1].position if is_full else there.published
             return Page(payloads_of(session, found), cursor or 0, is_full, gap)
-
-    def _may_listen(self, session: Session) -> bool:
-        """Whether the caller's token is still in force, and the app still installed."""
-        app_id = self.wanted.app_id
-        if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller):
-            return False
-        return app_id is None or get_app(session, app_id).uninstalled_at is None
 
 
 LOOK_SECONDS = 5.0
@@ -158,7 +157,9 @@ async def follow(
         if page is None:
             return
         after = page.cursor
-        for part in _frames_of(page):
+        parts = [] if page.gap is None else [_event("gap", page.gap.as_fields())]
+        frames_of = parts + [_event(one.kind, one.as_fields(), one.position) for one in page.events]
+        for part in frames_of:
             pace.spoken_at = time.monotonic()
             yield part
         if page.is_full:
@@ -180,11 +181,6 @@ async def _energy(reading: Reading, pace: Pace) -> bytes | None:
         return None
     pace.energy_sent = known
     return _event("energy", found)
-
-
-def _frames_of(page: Page) -> list[bytes]:
-    parts = [] if page.gap is None else [_event("gap", page.gap.as_fields())]
-    return parts + [_event(one.kind, one.as_fields(), one.position) for one in page.events]
 
 
 def _event(kind: str, fields: dict[str, Any], position: int | None = None) -> bytes:

@@ -83,8 +83,17 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
     if "properties" in schema:
         return _object(schema, schemas, within)
     if schema.get("type") == "array":
-        return _array(schema, schemas, within)
-    return _scalar(schema)
+        if "prefixItems" in schema:
+            return [_example_of(one, schemas, within) for one in schema["prefixItems"]]
+        one = _example_of(schema.get("items", {}), schemas, within)
+        return [] if one is _NONE else [one] * max(1, schema.get("minItems", 1))
+    kind = schema.get("type", "string")
+    if kind in ("integer", "number"):
+        lowest = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+        return int(min(max(lowest, 1), schema.get("maximum", lowest + 1)))
+    if "format" in schema:
+        return _BY_FORMAT.get(schema["format"], "text")
+    return _BY_TYPE.get(kind)
 
 
 def _first(choices: list[dict[str, Any]], schemas: dict[str, Any], within: tuple[str, ...]) -> Any:
@@ -120,24 +129,3 @@ def _of_defaults(properties: dict[str, Any], schemas: dict[str, Any], within: tu
 
 def _is_plain_text(schema: dict[str, Any]) -> bool:
     return schema.get("type") == "string" and not {"enum", "const", "format"} & schema.keys()
-
-
-def _array(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, ...]) -> list[Any]:
-    if "prefixItems" in schema:
-        return [_example_of(one, schemas, within) for one in schema["prefixItems"]]
-    one = _example_of(schema.get("items", {}), schemas, within)
-    return [] if one is _NONE else [one] * max(1, schema.get("minItems", 1))
-
-
-def _scalar(schema: dict[str, Any]) -> Any:
-    kind = schema.get("type", "string")
-    if kind in ("integer", "number"):
-        return _number(schema)
-    if "format" in schema:
-        return _BY_FORMAT.get(schema["format"], "text")
-    return _BY_TYPE.get(kind)
-
-
-def _number(schema: dict[str, Any]) -> int:
-    lowest = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
-    return int(min(max(lowest, 1), schema.get("maximum", lowest + 1)))

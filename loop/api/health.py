@@ -45,14 +45,30 @@ class Ready(ResponseModel):
 
 def look(loop: Loop) -> Ready:
     """Look at everything the loop needs."""
-    found = {"database": _database(loop), "redis": _redis(loop), "ticker": _ticker(loop), "worker": _worker(loop)}
-    found["regulator"] = _regulator(loop)
+    seconds = max(LATE_SECONDS, 10 * loop.settings.tick_seconds)
+    ticker = (
+        Dependency(ok=False, needed=True, detail=f"No tick has finished for {seconds:g} s; see the loop's log.")
+        if loop.ticker.is_late(seconds)
+        else Dependency(ok=True, needed=True, detail="The loop ticks.")
+    )
+    found = {"database": _database(loop), "redis": _redis(loop), "ticker": ticker, "worker": _worker(loop)}
+    if loop.leadership.fence is not None:
+        detail = "This loop regulates."
+    elif loop.leadership.standing is LeaderState.STANDBY:
+        detail = f"Another loop ({loop.leadership.holder}) regulates; this one is on standby."
+    else:
+        detail = "No loop is known to regulate yet."
+    found["regulator"] = Dependency(ok=True, needed=False, detail=detail)
     if loop.draining.is_set():
         found["loop"] = Dependency(ok=False, needed=True, detail="It was asked to stop and finishes what it began.")
     model, pause, has_rules = loop.settings.model, None, loop.settings.on_bad_output == "rules"
     if model is not None:
         pause = _pause(loop, model)
-        found[split_model(model)[0]] = _model(loop, model, pause, has_rules=has_rules)
+        status = server_status(model, loop.settings)
+        detail = status.mend or f"{status.found} has {status.model}."
+        if pause is not None:
+            detail += f" It {pause.told(loop.clock.now(), has_rules=has_rules)}. `afterthought doctor` says what to do."
+        found[split_model(model)[0]] = Dependency(ok=status.ready, needed=False, detail=detail)
     return Ready(
         ready=all(one.ok for one in found.values() if one.needed),
         version=release(),
@@ -90,34 +106,9 @@ def _worker(loop: Loop) -> Dependency:
     return Dependency(ok=True, needed=False, detail=f"Listening: {', '.join(names)}.")
 
 
-def _ticker(loop: Loop) -> Dependency:
-    seconds = max(LATE_SECONDS, 10 * loop.settings.tick_seconds)
-    if loop.ticker.is_late(seconds):
-        return Dependency(ok=False, needed=True, detail=f"No tick has finished for {seconds:g} s; see the loop's log.")
-    return Dependency(ok=True, needed=True, detail="The loop ticks.")
-
-
-def _regulator(loop: Loop) -> Dependency:
-    if loop.leadership.fence is not None:
-        detail = "This loop regulates."
-    elif loop.leadership.standing is LeaderState.STANDBY:
-        detail = f"Another loop ({loop.leadership.holder}) regulates; this one is on standby."
-    else:
-        detail = "No loop is known to regulate yet."
-    return Dependency(ok=True, needed=False, detail=detail)
-
-
 def _pause(loop: Loop, model: str) -> ModelPause | None:
     try:
         with loop.database.read() as session:
             return find_pause(session, model)
     except Transient:
         return None  # What is wrong with the database is said of the database.
-
-
-def _model(loop: Loop, model: str, pause: ModelPause | None, *, has_rules: bool) -> Dependency:
-    status = server_status(model, loop.settings)
-    detail = status.mend or f"{status.found} has {status.model}."
-    if pause is not None:
-        detail += f" It {pause.told(loop.clock.now(), has_rules=has_rules)}. `afterthought doctor` says what to do."
-    return Dependency(ok=status.ready, needed=False, detail=detail)

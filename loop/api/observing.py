@@ -61,9 +61,24 @@ class Observing:
                 raise
             await internal()(scope, receive, watch)
         finally:
-            self._count(scope, status, time.perf_counter() - begun)
+            route = route_of(scope)
+            self._metrics.http_requests.labels(route, _method_of(scope), f"{status // 100}xx").inc()
+            # What waits on purpose would drown them; without a policy it was an error before the guard.
+            declared = scope.get("state", {}).get("policy")
+            if declared is None or Trait.WAITS not in declared.traits:
+                self._metrics.http_duration.labels(route).observe(time.perf_counter() - begun)
             if traced is not None:
-                _describe(traced, scope, status)
+                # Say what a request came to. Its address is left out: what is searched for stands in it.
+                route = route_of(scope)
+                if route != UNMATCHED:
+                    traced.name = f"{traced.name} {route}"
+                    traced.attributes["http.route"] = route
+                    app_id = scope.get("path_params", {}).get("appId")
+                    # What was refused may name what is no app, in any words.
+                    if app_id is not None and not 400 <= status < 500:
+                        traced.attributes["afterthought.app.id"] = app_id
+                traced.attributes["http.response.status_code"] = status
+                traced.failed = status >= 500
 
     def _traced(self, scope: Scope) -> AbstractContextManager[Traced]:
         method = _method_of(scope)
@@ -72,31 +87,9 @@ class Observing:
         parent = current_traceparent() or Headers(scope=scope).get("traceparent")
         return self._tracing.span(method, Role.SERVER, parent, about)
 
-    def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        route = route_of(scope)
-        self._metrics.http_requests.labels(route, _method_of(scope), f"{status // 100}xx").inc()
-        # What waits on purpose would drown them; without a policy it was an error before the guard.
-        declared = scope.get("state", {}).get("policy")
-        if declared is None or Trait.WAITS not in declared.traits:
-            self._metrics.http_duration.labels(route).observe(seconds)
-
 
 def _method_of(scope: Scope) -> str:
     return scope["method"] if scope["method"] in _METHODS else "other"
-
-
-def _describe(traced: Traced, scope: Scope, status: int) -> None:
-    """Say what a request came to. Its address is left out: what is searched for stands in it."""
-    route = route_of(scope)
-    if route != UNMATCHED:
-        traced.name = f"{traced.name} {route}"
-        traced.attributes["http.route"] = route
-        app_id = scope.get("path_params", {}).get("appId")
-        # What was refused may name what is no app, in any words.
-        if app_id is not None and not 400 <= status < 500:
-            traced.attributes["afterthought.app.id"] = app_id
-    traced.attributes["http.response.status_code"] = status
-    traced.failed = status >= 500
 
 
 def route_of(scope: Scope) -> str:

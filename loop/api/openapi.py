@@ -62,23 +62,20 @@ def complete(app: FastAPI, policies: RoutePolicies, settings: Callable[[], Setti
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            _add_security(build(), policies)
+            schema = build()
+            schema["components"]["securitySchemes"] = {
+                "bearer": {"type": "http", "scheme": "bearer", "description": "An admin token, or a token of an app."}
+            }
+            schema["security"] = [{"bearer": []}]
+            for path, operations in schema["paths"].items():
+                for method, operation in operations.items():
+                    if policies.of({"path": path, "method": method.upper()}).access is Access.ANYBODY:
+                        operation["security"] = []
             add_examples(build()["components"]["schemas"])
         _add_limits(build(), settings())
         return build()
 
     app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _add_security(schema: dict[str, Any], policies: RoutePolicies) -> None:
-    schema["components"]["securitySchemes"] = {
-        "bearer": {"type": "http", "scheme": "bearer", "description": "An admin token, or a token of an app."}
-    }
-    schema["security"] = [{"bearer": []}]
-    for path, operations in schema["paths"].items():
-        for method, operation in operations.items():
-            if policies.of({"path": path, "method": method.upper()}).access is Access.ANYBODY:
-                operation["security"] = []
 
 
 def _add_limits(schema: dict[str, Any], settings: Settings) -> None:

@@ -80,23 +80,24 @@ def _write(database: Database, asked: IdempotentRequest, work: Work, now: dateti
             known = idempotency_key(session, asked.caller, asked.key)
             if known is not None:
                 return _replay(known, asked)
-            claimed = _claim(session, asked, asked.key, now)
+            # Take the key before the work is done: on PostgreSQL a second request then waits for the first.
+            row = IdempotencyKey(
+                caller=asked.caller, key=asked.key, request_digest=asked.digest, status=0, answer={}, at=now
+            )
+            session.add(row)
+            session.flush()
+            claimed = row
         done = work(session)
         if claimed is not None:
             claimed.status, claimed.app_id = done.status, done.about
             claimed.answer = as_json(done.kept or done.body)
     better = done.then() if done.then is not None else None
     if better is not None and claimed is not None:
-        _remember(database, claimed.row, better)
+        # Unless it was erased since the commit.
+        mine = (IdempotencyKey.row == claimed.row, IdempotencyKey.request_digest != NO_DIGEST)
+        with database.write() as session:
+            session.execute(update(IdempotencyKey).where(*mine).values(answer=as_json(better)))
     return answer(better or done.body, done.status)
-
-
-def _claim(session: Session, asked: IdempotentRequest, key: str, now: datetime) -> IdempotencyKey:
-    """Take the key before the work is done: on PostgreSQL a second request then waits for the first."""
-    row = IdempotencyKey(caller=asked.caller, key=key, request_digest=asked.digest, status=0, answer={}, at=now)
-    session.add(row)
-    session.flush()
-    return row
 
 
 def _replay(known: IdempotencyKey, asked: IdempotentRequest) -> Response:
@@ -110,13 +111,6 @@ def _replay(known: IdempotencyKey, asked: IdempotentRequest) -> Response:
             "This Idempotency-Key was used for another request; use a new key.", code="idempotency_key_reused"
         )
     return Response(orjson.dumps(known.answer), known.status, {REPLAYED: "true"}, "application/json")
-
-
-def _remember(database: Database, row: int, better: BaseModel) -> None:
-    # Unless it was erased since the commit.
-    mine = (IdempotencyKey.row == row, IdempotencyKey.request_digest != NO_DIGEST)
-    with database.write() as session:
-        session.execute(update(IdempotencyKey).where(*mine).values(answer=as_json(better)))
 
 
 def answer(body: BaseModel, status: int = 200) -> Response:

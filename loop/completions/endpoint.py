@@ -214,7 +214,15 @@ async def _hand_on(exchange: _HandedOn) -> Response:
         if _SPEAKS_OF_ROLES.search(content) and (as_one := joined(messages)) != messages:
             exchange.body["messages"] = as_one
             return await _hand_on(exchange)
-        return await _refused(exchange, answer, content)
+        exchange.outcome = CallOutcome.REFUSED
+        await _finish(exchange)
+        setting = exchange.upstream.setting
+        if answer.status_code in (401, 403):
+            # In its words, which may hold the key, it would also look as if the app's own token were meant.
+            return refuse(502, "model_key", f"The server of {setting} does not accept the key this service has.")
+        kept = {name: answer.headers[name] for name in ("retry-after",) if name in answer.headers}
+        said = exchange.upstream.without_key(content)
+        return Response(said, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
     return await _whole(exchange, content)
 
 
@@ -274,18 +282,6 @@ async def _away(exchange: _HandedOn, error: httpx.TransportError) -> Response:
     await _finish(exchange)
     what = "did not answer in time" if is_late else "cannot be reached"
     return refuse(503, "model_unavailable", f"The server of {exchange.upstream.setting} {what}; try again.")
-
-
-async def _refused(exchange: _HandedOn, answer: httpx.Response, content: bytes) -> Response:
-    exchange.outcome = CallOutcome.REFUSED
-    await _finish(exchange)
-    setting = exchange.upstream.setting
-    if answer.status_code in (401, 403):
-        # In its words, which may hold the key, it would also look as if the app's own token were meant.
-        return refuse(502, "model_key", f"The server of {setting} does not accept the key this service has.")
-    kept = {name: answer.headers[name] for name in ("retry-after",) if name in answer.headers}
-    said = exchange.upstream.without_key(content)
-    return Response(said, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
 
 
 COMPLETION_ROUTES = [

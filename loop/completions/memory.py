@@ -186,7 +186,8 @@ class ChatMemory:
             answers = latest_of_assistant(session, conversation.key, conversation.message_count, 1)
             # The same for a request that is repeated, so that its messages have the same ids.
             seed = answers[0].message_id if answers else self._seed()
-        tail = said[_last_answer(said) + 1 :]
+        last_answer = max((place for place, one in enumerate(said) if role_of(one) == _ASSISTANT), default=-1)
+        tail = said[last_answer + 1 :]
         return list(zip(tail, chain(seed, tail), strict=True))
 
     async def _add(self, new: Sequence[tuple[Sent, str]]) -> None:
@@ -198,36 +199,23 @@ class ChatMemory:
             self.last_id = new[-1][1]
 
     async def _ask(self, path: str, body: dict[str, Any], method: str = "POST") -> dict[str, Any]:
-        return _content(await self.http.request(method, f"/apps/{quote(self.app_id, safe='')}/{path}", json=body))
-
-
-def _content(answer: httpx.Response) -> dict[str, Any]:
-    if not answer.is_success:
-        raise Refused(Response(answer.content, answer.status_code, dict(_passed(answer)), "application/json"))
-    content: dict[str, Any] = answer.json()
-    return content
-
-
-def _passed(answer: httpx.Response) -> list[tuple[str, str]]:
-    return [(name, answer.headers[name]) for name in ("Retry-After",) if name in answer.headers]
+        answer = await self.http.request(method, f"/apps/{quote(self.app_id, safe='')}/{path}", json=body)
+        if not answer.is_success:
+            passed = [(name, answer.headers[name]) for name in ("Retry-After",) if name in answer.headers]
+            raise Refused(Response(answer.content, answer.status_code, dict(passed), "application/json"))
+        content: dict[str, Any] = answer.json()
+        return content
 
 
 def chain(before: str, messages: Sequence[Sent]) -> list[str]:
     """Return an id for each message, made of it and of all before it."""
     ids = []
     for message in messages:
-        before = _PREFIX + hashlib.sha256(f"{before}\n".encode() + _essence(message)).hexdigest()[:_ID_CHARS]
+        # What stays of a message when a client sends it again: libraries add and leave out keys of answers.
+        role = role_of(message)
+        content = text_of(message) if role == _ASSISTANT else message.get("content")
+        calls = [(one.get("id"), one.get("function")) for one in message.get("tool_calls") or ()]
+        essence = orjson.dumps([role, content, calls, message.get("tool_call_id")], option=orjson.OPT_SORT_KEYS)
+        before = _PREFIX + hashlib.sha256(f"{before}\n".encode() + essence).hexdigest()[:_ID_CHARS]
         ids.append(before)
     return ids
-
-
-def _essence(message: Sent) -> bytes:
-    """Return what stays of a message when a client sends it again: libraries add and leave out keys of answers."""
-    role = role_of(message)
-    content = text_of(message) if role == _ASSISTANT else message.get("content")
-    calls = [(one.get("id"), one.get("function")) for one in message.get("tool_calls") or ()]
-    return orjson.dumps([role, content, calls, message.get("tool_call_id")], option=orjson.OPT_SORT_KEYS)
-
-
-def _last_answer(said: Sequence[Sent]) -> int:
-    return max((place for place, one in enumerate(said) if role_of(one) == _ASSISTANT), default=-1)

@@ -178,28 +178,24 @@ class Completion:
         choices = event.get("choices") or ()
         for choice in choices:
             if choice.get("index", 0) == 0:
-                self._add(choice.get("delta") or {})
+                delta = choice.get("delta") or {}
+                self.text.append(delta.get("content") or "")
+                self.refusal.append(delta.get("refusal") or "")
+                for piece in delta.get("tool_calls") or ():
+                    place = piece.get("index", len(self.calls))
+                    call = self.calls.setdefault(
+                        place, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                    )
+                    call["id"] += piece.get("id") or ""
+                    for key in ("name", "arguments"):
+                        call["function"][key] += (piece.get("function") or {}).get(key) or ""
         return not choices and bool(event.get("usage"))
-
-    def _add(self, delta: dict[str, Any]) -> None:
-        self.text.append(delta.get("content") or "")
-        self.refusal.append(delta.get("refusal") or "")
-        for piece in delta.get("tool_calls") or ():
-            place = piece.get("index", len(self.calls))
-            call = self.calls.setdefault(place, {"id": "", "type": "function", "function": _no_call()})
-            call["id"] += piece.get("id") or ""
-            for key in ("name", "arguments"):
-                call["function"][key] += (piece.get("function") or {}).get(key) or ""
 
     def _count(self, answer: dict[str, Any]) -> None:
         usage = answer.get("usage")
         if isinstance(usage, dict):
             self.prompt_tokens = _count_in(usage, "prompt_tokens", self.prompt_tokens)
             self.completion_tokens = _count_in(usage, "completion_tokens", self.completion_tokens)
-
-
-def _no_call() -> dict[str, str]:
-    return {"name": "", "arguments": ""}
 
 
 def _count_in(usage: dict[str, Any], key: str, before: int | None) -> int | None:

@@ -211,22 +211,20 @@ class TendSessions:
             manifest.write(self.database, self.store, app_id, project_id)
         if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
             self._swept_at = now
-            self._sweep(now - _ORPHAN_AFTER)
+            before = now - _ORPHAN_AFTER
+            for app_id in self.store.apps():
+                try:
+                    removed = sweep(self.database, self.store, app_id, before.timestamp())
+                    removed += self._trim(app_id)
+                    # They also show settings of the service, which a restart may have changed.
+                    manifest.write_configuration(self.database, self.store, app_id, self.settings)
+                except (OSError, Transient) as error:
+                    get_logger().warning("sessions_not_swept", app_id=app_id, error=type(error).__name__)
+                    continue
+                if removed:
+                    self.metrics.session_files_swept.inc(removed)
+                    get_logger().info("session_files_swept", app_id=app_id, count=removed)
         return False
-
-    def _sweep(self, before: datetime) -> None:
-        for app_id in self.store.apps():
-            try:
-                removed = sweep(self.database, self.store, app_id, before.timestamp())
-                removed += self._trim(app_id)
-                # They also show settings of the service, which a restart may have changed.
-                manifest.write_configuration(self.database, self.store, app_id, self.settings)
-            except (OSError, Transient) as error:
-                get_logger().warning("sessions_not_swept", app_id=app_id, error=type(error).__name__)
-                continue
-            if removed:
-                self.metrics.session_files_swept.inc(removed)
-                get_logger().info("session_files_swept", app_id=app_id, count=removed)
 
     def _trim(self, app_id: str) -> int:
         """Bring an app's cache down to what it may take; return how many files went."""

@@ -341,7 +341,14 @@ class ToolExecutor:
         if seen is None:
             with self._transactions.read() as session:
                 found = queries.find_conversation(session, self._situation.focus.app_id, conversation_id)
-                _refuse_unfit(found, self._clock.now())
+                if found is None:
+                    raise _Refused(
+                        ToolOutcome.UNKNOWN_CONVERSATION, "this app has no such conversation; use an id as it is shown."
+                    )
+                if found.ended_at is not None:
+                    raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
+                if found.snoozed_until is not None and found.snoozed_until > self._clock.now():
+                    raise _Refused(ToolOutcome.INVALID, "it is snoozed and comes back by itself.")
             raise _Refused(ToolOutcome.INVALID, "you were not shown it; nothing can be done in it now.")
         if seen.ended:
             raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
@@ -371,12 +378,3 @@ class ToolExecutor:
 
     def _is_focused(self, seen: ConversationView) -> bool:
         return self._situation.focused is seen
-
-
-def _refuse_unfit(found: Conversation | None, now: datetime) -> None:
-    if found is None:
-        raise _Refused(ToolOutcome.UNKNOWN_CONVERSATION, "this app has no such conversation; use an id as it is shown.")
-    if found.ended_at is not None:
-        raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
-    if found.snoozed_until is not None and found.snoozed_until > now:
-        raise _Refused(ToolOutcome.INVALID, "it is snoozed and comes back by itself.")

@@ -48,7 +48,16 @@ def register(frame: Frame) -> None:
         if _may_not(visitor):
             return
         _build_install(frame, visitor)
-        await _show_apps(frame, visitor)
+
+        async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
+            page = await visitor.client.list_apps(limit=_LISTED, cursor=cursor)
+            return [_row(one) for one in page.apps], page.cursor
+
+        with ui.column().classes("card gap-2 min-w-0"):
+            heading("Apps")
+            head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
+            table = PagedTable(frame, "Apps by id", head, fetch, empty="No app is installed yet.")
+        await table.refresh()
 
     @frame.page("/administration/{app_id}", "Administration")
     async def show(visitor: Visitor, app_id: str, view: str = "app") -> None:
@@ -88,18 +97,6 @@ def _build_install(frame: Frame, visitor: Visitor) -> None:
             ui.button("Install", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
 
 
-async def _show_apps(frame: Frame, visitor: Visitor) -> None:
-    async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await visitor.client.list_apps(limit=_LISTED, cursor=cursor)
-        return [_row(one) for one in page.apps], page.cursor
-
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading("Apps")
-        head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
-        table = PagedTable(frame, "Apps by id", head, fetch, empty="No app is installed yet.")
-    await table.refresh()
-
-
 def _row(one: models.AppAnswer) -> Row:
     address = f"/administration/{quote(one.app_id, safe='')}"
     return [
@@ -122,7 +119,13 @@ async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
         heading("How it behaves")
         if not details.installed:
             ui.label("It is uninstalled; what it remembers is kept.").classes("muted")
-            _offer_reinstall(frame, visitor, details)
+
+            async def install() -> None:
+                async with frame.errors_told():
+                    await visitor.client.install_app(details.app_id, details.name)
+                    ui.navigate.reload()
+
+            ui.button("Install it again", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
             return
         _build_form(frame, visitor, details)
     with ui.column().classes("card gap-2 min-w-0"):
@@ -144,15 +147,6 @@ async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
 
 def _spent(units: float, budget: float | None, status: str | None) -> str:
     return f"{amount(units)} units" + (f" of {amount(budget)}, {status}" if budget is not None else "")
-
-
-def _offer_reinstall(frame: Frame, visitor: Visitor, details: models.AppDetails) -> None:
-    async def install() -> None:
-        async with frame.errors_told():
-            await visitor.client.install_app(details.app_id, details.name)
-            ui.navigate.reload()
-
-    ui.button("Install it again", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
 
 
 def _build_form(frame: Frame, visitor: Visitor, details: models.AppDetails) -> None:

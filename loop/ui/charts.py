@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -62,7 +62,11 @@ class Chart:
         self._chart.update()
         self._legend.clear()
         with self._legend:
-            _show_legend(told)
+            # Show which colour is whose. That of the chart itself cuts names.
+            for name, colour in zip(told, cycle(_COLOURS), strict=False):
+                with ui.row().classes("items-center gap-1 no-wrap min-w-0"):
+                    ui.element("span").classes("shrink-0 w-3 h-3 rounded-sm").style(f"background: {colour}")
+                    ui.label(name).classes("said").props("dir=auto")
         self._table.clear()
         with self._table:
             rows = [[step, *(amount(values[index]) for values in told.values())] for index, step in enumerate(steps)]
@@ -73,14 +77,6 @@ def _in_short(values: Sequence[float], as_lines: bool, unit: str) -> str:
     if as_lines:
         return f"from {amount(min(values))} to {amount(max(values))}{unit}"
     return f"{amount(sum(values))}{unit} in all"
-
-
-def _show_legend(names: Iterable[str]) -> None:
-    """Show which colour is whose. That of the chart itself cuts names."""
-    for name, colour in zip(names, cycle(_COLOURS), strict=False):
-        with ui.row().classes("items-center gap-1 no-wrap min-w-0"):
-            ui.element("span").classes("shrink-0 w-3 h-3 rounded-sm").style(f"background: {colour}")
-            ui.label(name).classes("said").props("dir=auto")
 
 
 def _options(

@@ -63,7 +63,11 @@ class Composer:
     async def build(self, project_id: str) -> None:
         """Build the page, for a project or the newest one."""
         self._fields()
-        self._budget_bar()
+        with ui.column().classes("card gap-1"):
+            self._bar = ui.linear_progress(0, show_value=False, size="12px").props(
+                "rounded aria-label='Budget against the window'"
+            )
+            self._told = ui.label().props("role=status aria-label=Budget")
         heading("Parts")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
         with ui.row().classes("w-full items-center gap-2"):
@@ -85,7 +89,8 @@ class Composer:
             if self._view.may_write:
                 ui.button("Compose", icon="layers", on_click=self.compose).props("unelevated no-caps color=cyan-9")
         self._history.build()
-        await self._load_projects(project_id)
+        await self._projects.load(project_id or None)
+        await self._choose()
         self._tell()
         live(self._view.frame, self._view.visitor, self._view.app_id).on({"job.finished"}, self._history.refresh)
 
@@ -101,17 +106,6 @@ class Composer:
             fields = (self._name, self._budget, self._window, self._strategy, self._order)
             for field in fields:
                 field.props("outlined dense options-dense debounce=200")
-
-    def _budget_bar(self) -> None:
-        with ui.column().classes("card gap-1"):
-            self._bar = ui.linear_progress(0, show_value=False, size="12px").props(
-                "rounded aria-label='Budget against the window'"
-            )
-            self._told = ui.label().props("role=status aria-label=Budget")
-
-    async def _load_projects(self, project_id: str) -> None:
-        await self._projects.load(project_id or None)
-        await self._choose()
 
     async def _choose(self) -> None:
         if self._choice.value == self._project_id or self._choice.value is None:
@@ -297,15 +291,12 @@ class Composer:
             )  # fmt: skip
             tell_success(f"{made.composition.name} is being composed.")
             if before == self._changes:
-                self._show_composed(made.composition)
+                # Show in the place of what was foreseen as what each part went in.
+                self._change()
+                of_session = {one.session_id: one for one in made.composition.components}
+                for part in self._parts:
+                    part.show_composed(made.composition.name, of_session.get(part.session.session_id))
             await self._history.refresh()
-
-    def _show_composed(self, made: models.CompositionAnswer) -> None:
-        """Show in the place of what was foreseen as what each part went in."""
-        self._change()
-        of_session = {one.session_id: one for one in made.components}
-        for part in self._parts:
-            part.show_composed(made.name, of_session.get(part.session.session_id))
 
     def _format(self) -> Literal["markdown", "jsonl", "both"]:
         if self._markdown.value and self._jsonl.value:

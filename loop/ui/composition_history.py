@@ -87,7 +87,12 @@ class CompositionHistory:
             with ui.row().classes("gap-1"):
                 self._documents(one, used)
                 if self._view.may_write:
-                    self._changes(one)
+                    _button("Take over", "edit", lambda: self._take_over(one), one.name)
+                    if one.state == "ready":
+                        _button("Used in…", "how_to_reg", lambda: self._ask_who_used(one), one.name)
+                    if one.state != "working":
+                        _button("Compose again", "replay", lambda: self._again(one), one.name)
+                    _button("Remove", "delete", lambda: self._ask_to_remove(one), one.name)
 
     def _documents(self, one: models.CompositionAnswer, used: ui.label) -> None:
         formats = one.request.get("outputFormat", "both")
@@ -98,14 +103,6 @@ class CompositionHistory:
             _button("Markdown", "download", lambda: self._download(one, "markdown", used), one.name)
         if formats in ("jsonl", "both"):
             _button("JSONL", "download", lambda: self._download(one, "jsonl", used), one.name)
-
-    def _changes(self, one: models.CompositionAnswer) -> None:
-        _button("Take over", "edit", lambda: self._take_over(one), one.name)
-        if one.state == "ready":
-            _button("Used in…", "how_to_reg", lambda: self._ask_who_used(one), one.name)
-        if one.state != "working":
-            _button("Compose again", "replay", lambda: self._again(one), one.name)
-        _button("Remove", "delete", lambda: self._ask_to_remove(one), one.name)
 
     async def _read(self, one: models.CompositionAnswer, used: ui.label) -> None:
         async with self._view.errors_told():

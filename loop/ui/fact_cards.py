@@ -64,31 +64,15 @@ class FactCards:
         tabs.set_value(_ALL)
         tabs.on_value_change(self._filter)
         with ui.column().classes("w-full grow overflow-y-auto min-h-0 gap-3 no-wrap pr-1") as self._scrolled:
-            self._empty = self._build_empty()
+            with ui.column().classes("w-full items-center gap-2 py-12 text-center") as empty:
+                ui.icon("psychology_alt", size="4rem").classes("muted opacity-60").props("aria-hidden=true")
+                ui.label(EMPTY).classes("muted")
+            empty.set_visibility(False)
+            self._empty = empty
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
             self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
             self._deleted = DeletedFacts(self._frame, self._client, self._app_id, self._user_id, self._after_change)
-        self._bulk = self._build_bulk_bar()
-        self._undo = UndoBar(self._frame)
-        if self._may_write:
-            self._build_composer()
-
-    def _build_empty(self) -> ui.column:
-        with ui.column().classes("w-full items-center gap-2 py-12 text-center") as empty:
-            ui.icon("psychology_alt", size="4rem").classes("muted opacity-60").props("aria-hidden=true")
-            ui.label(EMPTY).classes("muted")
-        empty.set_visibility(False)
-        return empty
-
-    def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:
-        with ui.column().classes("w-full gap-2") as group:
-            ui.label(label).classes("muted text-sm font-medium").props("role=heading aria-level=3")
-            with ui.column().classes("w-full gap-2") as cards:
-                cards.props(f"role=list aria-label={name}")
-        return group, cards
-
-    def _build_bulk_bar(self) -> ui.row:
         with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as bar:
             bar.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
@@ -101,7 +85,17 @@ class FactCards:
             self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
             self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
         bar.set_visibility(False)
-        return bar
+        self._bulk = bar
+        self._undo = UndoBar(self._frame)
+        if self._may_write:
+            self._build_composer()
+
+    def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:
+        with ui.column().classes("w-full gap-2") as group:
+            ui.label(label).classes("muted text-sm font-medium").props("role=heading aria-level=3")
+            with ui.column().classes("w-full gap-2") as cards:
+                cards.props(f"role=list aria-label={name}")
+        return group, cards
 
     def _build_composer(self) -> None:
         if self._user_id is None:
@@ -116,7 +110,16 @@ class FactCards:
             async def write() -> None:
                 chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
                 async with self._frame.errors_told():
-                    await self._write(text.value or "", chosen)
+                    written = await self._client.write_fact(
+                        (text.value or ""), category=chosen, user_id=self._user_id or None, app_id=self._app_id
+                    )
+                    await self._after_change()
+                    if written.merged:
+                        ui.notify("This is known already; it is more certain now.")
+                    if written.evicted:
+                        ui.notify(f"{len(written.evicted)} went to make room.")
+                    if card := self._cards.get(written.id):
+                        card.pulse()
                     text.set_value("")
 
             text.on("keydown.enter", write, js_handler="() => emit()")
@@ -189,18 +192,6 @@ class FactCards:
     async def _after_change(self) -> None:
         await self.refresh()
         await self._changed()
-
-    async def _write(self, text: str, category: Category | None) -> None:
-        written = await self._client.write_fact(
-            text, category=category, user_id=self._user_id or None, app_id=self._app_id
-        )
-        await self._after_change()
-        if written.merged:
-            ui.notify("This is known already; it is more certain now.")
-        if written.evicted:
-            ui.notify(f"{len(written.evicted)} went to make room.")
-        if card := self._cards.get(written.id):
-            card.pulse()
 
     async def _save(self, card: FactCard, text: str, category: Category | None) -> None:
         async with self._frame.errors_told():

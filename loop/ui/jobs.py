@@ -85,7 +85,8 @@ class JobTable:
         self.older.set_enabled(page.cursor is not None)
         self.none.set_visibility(not page.jobs)
         self.table.whole.set_visibility(bool(page.jobs))
-        self.table.keep((one.job_id, _lasting(one), self._row(one)) for one in page.jobs)
+        # A job without what changes at each look.
+        self.table.keep((one.job_id, one.model_copy(update={"expected_at": None}), self._row(one)) for one in page.jobs)
         for job_id in self.shown:
             self.boxes[job_id].set_value(job_id in self.chosen)
         self._count()
@@ -176,11 +177,6 @@ class JobTable:
                 await self.refresh()
 
 
-def _lasting(job: models.JobAnswer) -> models.JobAnswer:
-    """Return a job without what changes at each look."""
-    return job.model_copy(update={"expected_at": None})
-
-
 async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:
     """Show the dead letters that match, and run them again after they were counted."""
     dead = DeadLetters(frame, visitor)
@@ -231,7 +227,13 @@ class DeadLetters:
         self.found.clear()
         with self.found:
             if matching is not None:
-                self._offer(matching)
+                count = sum(matching.values())
+                heading(f"{counted(count, 'dead letter')} match")
+                if count:
+                    rows = [[kind, number(many)] for kind, many in matching.items()]
+                    show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], rows)
+                again = ui.button("Run them again", icon="replay", on_click=lambda: self._replay(count))
+                again.props("unelevated no-caps color=cyan-9").set_enabled(count > 0)
             heading("The latest")
             if not latest:
                 ui.label("None.").classes("muted")
@@ -239,32 +241,20 @@ class DeadLetters:
                 rows = [[one.kind, one.app_id or "–", one.reason or "–", _when(one)] for one in latest]
                 show_table("The latest dead letters", ["Kind", "App", "Why", "Died"], rows)
 
-    def _offer(self, matching: dict[str, int]) -> None:
-        count = sum(matching.values())
-        heading(f"{counted(count, 'dead letter')} match")
-        if count:
-            rows = [[kind, number(many)] for kind, many in matching.items()]
-            show_table("Dead letters that match, by kind", ["Kind", "Dead letters"], rows)
-        again = ui.button("Run them again", icon="replay", on_click=lambda: self._replay(count))
-        again.props("unelevated no-caps color=cyan-9").set_enabled(count > 0)
-
     async def _replay(self, count: int) -> None:
         goes = ["They get fresh attempts, and spend energy as new work does."]
         if not await confirmed(f"Run {counted(count, 'dead letter')} again?", goes, button="Run again"):
             return
         with self.found:
-            await self._replay_now()
-
-    async def _replay_now(self) -> None:
-        async with self.frame.errors_told():
-            replayed, refused, cursor = 0, 0, None
-            while True:
-                round_ = await self.visitor.client.replay_jobs(cursor=cursor or OMIT, **self._wanted())
-                replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
-                if cursor is None:
-                    break
-            tell_success(f"{replayed:,} run again, {refused:,} cannot be.")
-            await self.count()
+            async with self.frame.errors_told():
+                replayed, refused, cursor = 0, 0, None
+                while True:
+                    round_ = await self.visitor.client.replay_jobs(cursor=cursor or OMIT, **self._wanted())
+                    replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
+                    if cursor is None:
+                        break
+                tell_success(f"{replayed:,} run again, {refused:,} cannot be.")
+                await self.count()
 
 
 def _when(one: models.JobAnswer) -> Any:

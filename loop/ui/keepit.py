@@ -30,7 +30,16 @@ async def edit_keepit(
     """Open the editor of a marker; ``changed`` is called once another weight holds."""
     async with view.errors_told():
         marker = await _marker(view, session_id, marker_id)
-        cells = await _decay(view, session_id)
+        # Ask for the thresholds of all cells of the table at once.
+
+        async def ask(
+            ratio: int, level: Literal["light", "moderate", "aggressive"], distance: int
+        ) -> models.DecayPreview:
+            return await view.client.preview_decay(session_id, ratio, level, distance, app_id=view.app_id)
+
+        wanted = [(ratio, level, distance) for distance in _DISTANCES for ratio, level in _RATIOS]
+        found = await asyncio.gather(*(ask(*one) for one in wanted))
+        cells = {(ratio, distance): cell for (ratio, _, distance), cell in zip(wanted, found, strict=True)}
         KeepitEditor(view, session_id, marker, cells, changed).build()
 
 
@@ -71,7 +80,18 @@ class KeepitEditor:
             heading("Decay preview", 3)
             self._fates: dict[tuple[int, int], ui.label] = {}
             self._table()
-            self._foot()
+            marker = self._marker
+            written = f"{marker.written_weight:.2f} is written in the original, which stays as it is."
+            ui.label(f"{written} Versions that are there stay too; new ones go by the weight saved here.").classes(
+                "muted text-sm"
+            )
+            with ui.row().classes("w-full justify-end gap-2"):
+                if marker.weight != marker.written_weight and self._view.may_write:
+                    ui.button("Take back", on_click=lambda: self._save(None)).props("flat no-caps")
+                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
+                if self._view.may_write:
+                    save = ui.button("Save weight", on_click=lambda: self._save(round(float(self._slider.value), 2)))
+                    save.props("unelevated no-caps color=cyan-9")
         self._show()
 
     def _preset(self, weight: float, name: str) -> None:
@@ -92,20 +112,6 @@ class KeepitEditor:
                         for ratio, _ in _RATIOS:
                             with ui.element("td"):
                                 self._fates[ratio, distance] = ui.label()
-
-    def _foot(self) -> None:
-        marker = self._marker
-        written = f"{marker.written_weight:.2f} is written in the original, which stays as it is."
-        ui.label(f"{written} Versions that are there stay too; new ones go by the weight saved here.").classes(
-            "muted text-sm"
-        )
-        with ui.row().classes("w-full justify-end gap-2"):
-            if marker.weight != marker.written_weight and self._view.may_write:
-                ui.button("Take back", on_click=lambda: self._save(None)).props("flat no-caps")
-            ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-            if self._view.may_write:
-                save = ui.button("Save weight", on_click=lambda: self._save(round(float(self._slider.value), 2)))
-                save.props("unelevated no-caps color=cyan-9")
 
     def _show(self) -> None:
         weight = float(self._slider.value)
@@ -141,14 +147,3 @@ async def _marker(view: SessionView, session_id: str, marker_id: str) -> models.
         cursor = page.cursor
         if cursor is None:
             raise ValueError("This marker is not in the session any more.")
-
-
-async def _decay(view: SessionView, session_id: str) -> dict[tuple[int, int], models.DecayPreview]:
-    """Ask for the thresholds of all cells of the table at once."""
-
-    async def ask(ratio: int, level: Literal["light", "moderate", "aggressive"], distance: int) -> models.DecayPreview:
-        return await view.client.preview_decay(session_id, ratio, level, distance, app_id=view.app_id)
-
-    wanted = [(ratio, level, distance) for distance in _DISTANCES for ratio, level in _RATIOS]
-    found = await asyncio.gather(*(ask(*one) for one in wanted))
-    return {(ratio, distance): cell for (ratio, _, distance), cell in zip(wanted, found, strict=True)}

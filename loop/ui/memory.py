@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction, MemoryList
+from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction
 from loop.ui.frame import Frame
 from loop.ui.live import live
 from loop.ui.memory_card import Draft, MemoryCard, MemoryHandlers, build_form, show_change
@@ -93,31 +93,25 @@ class MemorySection:
         for gone in set(self._cards) - shown:
             self._cards.pop(gone).element.delete()
         for index, memory in enumerate(found.memories):
-            self._place(memory, index)
-        self._tell_use(found)
-        self._empty.set_visibility(not shown)
-        self._more.set_visibility(found.cursor is not None)
-
-    def _tell_use(self, found: MemoryList) -> None:
+            card = self._cards.get(memory.id)
+            if card is None:
+                tells_user = self._user_id is None
+                with self._list:
+                    card = MemoryCard(
+                        self._app_id, memory, self._handlers, may_write=self._may_write, tells_user=tells_user
+                    )
+                self._cards[memory.id] = card
+            else:
+                card.show(memory)
+            beside = self._list.default_slot.children
+            if beside[index] is not card.element:
+                card.element.move(self._list, index)
         is_one = self._user_id is not None
         self._used.set_text(f"{len(found.memories)} of {found.cap}" if is_one else f"at most {found.cap} of each user")
         self._bar.set_value(len(found.memories) / found.cap)
         self._bar.set_visibility(is_one)
-
-    def _place(self, memory: MemoryAnswer, index: int) -> None:
-        card = self._cards.get(memory.id)
-        if card is None:
-            tells_user = self._user_id is None
-            with self._list:
-                card = MemoryCard(
-                    self._app_id, memory, self._handlers, may_write=self._may_write, tells_user=tells_user
-                )
-            self._cards[memory.id] = card
-        else:
-            card.show(memory)
-        beside = self._list.default_slot.children
-        if beside[index] is not card.element:
-            card.element.move(self._list, index)
+        self._empty.set_visibility(not shown)
+        self._more.set_visibility(found.cursor is not None)
 
     async def _show_more(self) -> None:
         self._wanted = min(self._wanted + _PAGE, 200)

@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from afterthought_client.models import ChangeAnswer, MemoryAnswer, Source
+from afterthought_client.models import ChangeAnswer, MemoryAnswer
 from loop.ui.frame import COLOURS, chat_address
 from loop.ui.tables import badge, icon_button
 from loop.ui.times import show_time
@@ -67,11 +67,23 @@ class MemoryCard:
                 self._tell_attributes()
             with ui.row().classes("w-full items-center gap-x-2 gap-y-1"):
                 for source in memory.sources:
-                    _link(source, self._app_id)
+                    message = {"message": source.message_ids[0]} if source.message_ids else {}
+                    count = len(source.message_ids)
+                    words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
+                    link = ui.link(
+                        words, chat_address(self._app_id, conversation=source.conversation_id, **message)
+                    ).classes("text-xs !text-inherit")
+                    link.tooltip(f"Conversation {source.conversation_id}")
                 if not memory.sources:
                     ui.label("Written by hand").classes("muted text-xs")
                 ui.space()
-                self._build_actions()
+                with ui.row().classes("no-wrap gap-0"):
+                    icon_button("history", "History", self._toggle_history)
+                    if self._may_write:
+                        pin = icon_button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
+                        pin.style(f"color: {COLOURS['pin'] if self.memory.pinned else 'inherit'}")
+                        icon_button("edit", "Edit", self._edit)
+                        icon_button("delete_outline", "Delete", self._remove)
 
     def _tell_attributes(self) -> None:
         memory = self.memory
@@ -84,15 +96,6 @@ class MemoryCard:
         if memory.version > 1:
             ui.label(f"version {memory.version}").classes("muted text-xs")
         show_time(memory.updated_at)
-
-    def _build_actions(self) -> None:
-        with ui.row().classes("no-wrap gap-0"):
-            icon_button("history", "History", self._toggle_history)
-            if self._may_write:
-                pin = icon_button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
-                pin.style(f"color: {COLOURS['pin'] if self.memory.pinned else 'inherit'}")
-                icon_button("edit", "Edit", self._edit)
-                icon_button("delete_outline", "Delete", self._remove)
 
     async def _pin(self) -> None:
         await self._handlers.pin(self.memory)
@@ -185,13 +188,3 @@ def build_form(
             ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
         text.on("keydown.ctrl.enter", write, js_handler="() => emit()")
         text.on("keydown.escape.stop", cancel, js_handler="() => emit()")
-
-
-def _link(source: Source, app_id: str) -> None:
-    message = {"message": source.message_ids[0]} if source.message_ids else {}
-    count = len(source.message_ids)
-    words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
-    link = ui.link(words, chat_address(app_id, conversation=source.conversation_id, **message)).classes(
-        "text-xs !text-inherit"
-    )
-    link.tooltip(f"Conversation {source.conversation_id}")

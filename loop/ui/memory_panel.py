@@ -42,17 +42,16 @@ class MemoryPanel:
         with ui.dialog() as self._dialog:
             self._dialog.props("position=right aria-label=Memory").classes("memory-sheet")
             with ui.card().classes("w-[28rem] no-wrap gap-2 p-3"):
-                self._build()
+                with ui.row().classes("w-full items-center no-wrap"):
+                    ui.label("Memory").classes("text-lg font-semibold grow").props("role=heading aria-level=2")
+                    manage = ui.button("Manage", color=None).props("flat dense no-caps").classes("px-2")
+                    ui.button(icon="close", on_click=self.close, color=None).props(
+                        "flat round dense aria-label='Close memory'"
+                    )
+                self._facts = FactCards(
+                    self._frame, self._visitor, self._app_id, self._user_id, manage=manage, changed=self.count
+                )
         live(frame, visitor, app_id).on(FACT_EVENTS, self._refresh)
-
-    def _build(self) -> None:
-        with ui.row().classes("w-full items-center no-wrap"):
-            ui.label("Memory").classes("text-lg font-semibold grow").props("role=heading aria-level=2")
-            manage = ui.button("Manage", color=None).props("flat dense no-caps").classes("px-2")
-            ui.button(icon="close", on_click=self.close, color=None).props("flat round dense aria-label='Close memory'")
-        self._facts = FactCards(
-            self._frame, self._visitor, self._app_id, self._user_id, manage=manage, changed=self.count
-        )
 
     def pill(self, one: str = "memory", many: str = "memories") -> ui.button:
         """Show how many facts there are, under the name given, as a button that opens the sheet."""

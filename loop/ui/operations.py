@@ -112,7 +112,14 @@ class Now:
         self.work.clear()
         with self.work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             _show_waiting(figures)
-            _show_needs(ready)
+            with _section("What the service needs"):
+                state = "Ready" if ready.ready else "Not ready"
+                ui.label(f"{state}, release {ready.version}. Memories are written by: {ready.agent}").classes("text-sm")
+                rows = [
+                    [name, "well" if one.ok else "missing" if one.needed else "not there", one.detail]
+                    for name, one in ready.dependencies.items()
+                ]
+                show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
 
 
 def _charts() -> tuple[Chart, ...]:
@@ -150,30 +157,16 @@ def _show_waiting(figures: Figures) -> None:
             counts = {state: figures.of("jobs", kind, state) for state in ("queued", "running", "retrying", "deferred")}
             waiting = sum(figures.of("jobs", kind, state) or 0 for state in ("pending", "queued"))
             age = figures.of("oldest_waiting_job_seconds", kind) or 0
+            duration = "–" if age == 0 else str(timedelta(seconds=round(age)))
             rows.append(
                 [kind, number(waiting), number(counts["running"]), number(counts["retrying"]),
-                 number(counts["deferred"]), _duration(age)]
+                 number(counts["deferred"]), duration]
             )  # fmt: skip
         head = ["Kind", "Waiting", "Running", "Retrying", "Deferred", "Oldest waits"]
         show_table("Jobs that are not finished, by kind", head, rows)
         depths = [[queue, number(figures.of("queue_depth", queue))] for queue in figures.labels("queue_depth")]
         show_table("Messages that no worker has taken, by queue", ["Queue", "Messages"], depths)
         ui.label(f"Workers heard of lately: {number(figures.of('workers'))}").classes("text-sm")
-
-
-def _duration(seconds: float) -> str:
-    return "–" if seconds == 0 else str(timedelta(seconds=round(seconds)))
-
-
-def _show_needs(ready: models.Ready) -> None:
-    with _section("What the service needs"):
-        state = "Ready" if ready.ready else "Not ready"
-        ui.label(f"{state}, release {ready.version}. Memories are written by: {ready.agent}").classes("text-sm")
-        rows = [
-            [name, "well" if one.ok else "missing" if one.needed else "not there", one.detail]
-            for name, one in ready.dependencies.items()
-        ]
-        show_table("Each dependency and what to do about it", ["What", "State", "Found"], rows)
 
 
 async def show_doctor(frame: Frame, visitor: Visitor) -> None:

@@ -57,7 +57,13 @@ class OriginalReader:
         with ui.column().classes("card gap-1 message") as card:
             with ui.row().classes("items-center gap-2"):
                 ui.label(f"#{message.position}").classes("muted text-xs")
-                ui.label(_who(message)).classes("text-xs font-medium").props("dir=auto")
+                # Who says a message; of a tool which one, and whether it is called or answers.
+                who = (
+                    f"Call of {message.tool}"
+                    if message.kind == "tool_use"
+                    else (f"Result of {message.tool or 'a tool'}" if message.kind == "tool_result" else message.speaker)
+                )
+                ui.label(who).classes("text-xs font-medium").props("dir=auto")
                 ui.label(minute(message.at)).classes("muted text-xs")
                 if message.start:
                     ui.label("continued").classes("muted text-xs")
@@ -101,13 +107,6 @@ class OriginalReader:
                     ui.space()
                     ui.button("Weight", icon="tune", on_click=opened).props("flat dense no-caps size=sm")
             long_text(content)
-
-
-def _who(message: models.OriginalMessage) -> str:
-    """Return who says a message; of a tool which one, and whether it is called or answers."""
-    if message.kind == "tool_use":
-        return f"Call of {message.tool}"
-    return f"Result of {message.tool or 'a tool'}" if message.kind == "tool_result" else message.speaker
 
 
 async def read_original(

@@ -47,20 +47,23 @@ class Pages:
         elif self._served is not None and scope["path"].split("/")[1] in PATHS:
             pages = await asyncio.shield(self._served)
             if scope["type"] == "http":
-                await pages(scope, receive, _with_headers(send))
+
+                async def send_with_headers(message: Message) -> None:
+                    if message["type"] == "http.response.start":
+                        message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                    await send(message)
+
+                await pages(scope, receive, send_with_headers)
             else:
-                await self._keep_open(pages, scope, receive, send)
+                task = asyncio.current_task()
+                assert task is not None
+                self.open.add(task)
+                try:
+                    await pages(scope, receive, send)
+                finally:
+                    self.open.discard(task)
         else:
             await self._interface(scope, receive, send)
-
-    async def _keep_open(self, pages: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.open.add(task)
-        try:
-            await pages(scope, receive, send)
-        finally:
-            self.open.discard(task)
 
     async def _start(self) -> ASGIApp:
         front = await asyncio.to_thread(_build, InProcess(self._interface))
@@ -107,12 +110,3 @@ def _build(interface: InProcess) -> FastAPI:
 def _is_own(origin: str, asked: Mapping[str, str]) -> bool:
     """Whether a page of this address asks; its scheme does not tell, as a proxy may speak TLS and this process not."""
     return urlsplit(origin).netloc in {asked.get("HTTP_HOST"), asked.get("HTTP_X_FORWARDED_HOST")}
-
-
-def _with_headers(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *_HEADERS]
-        await send(message)
-
-    return send_with_headers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem, Receipt
+from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
 from loop.ui.frame import Frame
 from loop.ui.notices import tell_success
 from loop.ui.tables import counted, heading
@@ -76,7 +76,13 @@ class ProfileSection:
                 )
                 await self.refresh()
                 if answer.receipt is not None:
-                    self._show_receipt(answer.receipt)
+                    counts = [f"{count:,} {store}" for store, count in answer.receipt.erased.items() if count]
+                    left = sum(count or 0 for count in answer.receipt.left.values())
+                    erased = ", ".join(counts) or "nothing, as nothing was kept"
+                    with self._shown:
+                        ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props(
+                            "role=status"
+                        )
 
     async def _is_sure(self) -> bool:
         with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
@@ -94,13 +100,6 @@ class ProfileSection:
         sure = await dialog
         dialog.delete()
         return bool(sure)
-
-    def _show_receipt(self, receipt: Receipt) -> None:
-        counts = [f"{count:,} {store}" for store, count in receipt.erased.items() if count]
-        left = sum(count or 0 for count in receipt.left.values())
-        erased = ", ".join(counts) or "nothing, as nothing was kept"
-        with self._shown:
-            ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props("role=status")
 
     def _build_fields(self, profile: ProfileItem | None) -> None:
         preferences = profile.preferences if profile else Preferences()

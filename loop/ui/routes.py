@@ -27,7 +27,20 @@ def register(interface: InProcess) -> None:
     visitors = Visitors(client)
     frame = Frame(visitors)
     _way_in(frame)
-    _apps(frame)
+
+    async def apps(visitor: Visitor) -> None:
+        if visitor.app_id is not None:
+            ui.navigate.to(f"/memory/{visitor.app_id}")
+            return
+        found = [one async for one in visitor.client.iter_apps()]
+        if not found:
+            ui.label("No app is installed yet. Install one under Administration.").classes("muted")
+        for one in found:
+            card = ui.link(target=f"/memory/{one.app_id}").classes("no-underline text-inherit w-full")
+            with card, ui.column().classes("card gap-1"):
+                ui.label(one.name).classes("font-medium")
+                ui.label(one.app_id).classes("muted text-sm")
+
     app.add_exception_handler(404, _not_found)
     for module in (administration, chat, composer, memory, operations, sessions):
         module.register(frame)
@@ -69,19 +82,3 @@ def _way_in(frame: Frame) -> None:
             ui.label("The token stays in this session of the service's, and is gone when you log out.").classes(
                 "muted text-sm"
             )
-
-
-def _apps(frame: Frame) -> None:
-    @frame.page("/", "Apps")
-    async def apps(visitor: Visitor) -> None:
-        if visitor.app_id is not None:
-            ui.navigate.to(f"/memory/{visitor.app_id}")
-            return
-        found = [one async for one in visitor.client.iter_apps()]
-        if not found:
-            ui.label("No app is installed yet. Install one under Administration.").classes("muted")
-        for one in found:
-            card = ui.link(target=f"/memory/{one.app_id}").classes("no-underline text-inherit w-full")
-            with card, ui.column().classes("card gap-1"):
-                ui.label(one.name).classes("font-medium")
-                ui.label(one.app_id).classes("muted text-sm")

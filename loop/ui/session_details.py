@@ -71,8 +71,23 @@ class SessionDetails:
                 self._figures(session)
                 self._actions(session)
                 self._versions(session, listed, progress)
-                self._markers(markers)
-                self._files(session)
+                more = "" if markers.cursor is None else ", the first of them"
+                heading(f"Keepit markers: {len(markers.keepits)}{more}", 3)
+                with ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'"):
+                    for marker in markers.keepits:
+                        self._marker(marker)
+                    if not markers.keepits:
+                        ui.label("Nothing is marked.").classes("muted").props("role=listitem")
+                for problem in markers.problems[:_PROBLEMS]:
+                    ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
+                if session.files:
+                    heading("Files", 3)
+                    for file in session.files[:_FILES]:
+                        ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
+                            "said text-sm"
+                        )
+                    if len(session.files) > _FILES:
+                        ui.label(f"and {len(session.files) - _FILES} more").classes("muted text-sm")
 
     async def _progress(self, working: models.VersionAnswer | None) -> str:
         if working is None:
@@ -179,17 +194,6 @@ class SessionDetails:
                 f"flat dense no-caps aria-label='Read {version.version_id}'"
             )
 
-    def _markers(self, listed: models.MarkerList) -> None:
-        more = "" if listed.cursor is None else ", the first of them"
-        heading(f"Keepit markers: {len(listed.keepits)}{more}", 3)
-        with ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'"):
-            for marker in listed.keepits:
-                self._marker(marker)
-            if not listed.keepits:
-                ui.label("Nothing is marked.").classes("muted").props("role=listitem")
-        for problem in listed.problems[:_PROBLEMS]:
-            ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
-
     def _marker(self, marker: models.MarkerItem) -> None:
         async def edit() -> None:
             await self._edit(self._session_id, marker.marker_id)
@@ -205,16 +209,6 @@ class SessionDetails:
                 lost = ", ".join(marker.summarized_in) or "none"
                 ui.label(f"survived in {kept} · summarised in {lost}").classes("muted text-xs")
             ui.button("Edit", icon="tune", on_click=edit).props("flat dense no-caps").classes("shrink-0")
-
-    def _files(self, session: models.SessionDetail) -> None:
-        if session.files:
-            heading("Files", 3)
-            for file in session.files[:_FILES]:
-                ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
-                    "said text-sm"
-                )
-            if len(session.files) > _FILES:
-                ui.label(f"and {len(session.files) - _FILES} more").classes("muted text-sm")
 
     async def _sync(self) -> None:
         async with self._view.errors_told():

@@ -79,7 +79,9 @@ class SessionBrowser:
         self._head()
         with ui.element().classes("browser") as self._whole:
             with ui.column().classes("list gap-2"):
-                self._search_box()
+                box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
+                box.on("keydown.enter", lambda: self._search(box.value or ""))
+                box.on("clear", self._draw)
                 self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
                 self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
                 self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
@@ -107,11 +109,6 @@ class SessionBrowser:
                 self._prune = _action("Prune", "content_cut", self._prune_here)
             self._export = _action("Export", "archive", self._export_here)
             self._rules = _action("Rules", "rule", self._rules_here)
-
-    def _search_box(self) -> None:
-        box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
-        box.on("keydown.enter", lambda: self._search(box.value or ""))
-        box.on("clear", self._draw)
 
     async def _load_projects(self, project_id: str = "") -> None:
         await self._projects.load(project_id or None)
@@ -206,14 +203,11 @@ class SessionBrowser:
             if isinstance(one, models.SessionItem):
                 await self.open(one.session_id)
             else:
-                await self._look_at(one)
+                transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
+                await session_intake.look_at(self._view, transcript, self._taken)
 
         _link(one.session_id, f"{short(one.original_tokens)} · {' · '.join(told)}", opened,
               icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
-
-    async def _look_at(self, one: models.SessionForeseen) -> None:
-        transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
-        await session_intake.look_at(self._view, transcript, self._taken)
 
     async def _search(self, text: str) -> None:
         if not text.strip():

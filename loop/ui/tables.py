@@ -178,12 +178,9 @@ class PagedSelect:
     async def _show_more(self) -> None:
         async with self._frame.errors_told():
             found, self._cursor = await self._fetch(self._cursor)
-            self._offer({**self._offered(), **found}, self.select.value)
-
-    def _offered(self) -> dict[str, str]:
-        options = self.select.options
-        assert isinstance(options, dict)
-        return options
+            options = self.select.options
+            assert isinstance(options, dict)
+            self._offer({**options, **found}, self.select.value)
 
     def _offer(self, options: dict[str, str], value: str | None) -> None:
         self.select.set_options(options, value=value)

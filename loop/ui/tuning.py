@@ -31,7 +31,16 @@ async def show_settings(frame: Frame, visitor: Visitor) -> None:
 
         async def look() -> None:
             async with frame.errors_told():
-                _show_storage(place, await visitor.client.show_storage())
+                found = await visitor.client.show_storage()
+                place.clear()
+                with place:
+                    ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
+                    rows = [
+                        [one.table, number(one.rows), _size(one.size_bytes),
+                         "–" if one.oldest is None else one.oldest.astimezone(UTC).strftime("%Y-%m-%d %H:%M")]
+                        for one in found.tables
+                    ]  # fmt: skip
+                    show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
 
         with place:
             # Not by itself: on SQLite it goes through the whole database.
@@ -73,7 +82,14 @@ def _build_form(
                 _build_form(frame, visitor, place, changed, app_id)
 
         async def save() -> None:
-            await change(_changed(tuning, fields))
+            # What differs from what is in force; whole numbers as such.
+            wanted: dict[str, Any] = {}
+            for name, field in fields.items():
+                is_whole = Tuning.model_fields[name].annotation is int
+                value = int(field.value) if is_whole and field.value is not None else field.value
+                if value != getattr(tuning, name).value:
+                    wanted[name] = value
+            await change(wanted)
 
         async def take_back() -> None:
             await change(dict.fromkeys(fields))
@@ -113,29 +129,6 @@ def _labels() -> Labels:
         for name, field in Tuning.model_fields.items()
         if (bounds := bounds_of(name)) is not None
     }
-
-
-def _changed(tuning: models.TuningAnswer, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs from what is in force; whole numbers as such."""
-    wanted: dict[str, Any] = {}
-    for name, field in fields.items():
-        is_whole = Tuning.model_fields[name].annotation is int
-        value = int(field.value) if is_whole and field.value is not None else field.value
-        if value != getattr(tuning, name).value:
-            wanted[name] = value
-    return wanted
-
-
-def _show_storage(place: ui.column, found: models.Storage) -> None:
-    place.clear()
-    with place:
-        ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
-        rows = [
-            [one.table, number(one.rows), _size(one.size_bytes),
-             "–" if one.oldest is None else one.oldest.astimezone(UTC).strftime("%Y-%m-%d %H:%M")]
-            for one in found.tables
-        ]  # fmt: skip
-        show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
 
 
 def _size(count: int | None) -> str:

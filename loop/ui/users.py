@@ -76,10 +76,7 @@ class UserTable:
             return
         # Not in the row, which is shown anew.
         with self.table.place:
-            await self._erase_now(user_id)
-
-    async def _erase_now(self, user_id: str) -> None:
-        async with self.frame.errors_told():
-            done = await self.visitor.client.erase_user_data(user_id, app_id=self.app_id)
-            await self.table.refresh()
-            show_receipt(done.receipt, done.note)
+            async with self.frame.errors_told():
+                done = await self.visitor.client.erase_user_data(user_id, app_id=self.app_id)
+                await self.table.refresh()
+                show_receipt(done.receipt, done.note)

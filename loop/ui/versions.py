@@ -25,7 +25,17 @@ async def read_version(view: SessionView, session_id: str, version: models.Versi
         name = version.version_id
         found = await view.client.read_version(session_id, name, app_id=view.app_id)
         with dialog(f"{session_id}, {name}", is_wide=True):
-            _tell(found.version)
+            told = [
+                ("Tokens", f"{found.version.input_tokens:,} before, {found.version.output_tokens:,} after"),
+                ("Ratio", f"{found.version.compression_ratio:.1f} to 1"),
+                ("Made", f"{day(found.version.created_at)} by {found.version.agent or 'nobody yet'}"),
+            ]
+            if found.version.keepit_stats:
+                kept = found.version.keepit_stats
+                told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
+            if found.version.why:
+                told.append(("Dropped", found.version.why))
+            rows(told)
             with ui.element("div").classes("side-by-side"):
                 with ui.column().classes("gap-2 min-w-0"):
                     heading(f"{name}: {made_how(version)}", 3)
@@ -34,20 +44,6 @@ async def read_version(view: SessionView, session_id: str, version: models.Versi
                 with ui.column().classes("gap-2 min-w-0"):
                     heading("Original", 3)
                     await OriginalReader(view, session_id, version_id=name).build()
-
-
-def _tell(version: models.VersionAnswer) -> None:
-    told = [
-        ("Tokens", f"{version.input_tokens:,} before, {version.output_tokens:,} after"),
-        ("Ratio", f"{version.compression_ratio:.1f} to 1"),
-        ("Made", f"{day(version.created_at)} by {version.agent or 'nobody yet'}"),
-    ]
-    if version.keepit_stats:
-        kept = version.keepit_stats
-        told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
-    if version.why:
-        told.append(("Dropped", version.why))
-    rows(told)
 
 
 class Comparison:
@@ -100,7 +96,16 @@ class Comparison:
         rows(pairs)
         with ui.element("div").classes("side-by-side"):
             for version, only in ((found.version, found.only_in_version), (found.other, found.only_in_other)):
-                _show_only(version.version_id, only)
+                with ui.column().classes("card gap-1 min-w-0"):
+                    heading(f"Only in {version.version_id}", 3)
+                    if not only.blocks and not only.markers:
+                        ui.label("Nothing.").classes("muted")
+                    for kind, count in only.blocks.items():
+                        ui.label(f"{count:,} × {kind}").classes("text-sm")
+                    for marker in only.markers:
+                        ui.label(f"keepit {marker.weight:.2f}: {marker.content[:300]}").classes("said text-sm").props(
+                            "dir=auto"
+                        )
         heading("Texts that differ", 3)
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label='Texts that differ'")
         self._more = press_once(ui.button("More differences").props("flat dense no-caps"), self._show_more)
@@ -119,17 +124,6 @@ class Comparison:
                 with ui.column().classes("card gap-1").props("role=listitem"):
                     ui.label(f"only in {one.is_in}, or elsewhere there · {one.speaker}").classes("muted text-xs")
                     long_text(one.text)
-
-
-def _show_only(version_id: str, only: models.OnlyIn) -> None:
-    with ui.column().classes("card gap-1 min-w-0"):
-        heading(f"Only in {version_id}", 3)
-        if not only.blocks and not only.markers:
-            ui.label("Nothing.").classes("muted")
-        for kind, count in only.blocks.items():
-            ui.label(f"{count:,} × {kind}").classes("text-sm")
-        for marker in only.markers:
-            ui.label(f"keepit {marker.weight:.2f}: {marker.content[:300]}").classes("said text-sm").props("dir=auto")
 
 
 class VersionManager:

@@ -73,13 +73,7 @@ def import_archive(session: Session, app: App, archive: Archive, settings: Setti
     """Put an archive into an app that the caller has locked. Raises: Limit, Conflict, Invalid for a
     secret; then nothing may be committed.
     """
-    _refuse_oversized(archive, settings)
-    cause = Cause(IMPORT, f"imported from an archive of app {archive.app.app_id}", now)
-    return _Arrival(session, app, archive, now, cause).carry_out(settings.memory_cap)
-
-
-def _refuse_oversized(archive: Archive, settings: Settings) -> None:
-    """Raises: Limit, when a text is longer than this installation keeps."""
+    # Refuse it when a text is longer than this installation keeps.
     memory_chars, message_chars = settings.memory_max_chars, settings.max_message_chars
     for memory in archive.memories:
         if len(memory.content) > memory_chars:
@@ -89,6 +83,8 @@ def _refuse_oversized(archive: Archive, settings: Settings) -> None:
             if size_of(message.content, message.payload) > message_chars:
                 what = f"Message {message.message_id} is longer than {message_chars} characters."
                 raise Limit(what, code="too_large")
+    cause = Cause(IMPORT, f"imported from an archive of app {archive.app.app_id}", now)
+    return _Arrival(session, app, archive, now, cause).carry_out(settings.memory_cap)
 
 
 @dataclass

@@ -184,13 +184,10 @@ def speaks_of_persons_or_places(message: str, names: Iterable[str] = ()) -> bool
     lowered = {re.split("['’]", word.lower(), maxsplit=1)[0] for word in words}
     if lowered & _PRONOUNS or lowered & _PLACE_WORDS:
         return True
-    return not _capitalised(words).isdisjoint(_inner_names(names))
+    # The words with a capital that do not only stand at a beginning.
+    inner_names = {word for text in names for word in _capitalised(_NAME_WORD.findall(text)[1:])}
+    return not _capitalised(words).isdisjoint(inner_names)
 
 
 def _capitalised(words: Iterable[str]) -> set[str]:
     return {word for word in words if word[:1].isupper()}
-
-
-def _inner_names(statements: Iterable[str]) -> set[str]:
-    """Return the words with a capital that do not only stand at a beginning."""
-    return {word for text in statements for word in _capitalised(_NAME_WORD.findall(text)[1:])}

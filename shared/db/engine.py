@@ -97,7 +97,11 @@ class Database:
         if noted is not None and (noted[0] is Trouble.DAMAGED or time.monotonic() - noted[1] < _TROUBLED_SECONDS):
             raise Transient(noted[0])
         if not self.is_sqlite:
-            self._look_at_postgres()
+            with self.read() as session:
+                is_read_only = session.scalar(sa.text("SELECT current_setting('transaction_read_only')")) == "on"
+            if is_read_only:
+                self._note(Trouble.READ_ONLY)
+                raise Transient(Trouble.READ_ONLY)
         elif noted is None:
             with self.read() as session:
                 session.execute(sa.text("SELECT 1"))
@@ -108,13 +112,6 @@ class Database:
                 session.execute(sa.text(f"PRAGMA user_version = {int(number)}"))
         if self._trouble is noted:
             self._trouble = None
-
-    def _look_at_postgres(self) -> None:
-        with self.read() as session:
-            is_read_only = session.scalar(sa.text("SELECT current_setting('transaction_read_only')")) == "on"
-        if is_read_only:
-            self._note(Trouble.READ_ONLY)
-            raise Transient(Trouble.READ_ONLY)
 
     def _told(self, error: DBAPIError) -> Transient | None:
         """Return what to tell of a driver's error, and remember what is wrong with the database itself."""
@@ -144,7 +141,16 @@ class Database:
             if self.is_sqlite:
                 self._rewrite(min(patience_seconds, BUSY_TIMEOUT_SECONDS), most_bytes)
             else:
-                self._vacuum()
+                # Ours alone: the server's catalogues hold no text, and are most of the work.
+                ours = [table.name for table in Base.metadata.sorted_tables]
+                with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                    words = connection.scalars(
+                        sa.text(
+                            "SELECT relname FROM pg_class WHERE oid IN (to_regclass('message_words'),"
+                            " to_regclass('message_words_blocks'))"
+                        )
+                    )
+                    connection.execute(sa.text(f"VACUUM {', '.join([*ours, *words])}"))
         except DBAPIError as error:
             told = self._told(error)
             if told is None:
@@ -164,19 +170,13 @@ class Database:
             finally:
                 if self._turn is not None:
                     self._turn.release()
-            _empty_log(connection, max(patience_seconds, _LOG_SECONDS))
-
-    def _vacuum(self) -> None:
-        # Ours alone: the server's catalogues hold no text, and are most of the work.
-        ours = [table.name for table in Base.metadata.sorted_tables]
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            words = connection.scalars(
-                sa.text(
-                    "SELECT relname FROM pg_class WHERE oid IN (to_regclass('message_words'),"
-                    " to_regclass('message_words_blocks'))"
-                )
-            )
-            connection.execute(sa.text(f"VACUUM {', '.join([*ours, *words])}"))
+            # Truncate SQLite's log, which takes a moment in which nobody reads from it. Raises: Transient.
+            until = time.monotonic() + min(max(patience_seconds, _LOG_SECONDS), BUSY_TIMEOUT_SECONDS)
+            # In short tries: writers wait during each, and one that is long may still miss the moment.
+            while _impatiently(connection, _LOG_TRY_SECONDS, "PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
+                if time.monotonic() > until:
+                    raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
+                time.sleep(_LOG_TRY_SECONDS)
 
     def dispose(self) -> None:
         """Close this process's connections."""
@@ -190,16 +190,6 @@ def _impatiently(connection: Connection, patience_seconds: float, statement: str
         return connection.execute(sa.text(statement))
     finally:
         connection.execute(sa.text(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}"))
-
-
-def _empty_log(connection: Connection, seconds: float) -> None:
-    """Truncate SQLite's log, which takes a moment in which nobody reads from it. Raises: Transient."""
-    until = time.monotonic() + min(seconds, BUSY_TIMEOUT_SECONDS)
-    # In short tries: writers wait during each, and one that is long may still miss the moment.
-    while _impatiently(connection, _LOG_TRY_SECONDS, "PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
-        if time.monotonic() > until:
-            raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
-        time.sleep(_LOG_TRY_SECONDS)
 
 
 def _sqlite_engine(url: str, pool_size: int) -> Engine:

@@ -109,7 +109,13 @@ def _counted(session: Session, app_id: str, user_ids: Iterable[str]) -> list[Use
     users = list(user_ids)
     zones = select(UserSettings.user_id, UserSettings.time_zone).where(UserSettings.app_id == app_id)
     time_zones = dict(iter(session.execute(zones.where(UserSettings.user_id.in_(users)))))
-    spoken = _spoken(session, app_id, users)
+    # For each user how many conversations and messages there are, and when something happened last.
+    whose = func.coalesce(Conversation.user_id, NOBODY)
+    of_these = [Conversation.user_id.in_([user for user in users if user])]
+    of_these += [Conversation.user_id.is_(None)] if NOBODY in users else []
+    counts = (func.count(), func.sum(Conversation.message_count), func.max(Conversation.updated_at))
+    query = select(whose, *counts).where(Conversation.app_id == app_id, or_(*of_these)).group_by(whose)
+    spoken = {user: (number, int(messages), last) for user, number, messages, last in session.execute(query)}
     memories, facts, profiles = (
         _by_user(session, app_id, users, table, *only)
         for table, only in ((Memory, ()), (Fact, (Fact.state == FactState.STANDING,)), (Profile, ()))
@@ -119,16 +125,6 @@ def _counted(session: Session, app_id: str, user_ids: Iterable[str]) -> list[Use
                    spoken[one][2] if one in spoken else None, time_zones.get(one))
         for one in users
     ]  # fmt: skip
-
-
-def _spoken(session: Session, app_id: str, users: Sequence[str]) -> dict[str, tuple[int, int, datetime]]:
-    """Return for each user how many conversations and messages there are, and when something happened last."""
-    whose = func.coalesce(Conversation.user_id, NOBODY)
-    of_these = [Conversation.user_id.in_([user for user in users if user])]
-    of_these += [Conversation.user_id.is_(None)] if NOBODY in users else []
-    counts = (func.count(), func.sum(Conversation.message_count), func.max(Conversation.updated_at))
-    query = select(whose, *counts).where(Conversation.app_id == app_id, or_(*of_these)).group_by(whose)
-    return {user: (number, int(messages), last) for user, number, messages, last in session.execute(query)}
 
 
 def _by_user(

@@ -289,14 +289,13 @@ def record(
     )
     session.add(change)
     session.flush()
-    record_event(session, _event_of(kind), fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
+    event_of = (
+        EventKind.FACT_CREATED
+        if kind in _CREATES
+        else (EventKind.FACT_REMOVED if kind in _REMOVES else EventKind.FACT_CHANGED)
+    )
+    record_event(session, event_of, fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
     return change
-
-
-def _event_of(kind: FactChangeKind) -> EventKind:
-    if kind in _CREATES:
-        return EventKind.FACT_CREATED
-    return EventKind.FACT_REMOVED if kind in _REMOVES else EventKind.FACT_CHANGED
 
 
 def empty(changes: Iterable[FactChange]) -> int:

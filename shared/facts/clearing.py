@@ -112,7 +112,14 @@ def make_final(session: Session, clear: FactClear, now: datetime) -> dict[str, i
     The app is locked, and so are its conversations.
     """
     erased = forget_all(session, clear.app_id, clear.user_id)
-    _see_all(session, clear)
+    # Move the pointers of the app's conversations up to what was said when it was cleared.
+    seen = queries.said_until(clear.last_message_key)
+    mine = [Conversation.app_id == clear.app_id]
+    if clear.user_id is not None:
+        mine.append(func.coalesce(Conversation.user_id, NOBODY) == clear.user_id)
+    session.execute(update(Conversation).where(*mine, Conversation.facts_seen < seen).values(facts_seen=seen))
+    all_seen = Conversation.facts_seen >= Conversation.message_count
+    session.execute(update(Conversation).where(*mine, all_seen).values(facts_due_at=None))
     for one in settled_with(session, clear):
         one.settled_at = now
     session.flush()
@@ -161,17 +168,6 @@ def _stays_deleted(fact: Fact) -> bool:
     if has_secret(fact.statement):
         fact.clear_id = None
     return fact.clear_id is None
-
-
-def _see_all(session: Session, clear: FactClear) -> None:
-    """Move the pointers of the app's conversations up to what was said when it was cleared."""
-    seen = queries.said_until(clear.last_message_key)
-    mine = [Conversation.app_id == clear.app_id]
-    if clear.user_id is not None:
-        mine.append(func.coalesce(Conversation.user_id, NOBODY) == clear.user_id)
-    session.execute(update(Conversation).where(*mine, Conversation.facts_seen < seen).values(facts_seen=seen))
-    all_seen = Conversation.facts_seen >= Conversation.message_count
-    session.execute(update(Conversation).where(*mine, all_seen).values(facts_due_at=None))
 
 
 def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
@@ -224,7 +220,19 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
     for fact in touched:
         if fact not in gone:
             _reckon_anew(session, fact, cause)
-    _let_go(session, gone, cause)
+    # Remove facts that nobody said any more; those that were replaced first, so that the rest find what remains.
+    replaced = {fact: above for fact in gone if (above := queries.fact_above(session, fact)) is not None}
+    for fact in replaced:
+        above = queries.fact_above(session, fact)
+        if above is not None:
+            above.updates_fact_id = fact.updates_fact_id
+        _erase(session, fact, cause)
+    for fact in gone:
+        if fact not in replaced:
+            _uncover(session, fact, cause)
+    for above in replaced.values():
+        if above not in gone:
+            mend(session, above, cause)
     return {"facts": len(gone), "factSources": sources, "factHistory": history}
 
 
@@ -266,22 +274,6 @@ def _reckon_anew(session: Session, fact: Fact, cause: Cause) -> None:
     fact.vector = fact.vector_model = None
     session.flush()
     record(session, fact, FactChangeKind.RESTORED, cause, FactTexts(after=source.statement))
-
-
-def _let_go(session: Session, gone: Sequence[Fact], cause: Cause) -> None:
-    """Remove facts that nobody said any more; those that were replaced first, so that the rest find what remains."""
-    replaced = {fact: above for fact in gone if (above := queries.fact_above(session, fact)) is not None}
-    for fact in replaced:
-        above = queries.fact_above(session, fact)
-        if above is not None:
-            above.updates_fact_id = fact.updates_fact_id
-        _erase(session, fact, cause)
-    for fact in gone:
-        if fact not in replaced:
-            _uncover(session, fact, cause)
-    for above in replaced.values():
-        if above not in gone:
-            mend(session, above, cause)
 
 
 def _uncover(session: Session, fact: Fact, cause: Cause) -> None:

@@ -88,8 +88,25 @@ def learn(
     refuse_while_clearing(session, subject)
     result = FactLearning()
     for one in found:
-        said = _said(heard, one)
-        if not _was_taken_back(session, app_id, said):
+        said = Mention(
+            statement=one.statement,
+            category=one.category,
+            agent=heard.agent,
+            at=heard.at,
+            said_at=one.said_at or heard.at,
+            user_id=heard.user_id,
+            conversation_key=heard.conversation_key,
+            conversation_id=heard.conversation_id,
+            message_ids=one.message_ids,
+            vector=one.vector,
+            vector_model=one.vector_model,
+        )
+        # Whether these very messages said it before, and it was replaced or deleted since.
+        gone = queries.gone_saying(session, app_id, said_key(said.user_id, said.statement))
+        was_taken_back = any(
+            is_counted(queries.source_in(session, one.fact_id, said.conversation_key), said) for one in gone
+        )
+        if not was_taken_back:
             take_in(session, app_id, said, cause, same_meaning, result, one.updates)
     result.evicted += prune(session, subject, cause)
     return result
@@ -201,28 +218,6 @@ def _in_one_breath(session: Session, old: Fact, said: Mention) -> bool:
         return False
     source = queries.source_in(session, old.fact_id, said.conversation_key)
     return source is not None and not set(said.message_ids).isdisjoint(source.message_ids)
-
-
-def _was_taken_back(session: Session, app_id: str, said: Mention) -> bool:
-    """Whether these very messages said it before, and it was replaced or deleted since."""
-    gone = queries.gone_saying(session, app_id, said_key(said.user_id, said.statement))
-    return any(is_counted(queries.source_in(session, one.fact_id, said.conversation_key), said) for one in gone)
-
-
-def _said(heard: StatementOrigin, found: FoundStatement) -> Mention:
-    return Mention(
-        statement=found.statement,
-        category=found.category,
-        agent=heard.agent,
-        at=heard.at,
-        said_at=found.said_at or heard.at,
-        user_id=heard.user_id,
-        conversation_key=heard.conversation_key,
-        conversation_id=heard.conversation_id,
-        message_ids=found.message_ids,
-        vector=found.vector,
-        vector_model=found.vector_model,
-    )
 
 
 def _known(fact: Fact) -> StandingFact:

@@ -151,11 +151,6 @@ def next_to_send(
 
 @cache  # To put them together takes five times as long as to carry them out, and they are asked for with every job.
 def _next(work_class: str, is_locked: bool) -> Sequence[Select[Job]]:
-    found = [_next_to_send(), *([_next_beyond()] if work_class == WorkClass.DELIVERY else [])]
-    return [one.where(is_in_state(WAITING)).with_for_update(skip_locked=True) for one in found] if is_locked else found
-
-
-def _next_to_send() -> Select[Job]:
     # A bound, so that a look costs the same however many wait behind one job. What lies beyond it is reached when
     # something before it is sent or finishes.
     mine = (*_waiting_in_tenant_queue(_APP, _CLASS), Job.due_at <= bindparam("now"))
@@ -163,7 +158,8 @@ def _next_to_send() -> Select[Job]:
     first = due.limit(bindparam("look_ahead", type_=Integer)).subquery("due")
     free = select(first.c.seq).where(~_has_in_flight(_APP, _CLASS, first.c.sequence))
     next_ = free.order_by(first.c.priority, first.c.seq).limit(1).scalar_subquery()
-    return select(Job).where(Job.seq == next_)
+    found = [select(Job).where(Job.seq == next_), *([_next_beyond()] if work_class == WorkClass.DELIVERY else [])]
+    return [one.where(is_in_state(WAITING)).with_for_update(skip_locked=True) for one in found] if is_locked else found
 
 
 def _next_beyond() -> Select[Job]:

@@ -75,7 +75,13 @@ def bring_up_to_date(session: Session, tenant_queue: TenantQueue, now: datetime)
         tenant_queue.head_seq, tenant_queue.ready_at, tenant_queue.awake = None, None, False
         return
     if not tenant_queue.awake:
-        _join_in(session, tenant_queue, head.priority)
+        # Let a tenant queue come back where the others are: after having had nothing, and after having slept. What
+        # was behind its own jobs in flight comes back no further behind than its priority keeps it: the turns it
+        # could not use are not owed to it, or it would have them all in a row once it has many sequences.
+        round_ = session.get(VirtualTime, tenant_queue.work_class)
+        waited = tenant_queue.head_seq is not None and tenant_queue.ready_at is None
+        lag = head.priority * HEAD_START if waited else 0
+        tenant_queue.served = max(tenant_queue.served, (round_.virtual if round_ is not None else 0) - lag)
     held_until = tenant_queue.held_until
     tenant_queue.ready_at = due_at if due_at is None or held_until is None else max(due_at, held_until)
     tenant_queue.awake = tenant_queue.ready_at is not None and tenant_queue.ready_at <= now
@@ -91,18 +97,6 @@ def _head(session: Session, app_id: str, work_class: str, now: datetime) -> tupl
     if head is not None:
         return head, head.due_at
     return queries.first_waiting(session, app_id, work_class), None
-
-
-def _join_in(session: Session, tenant_queue: TenantQueue, priority: int) -> None:
-    """Let a tenant queue come back where the others are: after having had nothing, and after having slept.
-
-    What was behind its own jobs in flight comes back no further behind than its priority keeps it: the turns it could
-    not use are not owed to it, or it would have them all in a row once it has many sequences.
-    """
-    round_ = session.get(VirtualTime, tenant_queue.work_class)
-    waited = tenant_queue.head_seq is not None and tenant_queue.ready_at is None
-    lag = priority * HEAD_START if waited else 0
-    tenant_queue.served = max(tenant_queue.served, (round_.virtual if round_ is not None else 0) - lag)
 
 
 def refresh_all(session: Session, jobs: Iterable[Job], now: datetime) -> None:

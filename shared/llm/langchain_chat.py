@@ -34,7 +34,13 @@ class LangchainChat(Chat):
         model = self._model
 
         def stream() -> Chunks:
-            yield from model.stream_answer(question, _messages(question))
+            messages: list[BaseMessage] = [SystemMessage(question.system)]
+            for asked, answered in question.examples:
+                messages += [HumanMessage(asked), AIMessage(answered)]
+            messages.append(HumanMessage(question.user))
+            if question.previous is not None and question.complaint is not None:
+                messages += [AIMessage(question.previous), HumanMessage(question.complaint)]
+            yield from model.stream_answer(question, messages)
 
         def read(reply: Reply) -> AnswerT:
             return read_reply(question, reply, model.context_tokens)
@@ -46,16 +52,6 @@ class LangchainChat(Chat):
         return self._model.speed.least_seconds(question.estimated_tokens, question.max_completion_tokens // 8)
 
 
-def _messages(question: Question[AnswerT]) -> list[BaseMessage]:
-    messages: list[BaseMessage] = [SystemMessage(question.system)]
-    for asked, answered in question.examples:
-        messages += [HumanMessage(asked), AIMessage(answered)]
-    messages.append(HumanMessage(question.user))
-    if question.previous is not None and question.complaint is not None:
-        messages += [AIMessage(question.previous), HumanMessage(question.complaint)]
-    return messages
-
-
 class LangchainToolChat(LangchainChat, ToolChat):
     """A model that uses tools, and answers questions."""
 
@@ -63,22 +59,18 @@ class LangchainToolChat(LangchainChat, ToolChat):
         model = self._model
 
         def stream() -> Chunks:
-            yield from model.stream_reply(exchange, _messages_of(exchange))
+            # The lines as messages; a call that came without an id is given one, as some servers insist on it.
+            messages, stand_in = list[BaseMessage](), ""
+            for place, line in enumerate(exchange.lines):
+                stand_in = f"call_{place}" if line.speaker is Speaker.MODEL else stand_in
+                messages.append(_message(line, stand_in))
+            yield from model.stream_reply(exchange, messages)
 
         def read(reply: Reply) -> Reply:
             check_whole(exchange, reply, model.context_tokens)
             return reply
 
         return model.ask(LangchainRequest(exchange, stream, read, offers_tools=True), seconds, meter)
-
-
-def _messages_of(exchange: Exchange) -> list[BaseMessage]:
-    """Return the lines as messages; a call that came without an id is given one, as some servers insist on it."""
-    messages, stand_in = list[BaseMessage](), ""
-    for place, line in enumerate(exchange.lines):
-        stand_in = f"call_{place}" if line.speaker is Speaker.MODEL else stand_in
-        messages.append(_message(line, stand_in))
-    return messages
 
 
 def _message(line: ExchangeLine, stand_in: str) -> BaseMessage:

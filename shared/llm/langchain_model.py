@@ -141,22 +141,19 @@ class LangchainModel(ABC):
         call = _Call(self, asking.asked, started, end, asking.offers_tools, is_cut_short)
         try:
             with call.watched():
-                reply = self._receive(asking.stream, call)
+                # Closed at once however it ends, so that the server stops generating for nobody.
+                with self.server.transport.limit(call.end - time.monotonic()), closing(asking.stream()) as chunks:
+                    for chunk in chunks:
+                        call.take(chunk)
+                if not call.ended:
+                    raise self.server.transport.http.RemoteProtocolError("The stream ended before the answer did.")
+                reply = call.reply()
                 call.note_speed()
                 return asking.read(reply)
         finally:
             if call.reached:
                 seconds = time.monotonic() - started
                 meter(call_of(asking.asked, self.name, call.received, call.outcome, seconds))
-
-    def _receive(self, stream: Callable[[], Chunks], call: _Call) -> Reply:
-        # Closed at once however it ends, so that the server stops generating for nobody.
-        with self.server.transport.limit(call.end - time.monotonic()), closing(stream()) as chunks:
-            for chunk in chunks:
-                call.take(chunk)
-        if not call.ended:
-            raise self.server.transport.http.RemoteProtocolError("The stream ended before the answer did.")
-        return call.reply()
 
     def translate(
         self, error: Exception, *, offers_tools: bool, late: bool, why_late: str

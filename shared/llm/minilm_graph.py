@@ -65,7 +65,11 @@ class _Graph:
 
     def model(self, layers: int, heads: int) -> ModelProto:
         """Return the whole: token ids in, mean-pooled vectors of unit length out."""
-        hidden = self._embedded()
+        words = self._add("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
+        places = self._add("Gather", self._weight("embeddings.position_embeddings.weight"), "places")
+        types = self._weight("embeddings.token_type_embeddings.weight")
+        first = self._add("Gather", types, self._constant("zero", 0))
+        hidden = self._norm(self._add("Add", words, self._add("Add", places, first)), "embeddings.LayerNorm")
         for layer in range(layers):
             hidden = self._layer(hidden, f"encoder.layer.{layer}", heads)
         one = self._constant("one", [1])
@@ -83,13 +87,6 @@ class _Graph:
         graph = helper.make_graph(self._nodes, "minilm", inputs, outputs, list(self._tensors.values()))
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-
-    def _embedded(self) -> str:
-        words = self._add("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
-        places = self._add("Gather", self._weight("embeddings.position_embeddings.weight"), "places")
-        types = self._weight("embeddings.token_type_embeddings.weight")
-        first = self._add("Gather", types, self._constant("zero", 0))
-        return self._norm(self._add("Add", words, self._add("Add", places, first)), "embeddings.LayerNorm")
 
     def _layer(self, hidden: str, name: str, heads: int) -> str:
         parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]

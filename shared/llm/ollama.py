@@ -132,21 +132,18 @@ def traits_shown(shown: ShownModel, model: str, parallel: int) -> ModelTraits:
     if not shown.model_fields_set:
         return ModelTraits()
     about, size = shown.model_info or {}, shown.details and shown.details.parameter_size
+    # Whether Ollama hands a prompt on as it stands. A model with a renderer has a bare template too, and is none.
+    is_rendered = shown.renderer or "\nRENDERER " in (shown.modelfile or "")
+    is_bare = _BARE_TEMPLATE.fullmatch((shown.template or "").strip()) is not None
+    is_base = is_bare and not is_rendered and "tools" not in (shown.capabilities or ())
     return ModelTraits(
         parameters=_count(about.get("general.parameter_count")) or parameters_in(size or "") or parameters_in(model),
         context_tokens=next((_count(value) for key, value in about.items() if key.endswith(".context_length")), None),
         has_tools=None if shown.capabilities is None else "tools" in shown.capabilities,
-        is_instruct=False if _is_base(shown) else None,
+        is_instruct=False if is_base else None,
         parallel=parallel,
         is_behind_ollama=True,
     )
-
-
-def _is_base(shown: ShownModel) -> bool:
-    """Whether Ollama hands a prompt on as it stands. A model with a renderer has a bare template too, and is none."""
-    is_rendered = shown.renderer or "\nRENDERER " in (shown.modelfile or "")
-    is_bare = _BARE_TEMPLATE.fullmatch((shown.template or "").strip()) is not None
-    return is_bare and not is_rendered and "tools" not in (shown.capabilities or ())
 
 
 def _count(value: object) -> int | None:

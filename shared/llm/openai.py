@@ -16,7 +16,7 @@ from pydantic import BaseModel, SecretStr
 
 from shared.llm.chat import ModelRequest, Question
 from shared.llm.langchain_model import Ending, LangchainModel
-from shared.llm.ollama import ShownModel, ask_shown, traits_shown
+from shared.llm.ollama import ask_shown, traits_shown
 from shared.llm.provider import (
     ApiProvider,
     ModelTraits,
@@ -83,20 +83,18 @@ class OpenAi(ApiProvider):
             # Without the key: it is not Ollama's.
             with open_client(root, timeout_seconds) as client:
                 if read_told(client.get("/api/version"), _OllamaVersion).version is not None:
-                    return self._traits_of_ollama(ask_shown(client, model), model, root)
+                    shown = ask_shown(client, model)
+                    traits = traits_shown(shown, model, self.settings.ollama_num_parallel)
+                    made_for = re.search(r"^num_ctx\s+(\d{1,9})\b", shown.parameters or "", re.MULTILINE)
+                    window = _OLLAMA_TOKENS if made_for is None else int(made_for[1])
+                    window = min(window, traits.context_tokens or window)
+                    return replace(traits, context_tokens=window, is_behind_ollama=True, ollama_address=root)
         meta, slot = entry.meta or _ListedMeta(), props.default_generation_settings or _LlamaSlot()
         return ModelTraits(
             parameters=meta.n_params or parameters_in(answering),
             context_tokens=meta.n_ctx or slot.n_ctx or entry.max_model_len or meta.n_ctx_train,
             parallel=props.total_slots,
         )
-
-    def _traits_of_ollama(self, shown: ShownModel, model: str, root: str) -> ModelTraits:
-        traits = traits_shown(shown, model, self.settings.ollama_num_parallel)
-        made_for = re.search(r"^num_ctx\s+(\d{1,9})\b", shown.parameters or "", re.MULTILINE)
-        window = _OLLAMA_TOKENS if made_for is None else int(made_for[1])
-        window = min(window, traits.context_tokens or window)
-        return replace(traits, context_tokens=window, is_behind_ollama=True, ollama_address=root)
 
     def make_model(self, model: str) -> LangchainModel:
         return OpenAiModel(self, model)
@@ -243,7 +241,9 @@ class OpenAiModel(LangchainModel):
 
 def _response_format(answer: type[BaseModel], *, is_bounded: bool) -> dict[str, Any]:
     schema = answer.model_json_schema()
-    strict = _is_strict(schema)
+    # Whether every field of every object must be there, without which nothing can be answered strictly.
+    objects = [one for one in (schema, *schema.get("$defs", {}).values()) if "properties" in one]
+    strict = all(set(one["properties"]) == set(one.get("required", ())) for one in objects)
     if strict:
         # Deferred: its libraries are an extra.
         import openai
@@ -262,9 +262,3 @@ def _without_bounds(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {key: _without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
     return [_without_bounds(one) for one in schema] if isinstance(schema, list) else schema
-
-
-def _is_strict(schema: dict[str, Any]) -> bool:
-    """Whether every field of every object must be there, without which nothing can be answered strictly."""
-    objects = [one for one in (schema, *schema.get("$defs", {}).values()) if "properties" in one]
-    return all(set(one["properties"]) == set(one.get("required", ())) for one in objects)

@@ -159,7 +159,7 @@ class ApiProvider(Provider):
             return bad(f"{product} at {host} does not accept the key. Set {key} to one it accepts.")
         if response.status_code >= 500 or response.status_code == 429:
             return bad(f"{product} at {host} answers with status {response.status_code}; try again later.")
-        names = _listed(answer)
+        names = {str(one["id"]) for one in _entries(answer)}
         has_it = any(is_same_model(name, model) for name in names)
         stand_in = None if has_it else answering_any_name(answer)
         if stand_in is not None:
@@ -196,10 +196,6 @@ def answering_any_name(answer: Any) -> str | None:
     entries = _entries(answer)
     is_any = len(entries) == 1 and entries[0].get("owned_by") == "llamacpp" and isinstance(entries[0].get("meta"), dict)
     return str(entries[0]["id"]) if is_any else None
-
-
-def _listed(answer: Any) -> set[str]:
-    return {str(one["id"]) for one in _entries(answer)}
 
 
 def _entries(answer: Any) -> list[dict[str, Any]]:

@@ -75,7 +75,9 @@ def make_tool_chat(setting: str, settings: ModelSettings) -> LangchainToolChat:
 
 
 def _make_model(setting: str, settings: ModelSettings) -> LangchainModel:
-    _trace_nothing()
+    # Have nothing sent to langchain's tracing service, whatever the environment says.
+    for variable in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
+        os.environ[variable] = "false"
     provider, model = provider_for(setting, settings)
     with _installed(provider.name):
         return provider.make_model(model)
@@ -92,12 +94,6 @@ def _installed(provider: str) -> Iterator[None]:
 
 def _how_to_install(provider: str, module: str) -> str:
     return f"{provider}:NAME needs {module}, which is not installed. {how_to_add(provider)}"
-
-
-def _trace_nothing() -> None:
-    """Have nothing sent to langchain's tracing service, whatever the environment says."""
-    for variable in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
-        os.environ[variable] = "false"
 
 
 def make_embedder(

@@ -204,7 +204,12 @@ def find_candidates(
     if not read:
         return []
     messages = {row.doc_id: row for row, _ in read}
-    candidates = _candidates(read, view)
+    # Messages, which come by doc id, with what the indexes know of them.
+    known = view.look(np.array([row.doc_id for row, _ in read], np.int64))
+    candidates = [
+        Candidate(row.doc_id, 0, row.role, row.name, row.content, row.created_at, *of_row, None, said)
+        for (row, said), of_row in zip(read, zip(*known, strict=True), strict=True)
+    ]
     ranked = _ranked(request, candidates, sources)
     long = _opened(ranked, request, messages) if request.in_passages else {}
     with _WEIGHING if long else nullcontext():
@@ -292,15 +297,6 @@ def _passing(session: Session, request: CandidateRequest, rows: dict[int, Messag
         for doc_id, row in passing.items()
         if any(map(filters.allows, kinds.get(doc_id, (HitKind.MESSAGE,))))
     }
-
-
-def _candidates(read: Sequence[tuple[MessageRow, Said]], view: ScopedView) -> list[Candidate]:
-    """Return messages, which come by doc id, with what the indexes know of them."""
-    known = view.look(np.array([row.doc_id for row, _ in read], np.int64))
-    return [
-        Candidate(row.doc_id, 0, row.role, row.name, row.content, row.created_at, *of_row, None, said)
-        for (row, said), of_row in zip(read, zip(*known, strict=True), strict=True)
-    ]
 
 
 def _passages(

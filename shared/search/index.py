@@ -226,7 +226,11 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
         words, lacking = len(absent), 0
     cut = index_queries.has_passages(session, [one.key for _, one in placed])
     add_passages(session, app_id, [(doc_id, one) for doc_id, one in placed if one.key not in cut])
-    _note_lacking_vectors(session, app_id, placed)
+    serving = index_queries.serving_set(session, app_id)
+    kept = index_queries.parts_kept(session, serving.key, [doc_id for doc_id, _ in placed]) if serving else {}
+    passages = index_queries.passages_of_messages(session, [one.key for _, one in placed])
+    parts = {doc_id: {0, *(part.part for part in passages.get(one.key, ()))} for doc_id, one in placed}
+    note_unembedded(session, app_id, [doc_id for doc_id, wanted in parts.items() if wanted - kept.get(doc_id, set())])
     index.filled_to = batch[-1].key if batch else index.filled_to
     index.fill_done += len(batch)
     is_over = len(batch) < limit
@@ -234,14 +238,6 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
         index.fill_until, index.fill_ended_at = None, now
     session.flush()
     return BackfillStep(len(batch), words, lacking, is_over)
-
-
-def _note_lacking_vectors(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> None:
-    serving = index_queries.serving_set(session, app_id)
-    kept = index_queries.parts_kept(session, serving.key, [doc_id for doc_id, _ in placed]) if serving else {}
-    passages = index_queries.passages_of_messages(session, [one.key for _, one in placed])
-    parts = {doc_id: {0, *(part.part for part in passages.get(one.key, ()))} for doc_id, one in placed}
-    note_unembedded(session, app_id, [doc_id for doc_id, wanted in parts.items() if wanted - kept.get(doc_id, set())])
 
 
 def index_status(session: Session, app_id: str) -> IndexStatus:

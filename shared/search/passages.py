@@ -82,7 +82,9 @@ def _blocks(content: str) -> Iterator[_Block]:
             break
         yield _Block(PassageKind.PROSE, None, at, opening.start())
         at = _end_of_fence(content, opening)
-        yield _Block(PassageKind.CODE, _language(opening["about"]), opening.start(), at)
+        found = _LANGUAGE.search(opening["about"])
+        language = found[0].lower()[:_LONGEST_LANGUAGE] if found else None
+        yield _Block(PassageKind.CODE, language, opening.start(), at)
     yield _Block(PassageKind.PROSE, None, at, len(content))
 
 
@@ -102,11 +104,6 @@ def _end_of_fence(content: str, opening: re.Match[str]) -> int:
     return len(content)
 
 
-def _language(about: str) -> str | None:
-    found = _LANGUAGE.search(about)
-    return found[0].lower()[:_LONGEST_LANGUAGE] if found else None
-
-
 def _spans(content: str, block: _Block) -> Iterator[Span]:
     code = block.kind is PassageKind.CODE
     cuts, most = (_CODE_CUTS, MOST_CODE_TOKENS) if code else (_PROSE_CUTS, MOST_TOKENS)
@@ -119,7 +116,10 @@ def _pieces(
     content: str, start: int, end: int, most: int, cuts: tuple[re.Pattern[str], ...]
 ) -> Iterator[tuple[int, int]]:
     """Yield stretches that fit, cut by the first of ``cuts``, and by the next ones where that is not enough."""
-    start, end = _trimmed(content, start, end)
+    text = content[start:end]
+    start, end = (
+        (start, start) if text.isspace() or not text else (end - len(text.lstrip()), start + len(text.rstrip()))
+    )
     if start == end:
         return
     if _fits(content, start, end, most):
@@ -153,10 +153,3 @@ def _joined(content: str, pieces: Iterator[tuple[int, int]], most: int) -> Itera
 
 def _fits(content: str, start: int, end: int, most: int) -> bool:
     return estimate_tokens(content[start:end]) <= most
-
-
-def _trimmed(content: str, start: int, end: int) -> tuple[int, int]:
-    text = content[start:end]
-    if text.isspace() or not text:
-        return start, start
-    return end - len(text.lstrip()), start + len(text.rstrip())

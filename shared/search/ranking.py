@@ -6,7 +6,7 @@ What stands around a candidate is known as far as it is a candidate too. What ea
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shared.search.lexical import SPOKEN_CHARS, Coverage, WordLikeness, bm25, coverage_of, spoken_words, worth_of_words
+from shared.search.lexical import SPOKEN_CHARS, WordLikeness, bm25, coverage_of, spoken_words, worth_of_words
 from shared.search.models import PassageKind, conversation_of, position_of
 from shared.search.query import SearchQuestion, fit_to_time_spans, identifiers_of, without_names
 from shared.search.words import words_of
@@ -178,7 +178,9 @@ def signals(
     named = {name for name in names if any(word in question.names for word in _words_of_name(name))}
     windows = [one.window or 0.0 for one in candidates]
     most = max(windows)
-    covering = _coverage(question, candidates, said, names, worth, likeness)
+    text = without_names(question.text, {word for name in names for word in _words_of_name(name)})
+    texts = [words_of(one.content) for one in candidates] if any(word not in worth for word in question.words) else []
+    covering = coverage_of(text, said, worth_of_words(question.words, texts, worth), likeness)
     coverage = covering.shares()
     is_question = [one.content.rstrip().endswith("?") for one in candidates]
     # How much of the question each doc id asks itself: what comes next is then its answer.
@@ -254,19 +256,6 @@ def _best_of_conversation(candidates: Sequence[Candidate]) -> list[float | None]
         if one.dense is not None:
             best[conversation] = max(one.dense, best.get(conversation, -1.0))
     return [best.get(conversation) for conversation in conversations]
-
-
-def _coverage(
-    question: SearchQuestion,
-    candidates: Sequence[Candidate],
-    said: Sequence[Sequence[str]],
-    names: Collection[str | None],
-    worth: Mapping[str, float],
-    likeness: WordLikeness | None,
-) -> Coverage:
-    text = without_names(question.text, {word for name in names for word in _words_of_name(name)})
-    texts = [words_of(one.content) for one in candidates] if any(word not in worth for word in question.words) else []
-    return coverage_of(text, said, worth_of_words(question.words, texts, worth), likeness)
 
 
 def _words_of_name(name: str | None) -> list[str]:

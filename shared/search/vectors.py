@@ -230,7 +230,16 @@ def remove_conversation_vectors(session: Session, app_id: str, conversation_key:
     removed = 0
     for one in index_queries.sets_of(session, app_id):
         mine = (MessageVector.set_key == one.key, MessageVector.doc_id.between(first, last))
-        _clear_from_blocks(session, one, first, last)
+        # Make those blocks anew that have any of the places.
+        keys = index_queries.vectors_between(session, one.key, first, last)
+        ends = np.array(index_queries.ends_of_blocks(session, one.key), np.int64)
+        which = np.unique(np.searchsorted(ends, np.array(keys, np.int64)))
+        for end in ends[which[which < len(ends)]].tolist():
+            block = session.get_one(VectorBlock, (one.key, end), populate_existing=True)
+            rows = np.frombuffer(block.rows, _sign_type(one.dimensions))
+            # One that becomes empty stays: its end says from where on vectors are in no block.
+            block.rows = rows[(rows["doc_id"] < first) | (rows["doc_id"] > last)].tobytes()
+        session.flush()
         removed += rows_changed(session, delete(MessageVector).where(*mine))
         one.erasures += 1
         session.add(VectorErasure(set_key=one.key, number=one.erasures, conversation_key=conversation_key))
@@ -238,19 +247,6 @@ def remove_conversation_vectors(session: Session, app_id: str, conversation_key:
         session.execute(delete(VectorErasure).where(*long_ago))
     session.flush()
     return removed
-
-
-def _clear_from_blocks(session: Session, of: VectorSet, first: int, last: int) -> None:
-    """Make those blocks anew that have any of the places."""
-    keys = index_queries.vectors_between(session, of.key, first, last)
-    ends = np.array(index_queries.ends_of_blocks(session, of.key), np.int64)
-    which = np.unique(np.searchsorted(ends, np.array(keys, np.int64)))
-    for end in ends[which[which < len(ends)]].tolist():
-        block = session.get_one(VectorBlock, (of.key, end), populate_existing=True)
-        rows = np.frombuffer(block.rows, _sign_type(of.dimensions))
-        # One that becomes empty stays: its end says from where on vectors are in no block.
-        block.rows = rows[(rows["doc_id"] < first) | (rows["doc_id"] > last)].tobytes()
-    session.flush()
 
 
 def remove_all_vectors(session: Session, sets: Collection[VectorSet]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -163,7 +163,13 @@ def heading_of(heading: Heading) -> str:
 def markdown_of(block: Block) -> str:
     """Return a block as Markdown, with the empty line behind it; its text stands in it byte for byte."""
     if block.call is not None:
-        return _tool_markdown(block.call)
+        compact = json.dumps(block.call.input, ensure_ascii=False)
+        asked = writable(compact)
+        result = writable(NO_RESULT if block.call.result is None else block.call.result)
+        longest = max((len(run) for run in re.findall(r"`{3,}", result)), default=2)
+        fence = "`" * (longest + 1)
+        outcome = "Error" if block.call.is_error else "Result"
+        return f"**Tool {writable(block.call.name)}:** {asked}\n{outcome}:\n{fence}\n{result}\n{fence}\n\n"
     text = writable(block.text)
     if block.kind is not BlockKind.KEEPIT:
         # Words that look like a speaker's name must not become one; Markdown shows the same.
@@ -186,23 +192,6 @@ def speaker_of(block: Block) -> str:
     """Return who says a block, as it is shown."""
     who = "User" if block.role == "user" else "Assistant"
     return block.label or _LABELS.get(block.kind, "{who}").format(who=who)
-
-
-def _tool_markdown(call: RecordedToolCall) -> str:
-    asked = writable(_compact(call.input))
-    result = writable(NO_RESULT if call.result is None else call.result)
-    fence = _fence_around(result)
-    outcome = "Error" if call.is_error else "Result"
-    return f"**Tool {writable(call.name)}:** {asked}\n{outcome}:\n{fence}\n{result}\n{fence}\n\n"
-
-
-def _compact(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _fence_around(text: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    return "`" * (longest + 1)
 
 
 def closing_of(text: str) -> str:

@@ -52,7 +52,16 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
                 if project is None:
                     return False
                 shown = _manifest(session, project)
-            _write_files(store, app_id, project_id, shown)
+            for session_id, entry in shown["sessions"].items():
+                path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
+                if entry["compressions"]:
+                    versions = {name: entry[name] for name in _OF_THE_ORIGINAL} | {"versions": entry["compressions"]}
+                    _write_changed(store, path, versions)
+                elif path.exists():
+                    store.remove(path)
+            for made in shown["compositions"].values():
+                _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
+            store.write_json(store.manifest(app_id, project_id), shown)
             with database.write() as session:
                 mine = (Project.key == project.key, Project.written_revision < project.revision)
                 session.execute(update(Project).where(*mine).values(written_revision=project.revision))
@@ -178,19 +187,6 @@ def marker_entries(session: Session, markers: Sequence[KeepitMarker]) -> dict[in
     for outcome in sorted(queries.outcomes_of(session, names), key=lambda one: names[one.compression_key]):
         outcomes[outcome.marker_key, outcome.survived].append(names[outcome.compression_key])
     return {one.key: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
-
-
-def _write_files(store: Store, app_id: str, project_id: str, shown: dict[str, Any]) -> None:
-    for session_id, entry in shown["sessions"].items():
-        path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
-        if entry["compressions"]:
-            versions = {name: entry[name] for name in _OF_THE_ORIGINAL} | {"versions": entry["compressions"]}
-            _write_changed(store, path, versions)
-        elif path.exists():
-            store.remove(path)
-    for made in shown["compositions"].values():
-        _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
-    store.write_json(store.manifest(app_id, project_id), shown)
 
 
 def _write_changed(store: Store, path: Path, value: Any) -> None:

@@ -222,7 +222,7 @@ def _found_marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | No
         return None
     before = text[max(0, tag.start() - CONTEXT_CHARACTERS) : tag.start()]
     context = f"{before}{CONTEXT_GAP}{text[end : end + CONTEXT_CHARACTERS]}"
-    return FoundMarker(_clamped(_written(tag)), text[start:end], tag.start(), start, end, context)
+    return FoundMarker(max(0, min(_written(tag), PINNED)), text[start:end], tag.start(), start, end, context)
 
 
 def _fences(text: str) -> list[_Fence]:
@@ -251,7 +251,3 @@ def _problems(tag: re.Match[str], marker: FoundMarker | None) -> Iterator[Marker
 
 def _written(tag: re.Match[str]) -> int:
     return int(tag["weight"].replace(".", ""))
-
-
-def _clamped(weight: int) -> int:
-    return max(0, min(weight, PINNED))

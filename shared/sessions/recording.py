@@ -164,7 +164,8 @@ def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[st
     if call is None:
         yield block.role, _text_part(block)
         return
-    use = {"type": "tool_use", "id": call.tool_use_id, "name": writable(call.name), "input": _clean(call.input)}
+    cleaned: dict[str, Any] = json.loads(writable(json.dumps(call.input, ensure_ascii=False)))
+    use = {"type": "tool_use", "id": call.tool_use_id, "name": writable(call.name), "input": cleaned}
     own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
     yield "assistant", (use, own, block.at)
     said = NO_RESULT if call.result is None else writable(call.result)
@@ -247,11 +248,6 @@ class _RecordChain:
 
     def _uuid(self) -> str:
         return str(uuid5(_SPACE, f"{self.origin.session_id}/{self.origin.stamp}/{self.count}"))
-
-
-def _clean(value: Mapping[str, Any]) -> dict[str, Any]:
-    cleaned: dict[str, Any] = json.loads(writable(json.dumps(value, ensure_ascii=False)))
-    return cleaned
 
 
 def _own_fields(block: Block) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def sweep(database: Transactions, store: Store, app_id: str, before: float | Non
     removed = sum(store.remove(path) for path in found if not claims.cover(store.path_of(app_id, path)))
     for folder in _folders(store.app(app_id)):
         if before is None or _written_at(folder) < before:
-            _remove_empty(folder)
+            with suppress(OSError):
+                folder.rmdir()
     return removed
 
 
@@ -67,11 +68,6 @@ def _folders(root: Path) -> Iterator[Path]:
     for path in sorted(root.iterdir()):
         yield from _folders(path)
     yield root
-
-
-def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()
 
 
 SESSION_FILES = "sessionFiles"

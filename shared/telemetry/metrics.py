@@ -203,7 +203,11 @@ class Metrics:
         self._make_sessions()
         self._make_energy()
         self._make_jobs()
-        self._make_events()
+        self.events_placed = self._counter("events_placed", "Events that listeners can hear of.", {"kind": EventKind})
+        self.webhook_deliveries = self._counter(
+            "webhook_deliveries", "Attempts to tell a webhook of an event, by how they went.",
+            {"outcome": DeliveryOutcome},
+        )  # fmt: skip
         self._make_processes()
         self._make_thinking()
 
@@ -362,13 +366,6 @@ class Metrics:
         self.broker_failures = self._counter("broker_failures", "Times the queue did not take a job.", {})
         self.job_duration = self._histogram("job_duration_seconds", "From claim to end.", kinds, _LONG)
         self.job_delay = self._histogram("job_delay_seconds", "From request to end.", kinds, _LONG)
-
-    def _make_events(self) -> None:
-        self.events_placed = self._counter("events_placed", "Events that listeners can hear of.", {"kind": EventKind})
-        self.webhook_deliveries = self._counter(
-            "webhook_deliveries", "Attempts to tell a webhook of an event, by how they went.",
-            {"outcome": DeliveryOutcome},
-        )  # fmt: skip
 
     def _make_thinking(self) -> None:
         self.thinking_turns = self._counter(

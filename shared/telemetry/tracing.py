@@ -28,7 +28,6 @@ from shared.setting_groups import TracingSettings
 from shared.telemetry.logging import get_logger
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span, TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
@@ -78,7 +77,14 @@ class Tracing:
             yield traced
             return
         span = self._begin(name, role, parent, None, attributes)
-        token = _current.set(_traceparent_of(span))
+        # Only here, where traces are on.
+        from opentelemetry.context import Context
+        from opentelemetry.trace import set_span_in_context
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        carrier: dict[str, str] = {}
+        TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span, Context()))
+        token = _current.set(carrier[_TRACEPARENT])
         ended = False
         try:
             yield traced
@@ -125,7 +131,14 @@ class Tracing:
         assert self.provider is not None
         tracer = self.provider.get_tracer("afterthought")
         kind = SpanKind[role.name]
-        return tracer.start_span(name, _context_of(parent), kind, attributes, start_time=began_at)  # type: ignore[return-value]
+        # Read a ``traceparent``, of which nothing is taken but what fits; without one a new trace begins.
+        # Only here, where traces are on.
+        from opentelemetry.context import Context
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        carrier = {} if parent is None else {_TRACEPARENT: parent}
+        context_of = TraceContextTextMapPropagator().extract(carrier, Context())
+        return tracer.start_span(name, context_of, kind, attributes, start_time=began_at)  # type: ignore[return-value]
 
 
 def _end(span: Span, failed: bool, at: int | None = None) -> None:
@@ -135,27 +148,6 @@ def _end(span: Span, failed: bool, at: int | None = None) -> None:
 
         span.set_status(StatusCode.ERROR)
     span.end(at)
-
-
-def _context_of(parent: str | None) -> Context:
-    """Read a ``traceparent``, of which nothing is taken but what fits; without one a new trace begins."""
-    # Only here, where traces are on.
-    from opentelemetry.context import Context
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    carrier = {} if parent is None else {_TRACEPARENT: parent}
-    return TraceContextTextMapPropagator().extract(carrier, Context())
-
-
-def _traceparent_of(span: Span) -> str:
-    # Only here, where traces are on.
-    from opentelemetry.context import Context
-    from opentelemetry.trace import set_span_in_context
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    carrier: dict[str, str] = {}
-    TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span, Context()))
-    return carrier[_TRACEPARENT]
 
 
 def is_installed() -> bool:
@@ -174,7 +166,10 @@ def start_tracing(settings: TracingSettings, service: str) -> Tracing:
     if not is_installed():
         get_logger().warning("traces_off", why="the libraries are not installed", mend=how_to_add(EXTRA))
         return Tracing()
-    _take_over_dotenv()
+    # Let OpenTelemetry, which reads the environment alone, find what of its own stands in ``.env``.
+    for name, value in dotenv_values(".env").items():
+        if name.startswith("OTEL_") and value:
+            os.environ.setdefault(name, value)
     try:
         return Tracing(_provider(service, host_of(settings.collector)))
     except (ValueError, RuntimeError) as error:
@@ -231,10 +226,3 @@ class _TellingExporter:
     def shutdown(self) -> None:
         """Let go of the connection."""
         self.exporter.shutdown()
-
-
-def _take_over_dotenv() -> None:
-    """Let OpenTelemetry, which reads the environment alone, find what of its own stands in ``.env``."""
-    for name, value in dotenv_values(".env").items():
-        if name.startswith("OTEL_") and value:
-            os.environ.setdefault(name, value)

@@ -112,9 +112,15 @@ class Gate:
         """Say why a text may not be stored; None where it may."""
         if has_secret(text):
             return Verdict(Refusal.SECRET, "holds a password, a key, or the number of an account or card")
-        if self._is_planted(text):
+        words = content_stems(text)
+        is_order = words and any(len(words & order) >= _PLANTED_SHARE * len(words) for order in self._orders)
+        is_planted = bool(is_order or planted(_SPEAKER.sub("", text)))
+        if is_planted:
             return Verdict(Refusal.PLANTED, "repeats an order that was planted in the conversation")
-        if self._is_echo(text):
+        # A row that was said is no echo, though the prompt has it too.
+        rows = [row for row in _rows(text) if row in self._prompt]
+        is_echo = bool(rows) and not set(rows) <= frozenset(_rows(self._said))
+        if is_echo:
             return Verdict(Refusal.ECHO, "repeats the instructions, and not what was said")
         if not weighty_words(text):
             return Verdict(Refusal.EMPTY, "says nothing")
@@ -161,16 +167,6 @@ class Gate:
     def says_all(self, text: str) -> bool:
         """Whether every word of weight, name and number of a text was said."""
         return self.share_of(text) == 1.0 and not self.invented(text)
-
-    def _is_planted(self, text: str) -> bool:
-        words = content_stems(text)
-        is_order = words and any(len(words & order) >= _PLANTED_SHARE * len(words) for order in self._orders)
-        return bool(is_order or planted(_SPEAKER.sub("", text)))
-
-    def _is_echo(self, text: str) -> bool:
-        # A row that was said is no echo, though the prompt has it too.
-        rows = [row for row in _rows(text) if row in self._prompt]
-        return bool(rows) and not set(rows) <= frozenset(_rows(self._said))
 
     def _is_said(self, word: str) -> bool:
         if _UNSPACED.fullmatch(word):

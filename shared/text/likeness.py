@@ -108,8 +108,12 @@ def gist(statement: str) -> Gist:
     told = [_root(word) for word in content]
     against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike") + bool(_DENIES.search(statement))
     kept = [("like" if word == "dislike" else word) for word in told]
+    # The capitalised words behind the first, in order.
+    words = [match.group() for match in _WORD.finditer(statement)]
+    subject = 2 if [word.casefold() for word in words[:2]] == ["the", "user"] else 1
+    names = tuple(_plain(word).casefold() for word in words[subject:] if word[:1].isupper() and word != "I")
     return Gist(
-        names=_names(statement),
+        names=names,
         numbers=tuple(word for word in spoken if _is_number(word)),
         content=frozenset(kept),
         ordered=tuple(kept) if _ORDERING & set(spoken) else (),
@@ -164,13 +168,6 @@ def _on_other_sides(left: Gist, right: Gist) -> bool:
 def _plain(word: str) -> str:
     # The user as an object matters: the user likes the boss, the boss likes the user.
     return word if word == "user's" else word.removesuffix("'s")
-
-
-def _names(statement: str) -> tuple[str, ...]:
-    """Return the capitalised words behind the first, in order."""
-    words = [match.group() for match in _WORD.finditer(statement)]
-    subject = 2 if [word.casefold() for word in words[:2]] == ["the", "user"] else 1
-    return tuple(_plain(word).casefold() for word in words[subject:] if word[:1].isupper() and word != "I")
 
 
 def _is_number(word: str) -> bool:

@@ -47,7 +47,13 @@ def shorten(text: str, limit: int) -> str:
         for ends in (_sentence_ends(line, limit), _clause_ends(line, limit)):
             if ends and ends[-1] >= max(least, 1):
                 return line[: ends[-1]]
-    return _whole_words(line, limit) or _whole_characters(line, limit)
+    words = line[: limit + 1].split(" ")[:-1]
+    while len(words) > 1 and (words[-1].lower() in _LOOSE_WORDS or not words[-1].strip(_LOOSE_MARKS)):
+        words.pop()
+    kept = " ".join(words)
+    # Where there are only marks before it, the word that does not fit is still not cut.
+    whole_words = kept.rstrip(_LOOSE_MARKS) or kept
+    return whole_words or _whole_characters(line, limit)
 
 
 def _sentence_ends(line: str, limit: int) -> list[int]:
@@ -59,15 +65,6 @@ def _clause_ends(line: str, limit: int) -> list[int]:
     starts = (match.start() for match in _CLAUSE_END.finditer(line, 0, limit + 2))
     ends = (len(line[:start].rstrip(_LOOSE_MARKS)) for start in starts if start <= limit)
     return [end for end in ends if end]
-
-
-def _whole_words(line: str, limit: int) -> str:
-    words = line[: limit + 1].split(" ")[:-1]
-    while len(words) > 1 and (words[-1].lower() in _LOOSE_WORDS or not words[-1].strip(_LOOSE_MARKS)):
-        words.pop()
-    kept = " ".join(words)
-    # Where there are only marks before it, the word that does not fit is still not cut.
-    return kept.rstrip(_LOOSE_MARKS) or kept
 
 
 def _whole_characters(line: str, limit: int) -> str:

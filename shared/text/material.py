@@ -98,7 +98,14 @@ class _Element(NamedTuple):
 
 def _without_tags(text: str) -> str:
     """Cut what stands in paired tags; where some say that the user's words stand in them, keep those alone."""
-    text = _with_angles(text)
+    # Write the other tags that are closed somewhere as those of XML.
+    tags = _OTHER_TAG.finditer(text)
+    closed = {found[2].lower() for found in tags if found[1] and kind_of(found[2]) != "format"}
+
+    def written(match: re.Match[str]) -> str:
+        return f"<{'/' * bool(match[1])}{match[2]}>" if match[2].lower() in closed else match[0]
+
+    text = _OTHER_TAG.sub(written, text) if closed else text
     if "<" not in text:
         return text
     text = _PROLOG.sub("", text)
@@ -132,17 +139,6 @@ def _replaced(text: str, new: Iterable[tuple[_Element, str]]) -> str:
     for one, words in reversed([*new]):
         text = f"{text[: one.start]}{words}{text[one.end :]}"
     return text
-
-
-def _with_angles(text: str) -> str:
-    """Write the other tags that are closed somewhere as those of XML."""
-    tags = _OTHER_TAG.finditer(text)
-    closed = {found[2].lower() for found in tags if found[1] and kind_of(found[2]) != "format"}
-
-    def written(match: re.Match[str]) -> str:
-        return f"<{'/' * bool(match[1])}{match[2]}>" if match[2].lower() in closed else match[0]
-
-    return _OTHER_TAG.sub(written, text) if closed else text
 
 
 def _elements(text: str) -> list[_Element]:

@@ -58,10 +58,19 @@ def pasted(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, i
     yield from _letters(lines, ends)
     said = [(place, found[1], found[2]) for place, line in enumerate(lines)
             if place not in keys and (found := _SAID.match(line)) and not speaks_of_self(found[1])]  # fmt: skip
+    # Whether lines with names before them answer each other; fields of a form ("Job: nurse") do not.
+    names = Counter(name for _, name, _ in said)
+    of_self = {place for place, _, text in said if speaks_of_self(text)}
+    to_others = {place for place, _, text in said if _TO_SOMEBODY.search(text)}
+    is_talk = (
+        False
+        if len(names) < 2 or any(name[0].islower() for name in names) or not of_self | to_others
+        else max(names.values()) > 1 or bool(of_self and to_others and len(of_self | to_others) > 1)
+    )
     for places in (
         [place for place, line in enumerate(lines) if _STAMPED.match(line)],
         [place for place, (line, below) in enumerate(pairwise(lines)) if _SIGNED.match(line) and _IS_SAID.match(below)],
-        [place for place, *_ in said] if _is_talk(said) else [],
+        [place for place, *_ in said] if is_talk else [],
     ):
         if len(places) > 1:
             yield places[0], next(end for end in ends if end > places[-1])
@@ -87,16 +96,6 @@ def _letters(lines: Sequence[str], paragraphs: Sequence[int]) -> Iterator[tuple[
               if len(line.split()) <= _SIGNATURE and not line.endswith((".", "!", "?", ":"))]  # fmt: skip
     is_alone = not "".join(lines[:start]).strip()
     yield start, signed[-1] if signed else ends[-2] if is_alone and len(ends) > 1 else len(lines)
-
-
-def _is_talk(said: Sequence[tuple[int, str, str]]) -> bool:
-    """Whether lines with names before them answer each other; fields of a form ("Job: nurse") do not."""
-    names = Counter(name for _, name, _ in said)
-    of_self = {place for place, _, text in said if speaks_of_self(text)}
-    to_others = {place for place, _, text in said if _TO_SOMEBODY.search(text)}
-    if len(names) < 2 or any(name[0].islower() for name in names) or not of_self | to_others:
-        return False
-    return max(names.values()) > 1 or bool(of_self and to_others and len(of_self | to_others) > 1)
 
 
 def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

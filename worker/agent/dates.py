@@ -88,7 +88,17 @@ def resolve(text: str, said_on: date) -> str:
         before, behind = text[: match.start()], text[match.end() :]
         if any(start <= match.start("said") < end for start, end in quoted) or _is_no_time(match, before, behind):
             return match[0]
-        return _with_preposition(_dated(match, said_on), match, before, behind)
+        # Put before a date what it needs there: a year after a verb, and any date after a number.
+        meant = _dated(match, said_on)
+        *_, day, last = ("", "", *before.lower().split())
+        length = len(meant.split())
+        is_year, begins = length == 1, _SENTENCE_BEGINS.search(before)
+        if is_year and begins:
+            return meant if _YEAR_DOES.match(behind) else f"{'In' if match[0][0].isupper() else 'in'} {meant}"
+        if not match["day"] and day.strip(",.").capitalize() in MONTHS:
+            return meant
+        is_bare = last not in _BEFORE_A_YEAR if is_year else last[-1:].isdigit() and length < 5
+        return f"{'on' if length > 2 else 'in'} {meant}" if is_bare else meant
 
     return _RELATIVE.sub(dated, text)
 
@@ -123,19 +133,6 @@ def _lies_ahead(before: str, behind: str) -> bool:
     """Say whether ``in two days`` is a time that comes, by the rest of its sentence."""
     sentence = re.split(r"[.!?\n]\s", before)[-1] + " " + re.split(r"[.!?\n](?:\s|$)", behind)[0]
     return bool(_COMES.search(sentence)) and not _TAKES.search(sentence)
-
-
-def _with_preposition(meant: str, match: re.Match[str], before: str, behind: str) -> str:
-    """Put before a date what it needs there: a year after a verb, and any date after a number."""
-    *_, day, last = ("", "", *before.lower().split())
-    length = len(meant.split())
-    is_year, begins = length == 1, _SENTENCE_BEGINS.search(before)
-    if is_year and begins:
-        return meant if _YEAR_DOES.match(behind) else f"{'In' if match[0][0].isupper() else 'in'} {meant}"
-    if not match["day"] and day.strip(",.").capitalize() in MONTHS:
-        return meant
-    is_bare = last not in _BEFORE_A_YEAR if is_year else last[-1:].isdigit() and length < 5
-    return f"{'on' if length > 2 else 'in'} {meant}" if is_bare else meant
 
 
 def written(day: date) -> str:

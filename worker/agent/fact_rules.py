@@ -16,7 +16,7 @@ from dataclasses import replace
 from shared.facts.categories import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
-from shared.text.classifier import Judgement, StatementSort
+from shared.text.classifier import StatementSort
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
@@ -74,7 +74,11 @@ def _told(said: Sequence[SpokenStatement], known: Sequence[PresentFact]) -> Iter
             yield right
             if one.is_short:
                 continue
-        if _certainty(one.judged) < _SURE and one.judged.fact < _PLAIN:
+        # How sure it is that a statement is a fact that matters, 0..3. What is "durable" people label less alike than
+        # what is "worth keeping": both together, and what a sort counts, find more facts and fewer trifles than the
+        # one that is asked for.
+        certainty = (one.judged.fact + one.judged.keep) / 2 * one.judged.worth
+        if certainty < _SURE and one.judged.fact < _PLAIN:
             continue
         text = clean(in_third_person(one.text, name_of(one.turn.name)))
         if len(text) <= LONGEST and not has_secret(text):
@@ -91,15 +95,6 @@ def updated_fact(said: SpokenStatement, text: str, known: Sequence[PresentFact])
     """Return the one known fact that a statement, stored as ``text``, changes or contradicts."""
     changed = _changed(said, known) if may_correct(said) else None
     return _contradicted(said, text, known) if changed is None else changed
-
-
-def _certainty(judged: Judgement) -> float:
-    """Return how sure it is that a statement is a fact that matters, 0..3.
-
-    What is "durable" people label less alike than what is "worth keeping": both together, and what a sort counts, find
-    more facts and fewer trifles than the one that is asked for.
-    """
-    return (judged.fact + judged.keep) / 2 * judged.worth
 
 
 _ALIKE = 0.4

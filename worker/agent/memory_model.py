@@ -345,7 +345,10 @@ class _TalkJudge:
         statements: list[Statement] = []
         refused: Counter[Refusal] = Counter()
         for one in given:
-            text = _fact_text(one.fact)
+            # A fact without the subject that every fact has, in the third person; nothing where it is no fact.
+            bare = in_third_person(_SUBJECT.sub("", clean(one.fact)).rstrip(" ."))
+            is_fact = prompt.has_words(bare) and not prompt.is_apology(bare)
+            text = bare[:1].upper() + bare[1:] if is_fact and not _OF_THE_MACHINE.match(bare) else ""
             words = content_stems(text)
             if not text or len(text) > LONGEST:
                 refused[Refusal.MALFORMED] += 1
@@ -373,10 +376,3 @@ _OF_THE_MACHINE = re.compile(
     r"(?:is|was|has|had|can|cannot|could|will|would|does|did|said|told|gave|name|\w{3,}(?:ed|s))\b",
     re.IGNORECASE,
 )
-
-
-def _fact_text(fact: str) -> str:
-    """Return a fact without the subject that every fact has, in the third person; nothing where it is no fact."""
-    bare = in_third_person(_SUBJECT.sub("", clean(fact)).rstrip(" ."))
-    is_fact = prompt.has_words(bare) and not prompt.is_apology(bare)
-    return bare[:1].upper() + bare[1:] if is_fact and not _OF_THE_MACHINE.match(bare) else ""

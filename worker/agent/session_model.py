@@ -242,7 +242,11 @@ class ModelLearningAgent(ModelPart):
         most = self.most(_MAX_FINDINGS)
         asking = partial(self.question, LEARN, WorkKind.LEARN, LearningAnswer, most * ENTRY_TOKENS)
         asking = partial(asking, most=most, limit=_MAX_FINDING_CHARS)
-        shown = _fitting_prompts(prompts, self.budget_beside(asking(prompts="")))
+        # As many prompts from the first as fit, at least one; where not even one does, its beginning.
+        budget = self.budget_beside(asking(prompts=""))
+        fitting = list(first_fitting(prompts, budget, lambda prompt: most_tokens(clean(prompt.text)) + 8))
+        # Three tokens is the most one character takes.
+        shown = fitting or [replace(prompts[0], text=shorten(prompts[0].text, max(1, (budget - 8) // 3)))]
         gate = finding_gate(shown)
 
         def complaint(answer: LearningAnswer) -> str | None:
@@ -267,13 +271,6 @@ class ModelLearningAgent(ModelPart):
             if _bears(prompt, one)
         )
         return SessionFindings(tuple(proposals), len(shown))
-
-
-def _fitting_prompts(prompts: Sequence[SessionPrompt], budget: int) -> list[SessionPrompt]:
-    """Return as many prompts from the first as fit, at least one; where not even one does, its beginning."""
-    fitting = list(first_fitting(prompts, budget, lambda prompt: most_tokens(clean(prompt.text)) + 8))
-    # Three tokens is the most one character takes.
-    return fitting or [replace(prompts[0], text=shorten(prompts[0].text, max(1, (budget - 8) // 3)))]
 
 
 def _proposal(one: FindingAnswer, prompt: SessionPrompt) -> SemanticProposal:

@@ -179,7 +179,13 @@ def _address_of(names: Collection[str]) -> re.Pattern[str] | None:
 
 def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
     position = start
-    for number, line in enumerate(_cut(turn.content, asked)):
+    found = _headed([repaired(one) for one in sentences(turn.content)])
+    cut = (
+        ([" ".join(found)] if found else [])
+        if asked and sum(map(len, found)) <= _SHORT_ANSWER
+        else [clause for sentence in found for clause in _clauses(sentence)]
+    )
+    for number, line in enumerate(cut):
         said = _without_heading(_EMOJI.sub("", line).strip())
         answers = asked if number == 0 else ""
         told = resolve(said, turn.created_at.date())
@@ -228,13 +234,6 @@ def _needs_question(said: str) -> bool:
     """Whether an answer says little without what was asked: it is short, and does not begin with the speaker."""
     opening = re.split(r"[.!,，、،。]", said, maxsplit=1)[0]
     return len(said) <= _SHORT_ANSWER and word_count(opening) <= _FEW_WORDS and not _SPEAKER.match(said)
-
-
-def _cut(content: str, asked: str) -> list[str]:
-    found = _headed([repaired(one) for one in sentences(content)])
-    if asked and sum(map(len, found)) <= _SHORT_ANSWER:
-        return [" ".join(found)] if found else []
-    return [clause for sentence in found for clause in _clauses(sentence)]
 
 
 def _headed(found: Sequence[str]) -> list[str]:

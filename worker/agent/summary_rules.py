@@ -15,7 +15,7 @@ from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
 from shared.text.classifier import StatementSort
 from worker.agent.pieces import MemoryPiece, choose, new_share, words_of
 from worker.agent.protocol import SPOKEN_ROLES, Digest, SummaryAgent, SummaryRequest, TranscriptTurn
-from worker.agent.statements import SpokenStatement, read_statements, speaker_name
+from worker.agent.statements import read_statements, speaker_name
 
 _LEAST_KEPT = 0.25
 """A summary has more room than a memory: what is less likely to matter may stand in it too."""
@@ -74,13 +74,11 @@ def _points(turns: Sequence[TranscriptTurn]) -> Iterator[tuple[Tells, MemoryPiec
     place = {turn.message_id: number for number, turn in enumerate(turns)}
     for one in read_statements(turns, speaks=lambda turn: turn.role in SPOKEN_ROLES):
         answered = any(at > place[one.turn.message_id] for role, at in last_said.items() if role != one.turn.role)
-        tells, worth = _weighed(one, answered)
+        # What a statement tells and what it is worth; nothing where it is talk, or a question that was answered.
+        tells, worth = (
+            (Tells.OPEN, 0.0 if answered else _OPEN_WORTH)
+            if one.asks and one.judged.keep < _LEAST_KEPT
+            else (_TELLS.get(one.judged.sort, Tells.REST), one.judged.worth if one.judged.keep >= _LEAST_KEPT else 0.0)
+        )
         if worth:
             yield tells, MemoryPiece(one.text, speaker_name(one.turn), worth, position=one.position)
-
-
-def _weighed(one: SpokenStatement, answered: bool) -> tuple[Tells, float]:
-    """Return what a statement tells and what it is worth; nothing where it is talk, or a question that was answered."""
-    if one.asks and one.judged.keep < _LEAST_KEPT:
-        return Tells.OPEN, 0.0 if answered else _OPEN_WORTH
-    return _TELLS.get(one.judged.sort, Tells.REST), one.judged.worth if one.judged.keep >= _LEAST_KEPT else 0.0

@@ -89,7 +89,17 @@ class Attempts:
                 self.metrics.stale_messages.labels(held.kind).inc()
             traced.attributes["afterthought.job.outcome"] = "dropped" if state is None else state.value
             traced.failed = failure is not None
-        self._report(held, state, begun)
+        now = self.clock.now()
+        self.metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
+        if state is JobState.RETRYING:
+            self.metrics.job_retries.labels(held.kind).inc()
+        elif state not in (JobState.DEFERRED, None):
+            self.metrics.jobs_finished.labels(held.kind, state).inc()
+            self.metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
+        if state is JobState.DEAD:
+            self.metrics.dead_letters.labels(held.kind).inc()
+        get_logger().info("job_attempt_ended", kind=held.kind, state=state, **_named(held))
+        notify(self.news, f"job:{held.job_id}:{state}")
         if failure is not None:
             raise JobFailed(f"{held.job_id} is {state}: {failure}")
 
@@ -165,19 +175,6 @@ class Attempts:
             if state is JobState.DEAD:
                 record_end(session, held, state, self.clock.now())
         return state, reason
-
-    def _report(self, held: Claim, state: JobState | None, begun: datetime) -> None:
-        now = self.clock.now()
-        self.metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
-        if state is JobState.RETRYING:
-            self.metrics.job_retries.labels(held.kind).inc()
-        elif state not in (JobState.DEFERRED, None):
-            self.metrics.jobs_finished.labels(held.kind, state).inc()
-            self.metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
-        if state is JobState.DEAD:
-            self.metrics.dead_letters.labels(held.kind).inc()
-        get_logger().info("job_attempt_ended", kind=held.kind, state=state, **_named(held))
-        notify(self.news, f"job:{held.job_id}:{state}")
 
     def _until(self, now: datetime) -> datetime:
         return now + timedelta(seconds=self.settings.lease_seconds)

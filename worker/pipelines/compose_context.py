@@ -84,7 +84,18 @@ class ComposeContext:
             composed = compose_documents(composition.name, sources, composition.budget)
             digests = self._write(claim, project, composition, composed)
         except (Missing, Invalid, NotFound) as error:
-            return self._fail(claim, f"{error.code}: {error.message}")
+            # End the job as a dead letter; of the composition only its row stays, with the reason.
+            why = f"{error.code}: {error.message}"
+            with self.database.write() as session:
+                cause = self._cause(claim)
+                unpurged(lock_app(session, claim.app_id), claim)
+                composition = _composition(session, claim)
+                project = lock_project_by_key(session, composition.project_key)
+                fail_composition(session, project, composition, why, cause)
+                end(session, claim, JobState.DEAD, cause.at, why)
+            folder = self.store.composition_folder(claim.app_id, project.project_id, composition.name)
+            self.store.remove(folder)
+            return JobState.DEAD
         return self._complete(claim, composed, digests)
 
     def _replan(self, claim: Claim) -> None:
@@ -201,19 +212,6 @@ class ComposeContext:
         )
         manifest.write(self.database, self.store, claim.app_id, project.project_id)
         return JobState.DONE
-
-    def _fail(self, claim: Claim, why: str) -> JobState:
-        """End the job as a dead letter; of the composition only its row stays, with the reason."""
-        with self.database.write() as session:
-            cause = self._cause(claim)
-            unpurged(lock_app(session, claim.app_id), claim)
-            composition = _composition(session, claim)
-            project = lock_project_by_key(session, composition.project_key)
-            fail_composition(session, project, composition, why, cause)
-            end(session, claim, JobState.DEAD, cause.at, why)
-        folder = self.store.composition_folder(claim.app_id, project.project_id, composition.name)
-        self.store.remove(folder)
-        return JobState.DEAD
 
     def _cause(self, claim: Claim) -> Cause:
         return Cause(ACTOR, REASON, self.clock.now(), claim.job_id)

@@ -137,7 +137,15 @@ class ExtractFacts:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         seen = self._read(claim)
         if seen is None:
-            return self._end_with_nothing(claim)
+            with self.database.write() as session:
+                now = self.clock.now()
+                epoch = lock_app(session, claim.app_id).purge_epoch
+                conversation = lock_by_key(session, claim.conversation_key)
+                end(session, claim, JobState.NOTHING, now, NOTHING)
+                if conversation is not None:
+                    # Something may have been said since it was read, and nobody asked because this job was open.
+                    move_on(session, conversation, conversation.facts_seen, epoch, self.settings, now)
+            return JobState.NOTHING
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         admission = Admission()
@@ -212,17 +220,6 @@ class ExtractFacts:
             move_on(session, conversation, after, app.purge_epoch, self.settings, now)
         self._report(agent, seen, thought, learned, now)
         return state
-
-    def _end_with_nothing(self, claim: Claim) -> JobState:
-        with self.database.write() as session:
-            now = self.clock.now()
-            epoch = lock_app(session, claim.app_id).purge_epoch
-            conversation = lock_by_key(session, claim.conversation_key)
-            end(session, claim, JobState.NOTHING, now, NOTHING)
-            if conversation is not None:
-                # Something may have been said since it was read, and nobody asked because this job was open.
-                move_on(session, conversation, conversation.facts_seen, epoch, self.settings, now)
-        return JobState.NOTHING
 
     def _report(
         self,

@@ -6,7 +6,7 @@ killed, or gives way to other work, goes on where it was, and nothing counts as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import methodcaller
 from pathlib import Path
@@ -30,7 +30,6 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from shared.text.gate import Gate
 from worker.agent.gates import finding_gate
 from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
@@ -110,7 +109,10 @@ class LearnFromSessions:
         while read < len(prompts):
             learnt: SessionFindings = agent.do(methodcaller("learn", prompts[read:], meter))
             read += learnt.prompts_read
-            proposals = _admitted(learnt.proposals, gate, admission)
+            judged = ((one, admission.admit(one.content, gate)) for one in learnt.proposals)
+            proposals = tuple(
+                replace(one, content=text, excerpt=masked(one.excerpt)) for one, text in judged if text is not None
+            )
             self._save(agent.claim, found, proposals, agent.name, read)
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
             if agent.why is None and self.elapsed() > until and read < len(prompts):
@@ -140,8 +142,3 @@ class LearnFromSessions:
                 recorded.learnt_bytes = learnt_bytes
         self.metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
         get_logger().info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
-
-
-def _admitted(proposals: Sequence[SemanticProposal], gate: Gate, admission: Admission) -> tuple[SemanticProposal, ...]:
-    judged = ((one, admission.admit(one.content, gate)) for one in proposals)
-    return tuple(replace(one, content=text, excerpt=masked(one.excerpt)) for one, text in judged if text is not None)

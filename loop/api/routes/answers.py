@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
 from loop.api.errors import TOO_LARGE
 from loop.api.policy import OF_APP, under
 from loop.api.routes.conversations import Reason
@@ -92,7 +92,9 @@ def approve_answer(
 ) -> Response:
     """Send an answer that waits, as it is or in other words. Approving it again changes nothing."""
     content = body.content if body is not None else None
-    _refuse_long(ctx, content)
+    limit = ctx.loop.settings.max_message_chars
+    if content is not None and len(content) > limit:
+        raise Limit(f"content has {len(content)} characters; the most is {limit}.", code=TOO_LARGE)
 
     def work(session: Session) -> WriteResult:
         get_installed_app(session, app_id)
@@ -148,9 +150,3 @@ def _locked(session: Session, app_id: str, answer_id: str) -> tuple[Answer, Conv
     conversation_id = queries.get_answer(session, app_id, answer_id).conversation_id
     conversation = queries.lock_conversation(session, app_id, conversation_id)
     return queries.get_answer(session, app_id, answer_id), conversation
-
-
-def _refuse_long(ctx: RequestContext, content: str | None) -> None:
-    limit = ctx.loop.settings.max_message_chars
-    if content is not None and len(content) > limit:
-        raise Limit(f"content has {len(content)} characters; the most is {limit}.", code=TOO_LARGE)

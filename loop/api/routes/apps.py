@@ -11,7 +11,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
 from loop.api.erasures import Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, RequestModel, ResponseModel, Success, Units
@@ -217,7 +217,12 @@ def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
     def work(session: Session) -> WriteResult:
         wanted = replace(_behaviour(body), name=body.name, config=body.config)
         app = registry.change(session, app_id, wanted, ctx.now())
-        has_new_budgets = _set_budgets(app, body)
+        # Set the budgets that were sent; whether there were any.
+        if body.sets("hourly_budget"):
+            app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
+        if body.sets("daily_budget"):
+            app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
+        has_new_budgets = body.sets("hourly_budget") or body.sets("daily_budget")
         if body.sets("time_zone"):
             app.time_zone = body.time_zone
         session.flush()
@@ -250,15 +255,6 @@ def _attend(session: Session, app: App) -> None:
         hide_all(session, app.app_id)
 
 
-def _set_budgets(app: App, body: ChangeApp) -> bool:
-    """Set the budgets that were sent; whether there were any."""
-    if body.sets("hourly_budget"):
-        app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
-    if body.sets("daily_budget"):
-        app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
-    return body.sets("hourly_budget") or body.sets("daily_budget")
-
-
 @router.delete("/{appId}", response_model=Uninstalled, summary="Uninstall an app")
 def uninstall_app(
     ctx: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
@@ -273,15 +269,14 @@ def uninstall_app(
         registry.uninstall(session, app_id, ctx.now())
         hide_all(session, app_id)
         if purge:
-            return _purged(ctx, session, purge_memories(session, app_id, ctx.caller.name, ctx.now()))
+            erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now())
+            erasures.open_receipt(session, erasure)
+            return WriteResult(
+                _without_memories(erasure), then=lambda: _without_memories(erasures.complete(ctx, erasure))
+            )
         return WriteResult(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
 
     return ctx.write(work)
-
-
-def _purged(ctx: RequestContext, session: Session, erasure: Erasure) -> WriteResult:
-    erasures.open_receipt(session, erasure)
-    return WriteResult(_without_memories(erasure), then=lambda: _without_memories(erasures.complete(ctx, erasure)))
 
 
 def _without_memories(erasure: Erasure) -> Uninstalled:

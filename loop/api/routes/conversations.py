@@ -16,7 +16,6 @@ from loop.api.dependencies import (
     CursorInQuery,
     LimitInQuery,
     Reads,
-    RequestContext,
     Writes,
 )
 from loop.api.erasures import Erased
@@ -323,7 +322,15 @@ def change_conversation(
 def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: AddedMessages) -> Response:
     """Add one message, or several in order. A messageId that is already there is not added again."""
     said = body.messages if isinstance(body, AddMessages) else [body]
-    _refuse_long(ctx, said)
+    limit = ctx.loop.settings.max_message_chars
+    for place, message in enumerate(said):
+        size = size_of(message.content if isinstance(message.content, str) else "", message.payload)
+        if size > limit:
+            raise Limit(
+                f"Message {place} has {size} characters, everything in it counted; the most is {limit}.",
+                code=TOO_LARGE,
+                details={"limit": limit},
+            )
 
     def work(session: Session) -> WriteResult:
         conversation, by_loop = queries.lock_with_app(session, app_id, conversation_id)
@@ -337,18 +344,6 @@ def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
         return WriteResult(answer, 202, about=app_id, then=lambda: ctx.loop.metrics.index_failures.inc(lacking))
 
     return ctx.write(work)
-
-
-def _refuse_long(ctx: RequestContext, said: list[AddMessage]) -> None:
-    limit = ctx.loop.settings.max_message_chars
-    for place, message in enumerate(said):
-        size = size_of(message.content if isinstance(message.content, str) else "", message.payload)
-        if size > limit:
-            raise Limit(
-                f"Message {place} has {size} characters, everything in it counted; the most is {limit}.",
-                code=TOO_LARGE,
-                details={"limit": limit},
-            )
 
 
 @router.get("/{conversationId}/messages", summary="List messages")

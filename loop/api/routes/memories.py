@@ -246,7 +246,12 @@ def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: E
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         memory = queries.get_memory(session, app_id, memory_id)
-        edit(session, memory, columns, ctx.cause(_how_edited(body)))
+        how_edited = (
+            "edited by hand"
+            if body.pinned is None or body.model_fields_set != {"pinned"}
+            else ("pinned by hand" if body.pinned else "unpinned by hand")
+        )
+        edit(session, memory, columns, ctx.cause(how_edited))
         return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
 
     return ctx.write(work)
@@ -305,12 +310,6 @@ def restore_memory(
         return WriteResult(restored, about=app_id, then=lambda: _count_evictions(ctx, placed))
 
     return ctx.write(work)
-
-
-def _how_edited(body: EditMemory) -> str:
-    if body.pinned is None or body.model_fields_set != {"pinned"}:
-        return "edited by hand"
-    return "pinned by hand" if body.pinned else "unpinned by hand"
 
 
 def _content(ctx: RequestContext, text: str) -> str:

@@ -64,6 +64,11 @@ class FoundSession(ResponseModel):
     @classmethod
     def of(cls, hit: SessionHit) -> FoundSession:
         """Return a hit as it goes over the wire."""
+        snippet = (
+            None
+            if hit.snippet is None or hit.passage is None
+            else SessionSnippet.from_row(hit.passage, text=hit.snippet.text, marks=hit.snippet.marks)
+        )
         return cls.from_row(
             hit.facts.recorded,
             project_id=hit.facts.project_id,
@@ -71,16 +76,10 @@ class FoundSession(ResponseModel):
             is_linked=hit.facts.is_linked,
             version_id=None if hit.number is None else version_id(hit.number),
             score=round(hit.score, 6),
-            snippet=_snippet(hit),
+            snippet=snippet,
             matched_files=hit.files,
             matched_topics=hit.topics,
         )
-
-
-def _snippet(hit: SessionHit) -> SessionSnippet | None:
-    if hit.snippet is None or hit.passage is None:
-        return None
-    return SessionSnippet.from_row(hit.passage, text=hit.snippet.text, marks=hit.snippet.marks)
 
 
 class FoundSessions(ResponseModel):

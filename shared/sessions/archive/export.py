@@ -78,11 +78,23 @@ def gather_archive(session: Session, project: Project) -> ProjectArchive:
     if KEEPS in project.settings:
         own["retention"] = Retention.of(project.settings[KEEPS])
     changes = queries.changes_of(session, project.app_id, project.project_id)
+    rows = semantic_memories_of(session, project.key)
+    sources: dict[int, list[ArchivedSemanticSource]] = defaultdict(list)
+    for source, session_id in sources_of(session, [one.key for one in rows]):
+        sources[source.memory_key].append(copied(ArchivedSemanticSource, source, session_id=session_id))
+    memories = [copied(ArchivedSemanticMemory, one, sources=sources[one.key]) for one in rows]
+    ready = queries.ready_compositions(session, project.key)
+    parts = rows_of(session, [one.key for one in ready])
+    compositions = [
+        copied(ArchivedComposition, one, components=[_component(part) for part in parts[one.key]])
+        for one in ready
+        if all(part.recorded.project_key == project.key for part in parts[one.key])
+    ]
     return ProjectArchive(
         project=copied(ArchivedProject, project, settings=ArchivedSettings.model_validate(own)),
         sessions=_sessions(session, recorded),
-        compositions=_compositions(session, project),
-        semantic_memories=_memories(session, project.key),
+        compositions=compositions,
+        semantic_memories=memories,
         changes=[copied(ArchivedSessionChange, one) for one in reversed(changes)],
     )
 
@@ -106,27 +118,9 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
     return [copied(ArchivedSession, one, weights=weights[one.key], versions=versions[one.key]) for one in recorded]
 
 
-def _compositions(session: Session, project: Project) -> list[ArchivedComposition]:
-    rows = queries.ready_compositions(session, project.key)
-    parts = rows_of(session, [one.key for one in rows])
-    return [
-        copied(ArchivedComposition, one, components=[_component(part) for part in parts[one.key]])
-        for one in rows
-        if all(part.recorded.project_key == project.key for part in parts[one.key])
-    ]
-
-
 def _component(row: ComponentRow) -> ArchivedComponent:
     number = None if row.compression is None else row.compression.number
     return copied(ArchivedComponent, row.component, session_id=row.recorded.session_id, number=number)
-
-
-def _memories(session: Session, project_key: int) -> list[ArchivedSemanticMemory]:
-    rows = semantic_memories_of(session, project_key)
-    sources: dict[int, list[ArchivedSemanticSource]] = defaultdict(list)
-    for source, session_id in sources_of(session, [one.key for one in rows]):
-        sources[source.memory_key].append(copied(ArchivedSemanticSource, source, session_id=session_id))
-    return [copied(ArchivedSemanticMemory, one, sources=sources[one.key]) for one in rows]
 
 
 def _copy_member(file: ZipFile, name: str, path: Path, sha: str, size: int | None) -> None:

@@ -170,15 +170,13 @@ def fail_abandoned(database: Transactions, cause: Cause) -> int:
             if making is None or making.state != BuildState.WORKING:
                 continue
             if isinstance(making, SessionVersion):
-                _fail_version(session, making, cause)
+                recorded = session.get_one(RecordedSession, making.session_key)
+                project = lock_project_by_key(session, recorded.project_key)
+                fail_version(session, making, cause.at)
+                record_change(
+                    session, project, making.version_id, SessionChangeKind.FAILED, cause, session_id=recorded.session_id
+                )
+                wake_waiting(session, making, cause.at)
             else:
                 fail_composition(session, lock_project_by_key(session, making.project_key), making, JOB_ENDED, cause)
     return len(left)
-
-
-def _fail_version(session: Session, version: SessionVersion, cause: Cause) -> None:
-    recorded = session.get_one(RecordedSession, version.session_key)
-    project = lock_project_by_key(session, recorded.project_key)
-    fail_version(session, version, cause.at)
-    record_change(session, project, version.version_id, SessionChangeKind.FAILED, cause, session_id=recorded.session_id)
-    wake_waiting(session, version, cause.at)

@@ -42,7 +42,10 @@ class TokenNeed:
 def allocate(strategy: AllocationStrategy, needs: Sequence[TokenNeed], available: int) -> tuple[int, ...]:
     """Return the tokens of each part. Raises: Invalid when the floors alone take more than there is."""
     if strategy is AllocationStrategy.CUSTOM:
-        return _custom(needs, available)
+        # What was asked for, less an equal part of each where headings leave too little.
+        asked = [need.asked or 0 for need in needs]
+        total = sum(asked)
+        return tuple(asked) if total <= available else tuple(one * available // total for one in asked)
     floors = [min(FLOOR, need.most) for need in needs]
     if sum(floors) > available:
         raise budget_too_small(sum(floors) - available, f"{len(needs)} sessions take at least {FLOOR} tokens each")
@@ -61,13 +64,6 @@ def budget_too_small(missing: int, why: str, budget: int | None = None) -> Inval
     what = f"; ask for at least {needed} tokens" if needed else f"; {missing} tokens are missing"
     details = {"missing": missing} | ({"needed": needed} if needed else {})
     return Invalid(f"The budget is too small: {why}{what}.", code=BUDGET_TOO_SMALL, details=details)
-
-
-def _custom(needs: Sequence[TokenNeed], available: int) -> tuple[int, ...]:
-    """Return what was asked for, less an equal part of each where headings leave too little."""
-    asked = [need.asked or 0 for need in needs]
-    total = sum(asked)
-    return tuple(asked) if total <= available else tuple(one * available // total for one in asked)
 
 
 def _by_weight(wanted: Sequence[int], weights: Sequence[int], available: int) -> list[int]:
@@ -164,7 +160,11 @@ def version_score(version: SessionVersion, criteria: VersionCriteria) -> float:
     """Return how well a version meets what is asked, 0..1."""
     points = 1.0
     if criteria.max_tokens:
-        points *= _fit(version.output_tokens, criteria.max_tokens)
+        points *= (
+            _OVER_BUDGET
+            if version.output_tokens > criteria.max_tokens
+            else 0.5 + version.output_tokens / criteria.max_tokens * 0.5
+        )
     if criteria.preferred_ratio:
         points *= max(0.5, 1 - abs(version.ratio - criteria.preferred_ratio) / _RATIO_SPAN)
     preserved, summarised = (int(version.keepit_stats.get(name, 0)) for name in ("preserved", "summarized"))
@@ -177,10 +177,6 @@ def freshness(version: SessionVersion, size_bytes: int) -> int:
     """Return how much of what there is now a version covers, from 1 (all of it) to 10 (hardly any)."""
     missing = max(0, size_bytes - version.source_bytes)
     return CURRENT + (-(-missing * (STALE - CURRENT) // size_bytes) if missing else 0)
-
-
-def _fit(tokens: int, most: int) -> float:
-    return _OVER_BUDGET if tokens > most else 0.5 + tokens / most * 0.5
 
 
 LEAST_USE = 0.5

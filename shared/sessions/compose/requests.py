@@ -48,7 +48,6 @@ from shared.sessions.models import (
     CompositionComponent,
     Project,
     RecordedSession,
-    SessionVersion,
     project_sequence,
 )
 from shared.sessions.queries import get_session, lock_project, lock_session, versions_by_session
@@ -174,7 +173,17 @@ def request_composition(
 def plan_composition(session: Session, project: Project, name: str, asked: CompositionRequest) -> list[ComponentPlan]:
     """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
     recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
-    _refuse_strangers(session, project, recorded)
+    # A session that is neither the project's nor linked to it is refused.
+    others = [one for one in recorded if one.project_key != project.key]
+    linked = linked_to(session, project.key, [one.key for one in others]) if others else set()
+    strange = [one.session_id for one in others if one.key not in linked]
+    if strange:
+        raise Invalid(
+            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first "
+            "(POST /api/memory/projects/{projectId}/links, or `afterthought sessions link`).",
+            code="session_not_in_project",
+            details={"sessions": strange},
+        )
     in_order = sorted(recorded, key=_age_key) if asked.order is ComponentOrder.OLDEST_FIRST else recorded
     shared = dict(zip((one.key for one in in_order), shared_beginnings(in_order), strict=True))
     wishes = _wishes(session, asked, recorded, shared)
@@ -206,7 +215,14 @@ def write_components(
     for position, one in enumerate(foreseen):
         version = one.version
         if one.way is ComponentForm.COMPRESS:
-            version = _request_version(session, app, composition, one, cause, settings)
+            assert one.settings is not None
+            recorded = one.wish.recorded
+            owner = settings_of(session, session.get_one(Project, recorded.project_key))
+            complete = complete_settings(one.settings, settings.model, owner)
+            reason = f"for composition {composition.name}: {one.reason}"[:300]
+            version = request_version(
+                session, app, recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
+            )
         component = CompositionComponent(
             composition_key=composition.key,
             position=position,
@@ -221,20 +237,6 @@ def write_components(
 
 def _age_key(recorded: RecordedSession) -> tuple[datetime, str]:
     return recorded.last_timestamp or _BEGINNING, recorded.session_id
-
-
-def _refuse_strangers(session: Session, project: Project, recorded: Sequence[RecordedSession]) -> None:
-    """Raises: Invalid, for a session that is neither the project's nor linked to it."""
-    others = [one for one in recorded if one.project_key != project.key]
-    linked = linked_to(session, project.key, [one.key for one in others]) if others else set()
-    strange = [one.session_id for one in others if one.key not in linked]
-    if strange:
-        raise Invalid(
-            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first "
-            "(POST /api/memory/projects/{projectId}/links, or `afterthought sessions link`).",
-            code="session_not_in_project",
-            details={"sessions": strange},
-        )
 
 
 def _wishes(
@@ -289,16 +291,3 @@ def _insert_composition(
 def composition_id(project: Project, name: str, asked: dict[str, Any]) -> str:
     """Return the id of a composition: the same request has the same, so that its files can be the same bytes."""
     return str(uuid5(_SPACE, json.dumps([project.app_id, project.project_id, name, asked], sort_keys=True)))
-
-
-def _request_version(
-    session: Session, app: App, composition: Composition, one: ComponentPlan, cause: Cause, settings: Settings
-) -> SessionVersion:
-    assert one.settings is not None
-    recorded = one.wish.recorded
-    owner = settings_of(session, session.get_one(Project, recorded.project_key))
-    complete = complete_settings(one.settings, settings.model, owner)
-    reason = f"for composition {composition.name}: {one.reason}"[:300]
-    return request_version(
-        session, app, recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
-    )

@@ -152,7 +152,13 @@ def _with_calls(draft: Draft, group: Sequence[BlockPiece]) -> Iterator[BlockPiec
 def assemble(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[CondensedChunk]) -> list[Block]:
     """Complete a draft with what became of its chunks, and return its blocks."""
     for chunk, part in zip(chunks, parts, strict=True):
-        _add_chunk(draft, chunk, part)
+        pieces = [piece for piece in chunk.pieces if piece.number is not None]
+        numbers = {piece.number for piece in pieces}
+        draft.kept |= {number for number in part.kept if number in numbers}
+        positions = {piece.source: piece.block for piece in pieces}
+        first = min(piece.block for piece in pieces)
+        for line in part.lines:
+            draft.lines[next((positions[one] for one in line.sources if one in positions), first)].append(line)
     near, added, over = int(draft.plan.target_chars * _NEAR), 0, 0
     for _ in range(_ROUNDS):
         free = _free_chars(draft)
@@ -163,7 +169,19 @@ def assemble(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[CondensedChu
         elif free <= near + over or not (added := _add_to_tiers(draft, free - over) or _add(draft, free - over)):
             break
     _trim(draft, -_free_chars(draft))
-    _add_names(draft)
+    # List the names that stand nowhere, the most important first, as far as their share of the whole goes.
+    text = "".join(map(markdown_of, draft.blocks()))
+    present = set(names_in(text))
+    missing = (
+        name
+        for name, _, _ in names_of(draft)
+        if name not in present and (len(text) > _LONG_TEXT or name not in text) and not _NO_NAME.fullmatch(name)
+    )
+    chars = draft.chars()
+    # The heading may yet become shorter, so it does not count for what they are a share of.
+    share = _NAMES_SHARE * (chars - len(heading_of(draft.heading)))
+    most = int(min(share, draft.plan.target_chars - chars)) - _NAMES_LABEL
+    draft.names = list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))
     return draft.blocks()
 
 
@@ -187,32 +205,6 @@ def _free_chars(draft: Draft) -> int:
     """Return the characters that are left beside those for names, where there are any."""
     most = draft.plan.target_chars
     return most - int(most * _NAMES_SHARE * bool(names_of(draft))) - draft.chars()
-
-
-def _add_chunk(draft: Draft, chunk: Chunk, part: CondensedChunk) -> None:
-    pieces = [piece for piece in chunk.pieces if piece.number is not None]
-    numbers = {piece.number for piece in pieces}
-    draft.kept |= {number for number in part.kept if number in numbers}
-    positions = {piece.source: piece.block for piece in pieces}
-    first = min(piece.block for piece in pieces)
-    for line in part.lines:
-        draft.lines[next((positions[one] for one in line.sources if one in positions), first)].append(line)
-
-
-def _add_names(draft: Draft) -> None:
-    """List the names that stand nowhere, the most important first, as far as their share of the whole goes."""
-    text = "".join(map(markdown_of, draft.blocks()))
-    present = set(names_in(text))
-    missing = (
-        name
-        for name, _, _ in names_of(draft)
-        if name not in present and (len(text) > _LONG_TEXT or name not in text) and not _NO_NAME.fullmatch(name)
-    )
-    chars = draft.chars()
-    # The heading may yet become shorter, so it does not count for what they are a share of.
-    share = _NAMES_SHARE * (chars - len(heading_of(draft.heading)))
-    most = int(min(share, draft.plan.target_chars - chars)) - _NAMES_LABEL
-    draft.names = list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))
 
 
 def _named_texts(block: Block) -> Iterator[tuple[str, float]]:

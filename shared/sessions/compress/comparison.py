@@ -40,7 +40,9 @@ def compare_blocks(first: Sequence[Block], second: Sequence[Block]) -> BlockComp
     differences: list[BlockDifference] = []
     # Ratios are not asked for, so the matcher's own heuristic against frequent elements may stay: it keeps long
     # versions with many equal lines from taking quadratic time.
-    for _, begin, end, begin_second, end_second in _unequal(SequenceMatcher(None, *texts)):
+    matcher = SequenceMatcher(None, *texts)
+    unequal = [one for one in matcher.get_opcodes() if one[0] != "equal"]
+    for _, begin, end, begin_second, end_second in unequal:
         differences += [BlockDifference(first[place], place, True) for place in range(begin, end)]
         differences += [BlockDifference(second[place], place, False) for place in range(begin_second, end_second)]
     counts = Counter(texts[0]), Counter(texts[1])
@@ -56,10 +58,6 @@ def compare_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> dic
     """Return the settings that differ, each as the first and the second have it; None where one has it not."""
     names = dict.fromkeys([*first, *second])
     return {name: (first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)}
-
-
-def _unequal(matcher: SequenceMatcher[str]) -> list[tuple[str, int, int, int, int]]:
-    return [one for one in matcher.get_opcodes() if one[0] != "equal"]
 
 
 def _kinds(blocks: Sequence[Block], texts: Sequence[str], only: Counter[str]) -> dict[str, int]:

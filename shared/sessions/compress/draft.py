@@ -176,7 +176,12 @@ class Draft:
         elif block.kind is BlockKind.LEFT:
             yield replace(base, kind=BlockKind.LEFT, text=block.text)
         elif position in self.pairs and block.call is not None:
-            yield self._pair(block, block.call, self.pairs[position])
+            most = self.pairs[position]
+            result = None if block.call.result is None else shorten_result(block.call.result, most)
+            shown = replace(block.call, input=shorten_input(block.call.input, most), result=result)
+            text = run_text([block.call])
+            pair = Block(BlockKind.TOOL, "assistant", text, block.at, block.sources, call=shown, tier=block.tier)
+            yield pair
         elif position in self.failures:
             yield replace(base, kind=BlockKind.FAILURE, role="assistant", text=self.failures[position])
         elif chosen := self.chosen_of(position):
@@ -193,12 +198,6 @@ class Draft:
     def _is_kept_beside(self, position: int, at: int) -> bool:
         """Whether a marked part of the same message stands there."""
         return at in self.plan.kept and self.plan.blocks[at].sources == self.plan.blocks[position].sources
-
-    def _pair(self, block: Block, call: RecordedToolCall, most: int) -> Block:
-        result = None if call.result is None else shorten_result(call.result, most)
-        shown = replace(call, input=shorten_input(call.input, most), result=result)
-        text = run_text([call])
-        return Block(BlockKind.TOOL, "assistant", text, block.at, block.sources, call=shown, tier=block.tier)
 
 
 def is_answer(block: Block) -> bool:

@@ -63,13 +63,27 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     keep_last_request(draft)
     _keep_outcome(draft)
     _keep_open_ends(draft)
-    _keep_end(draft)
-    _keep_notes(draft)
+    # Keep what stands behind the last words: calls, and that a person interrupted the assistant.
+    blocks = draft.plan.blocks
+    last = next((at for at in range(len(blocks) - 1, -1, -1) if is_spoken(blocks[at])), -1)
+    behind = [(position, call) for position, call in calls_of(draft) if position > last]
+    draft.last_calls.update(position for position, call in behind[-_LAST_CALLS:] if is_done(call))
+    draft.mentioned |= draft.last_calls
+    notices = [at for at in range(last + 1, len(blocks)) if blocks[at].label == NOTICE]
+    _keep_always(draft, (one.number for at in notices[-1:] for one in draft.pieces_at(at) if one.number is not None))
+    # Keep what somebody told the tool to remember, the later before the earlier.
+    noted = [one.number for one in reversed(draft.pieces) if draft.plan.blocks[one.block].label == NOTE]
+    most = max(_LEAST_REQUEST, draft.plan.target_chars // _NOTES_SHARE)
+    keep_pieces(draft, (number for number in noted if number is not None), most)
     _keep_replies(draft)
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
         keep_failures(draft, tier, max(int(budget * _FAILURES), min(_FAILURE_CHARS, budget)))
-        _keep_told_failures(draft, tier, max(int(budget * _TOLD_FAILURES), min(_FAILURE_CHARS, budget)))
+        # Keep what the assistant told of attempts that came to nothing, the last ones first.
+        told = [
+            number for number in open_pieces(draft, [Rank.WORDS], tier) if tells_what_failed(draft.pieces[number].text)
+        ]
+        keep_pieces(draft, reversed(told), max(int(budget * _TOLD_FAILURES), min(_FAILURE_CHARS, budget)))
         _keep_requests(draft, tier, int(budget * _REQUESTS))
         _keep_answers(draft, tier, int(budget * _ANSWERS))
         _keep_calls(draft, tier, int(budget * _CALLS))
@@ -160,24 +174,6 @@ def _keep_outcome(draft: Draft) -> None:
     elif said is None:
         done = [position for position, call in calls_of(draft) if position in behind and is_done(call)]
         draft.mentioned.update(done[-3:])
-
-
-def _keep_end(draft: Draft) -> None:
-    """Keep what stands behind the last words: calls, and that a person interrupted the assistant."""
-    blocks = draft.plan.blocks
-    last = next((at for at in range(len(blocks) - 1, -1, -1) if is_spoken(blocks[at])), -1)
-    behind = [(position, call) for position, call in calls_of(draft) if position > last]
-    draft.last_calls.update(position for position, call in behind[-_LAST_CALLS:] if is_done(call))
-    draft.mentioned |= draft.last_calls
-    notices = [at for at in range(last + 1, len(blocks)) if blocks[at].label == NOTICE]
-    _keep_always(draft, (one.number for at in notices[-1:] for one in draft.pieces_at(at) if one.number is not None))
-
-
-def _keep_notes(draft: Draft) -> None:
-    """Keep what somebody told the tool to remember, the later before the earlier."""
-    noted = [one.number for one in reversed(draft.pieces) if draft.plan.blocks[one.block].label == NOTE]
-    most = max(_LEAST_REQUEST, draft.plan.target_chars // _NOTES_SHARE)
-    keep_pieces(draft, (number for number in noted if number is not None), most)
 
 
 def _keep_open_ends(draft: Draft) -> None:
@@ -291,12 +287,6 @@ def keep_failures(draft: Draft, tier: int | None, budget: int) -> int:
     known = set(draft.failures.values())
     draft.failures.update((lines[line], line) for line in fitting if line not in known)
     return sum(len(line) + _FAILED_LABEL for line in fitting if line not in known)
-
-
-def _keep_told_failures(draft: Draft, tier: int, budget: int) -> None:
-    """Keep what the assistant told of attempts that came to nothing, the last ones first."""
-    told = [number for number in open_pieces(draft, [Rank.WORDS], tier) if tells_what_failed(draft.pieces[number].text)]
-    keep_pieces(draft, reversed(told), budget)
 
 
 def _keep_calls(draft: Draft, tier: int, budget: int) -> None:

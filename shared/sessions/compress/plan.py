@@ -260,7 +260,10 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[StatementSp
     for position, (block, own) in enumerate(zip(blocks, statements, strict=True)):
         if not own:
             continue
-        base = _BASES[block.kind] * (_by_position(block.message, messages) * (1.8 if position in concluding else 1.0))
+        by_position = (
+            1.3 if block.message * 10 < messages else (1.4 if (messages - block.message) * 7 <= messages else 1.0)
+        )
+        base = _BASES[block.kind] * (by_position * (1.8 if position in concluding else 1.0))
         base *= _SIDECHAIN if block.is_sidechain else 1.0
         # Where what it sums up stands before it, a summary only repeats.
         base *= 0.7 if block.kind is BlockKind.SUMMARY and block.message else 1.0
@@ -302,12 +305,6 @@ def _concluding(blocks: Sequence[Block]) -> frozenset[int]:
             found.add(last)
         last = position if block.kind is BlockKind.ASSISTANT and not block.is_sidechain else last
     return frozenset(found if last is None else {*found, last})
-
-
-def _by_position(message: int, messages: int) -> float:
-    if message * 10 < messages:
-        return 1.3
-    return 1.4 if (messages - message) * 7 <= messages else 1.0
 
 
 def _cue(text: str, is_code: bool) -> float:

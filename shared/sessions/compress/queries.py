@@ -166,14 +166,11 @@ def _with_work(session: Session, jobs: Sequence[Job]) -> list[SessionJob]:
     found = []
     for job in jobs:
         compression, session_id = made.get(job.job_id, (None, None))
-        found.append(
-            SessionJob(job, compression, session_id, composed.get(job.job_id), _learning_progress(session, job))
+        # How many sessions a job has learnt from, of how many.
+        learning_progress = (
+            None
+            if job.kind != JobKind.LEARN_FROM_SESSIONS
+            else count_to_learn(session, job.payload[LEARNING_PROJECT_KEY])
         )
+        found.append(SessionJob(job, compression, session_id, composed.get(job.job_id), learning_progress))
     return found
-
-
-def _learning_progress(session: Session, job: Job) -> tuple[int, int] | None:
-    """Return how many sessions a job has learnt from, of how many."""
-    if job.kind != JobKind.LEARN_FROM_SESSIONS:
-        return None
-    return count_to_learn(session, job.payload[LEARNING_PROJECT_KEY])

@@ -347,7 +347,16 @@ class _OriginalReader:
             call = replace(call, input=shorten_input(call.input, self._most(block.text)))
             self._append(block, BlockKind.TOOL, "", estimate_tokens(block.text), call=call)
         elif block.kind is BlockKind.TOOL_RESULT and call is not None and call.tool_use_id in self.open_calls:
-            self._answer(block, call, self.open_calls.pop(call.tool_use_id))
+            position = self.open_calls.pop(call.tool_use_id)
+            use = self.found[position]
+            assert use.call is not None
+            result = shorten_result(block.text, self._most(block.text))
+            self.found[position] = replace(
+                use,
+                call=replace(use.call, result=result, is_error=call.is_error),
+                sources=tuple(dict.fromkeys((*use.sources, block.uuid))),
+                tokens=use.tokens + estimate_tokens(block.text),
+            )
         elif placed:
             self._add_parts(block, placed)
         elif block.text.strip():
@@ -366,17 +375,6 @@ class _OriginalReader:
             self._append(shown, BlockKind.SYSTEM, shorten_result(text, self._most(text)), tokens, **more)
         else:
             self._append(block, block.kind, text, tokens, **more)
-
-    def _answer(self, block: Block, answered: RecordedToolCall, position: int) -> None:
-        use = self.found[position]
-        assert use.call is not None
-        result = shorten_result(block.text, self._most(block.text))
-        self.found[position] = replace(
-            use,
-            call=replace(use.call, result=result, is_error=answered.is_error),
-            sources=tuple(dict.fromkeys((*use.sources, block.uuid))),
-            tokens=use.tokens + estimate_tokens(block.text),
-        )
 
     def _add_parts(self, block: Block, placed: Sequence[PlacedMarker]) -> None:
         """Take in a message's words and its marked parts, in order; the marks themselves are no words."""

@@ -75,18 +75,14 @@ def _ageing_session(
         for one in rows
         if one.state == BuildState.READY
     )
-    return AgeingSession(recorded, versions, bool(sources), _failures(recorded, rows), distance)
-
-
-def _failures(recorded: RecordedSession, versions: Sequence[SessionVersion]) -> int:
-    """Count the versions of all there is that failed since the last that did not."""
+    # Count the versions of all there is that failed since the last that did not.
     count = 0
-    for one in versions:
+    for one in rows:
         if one.state == BuildState.READY:
             count = 0
         elif one.state == BuildState.FAILED and one.source_bytes == recorded.size_bytes:
             count += 1
-    return count
+    return AgeingSession(recorded, versions, bool(sources), count, distance)
 
 
 ACTORS = {DECAY: "rule:auto_decay", RETENTION: "rule:retention"}

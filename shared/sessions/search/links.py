@@ -12,7 +12,7 @@ from shared.audit import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
 from shared.sessions.compose.queries import linked_to
-from shared.sessions.models import Project, ProjectLink, RecordedSession
+from shared.sessions.models import ProjectLink
 from shared.sessions.queries import compositions_using, get_project, lock_project, lock_session, project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.sessions.search.queries import LinkedSession, get_link
@@ -26,7 +26,14 @@ def link_session(
     target = lock_project(session, app_id, target_id)
     source = get_project(session, app_id, source_id)
     recorded = lock_session(session, app_id, session_id)
-    _refuse(session, target, source, recorded)
+    if recorded.project_key != source.key:
+        raise Conflict(f"Session {recorded.session_id} does not belong to {source.project_id}.", code="not_its_session")
+    if recorded.project_key == target.key:
+        raise Conflict(f"Session {recorded.session_id} is {target.project_id}'s own; it needs no link.", code="own")
+    if linked_to(session, target.key, [recorded.key]):
+        raise Conflict(
+            f"Session {recorded.session_id} is linked to {target.project_id} already.", code="already_linked"
+        )
     made = ProjectLink(
         link_id=new_id("lnk", cause.at),
         session_key=recorded.key,
@@ -61,14 +68,3 @@ def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) ->
         session, target, link_id, SessionChangeKind.REMOVED, cause, before=before, session_id=recorded.session_id
     )
     session.flush()
-
-
-def _refuse(session: Session, target: Project, source: Project, recorded: RecordedSession) -> None:
-    if recorded.project_key != source.key:
-        raise Conflict(f"Session {recorded.session_id} does not belong to {source.project_id}.", code="not_its_session")
-    if recorded.project_key == target.key:
-        raise Conflict(f"Session {recorded.session_id} is {target.project_id}'s own; it needs no link.", code="own")
-    if linked_to(session, target.key, [recorded.key]):
-        raise Conflict(
-            f"Session {recorded.session_id} is linked to {target.project_id} already.", code="already_linked"
-        )

@@ -60,7 +60,11 @@ class Record:
     @property
     def at(self) -> datetime | None:
         """When it was written, UTC; None where it does not say, or says nonsense."""
-        return _time_of(self.word("timestamp"))
+        try:
+            at = datetime.fromisoformat(self.word("timestamp") or "")
+            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
 
     @property
     def message(self) -> dict[str, Any]:
@@ -146,14 +150,6 @@ def _content_block(value: object) -> dict[str, Any] | None:
     if isinstance(value, str):
         return {"type": "text", "text": value}
     return value if isinstance(value, dict) else None
-
-
-def _time_of(text: str | None) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(text or "")
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 _STEP = 2**16
