@@ -1,7 +1,7 @@
 """What is read when Prometheus asks: levels, depths, ages and counts that stand in the database and in Redis.
 
 One short transaction a scrape reads how things stand now, and only rows of what is unfinished; what only accumulates is
-in ``loop.totals``, and what is told of single apps in ``loop.app_totals``. What Redis alone knows is left out while it
+in ``loop.totals``, and what is told of single apps in ``loop.totals``. What Redis alone knows is left out while it
 is down, and ``afterthought_redis_up`` says so.
 ``docs/reference/metrics.md`` is generated from this catalogue and from ``shared.telemetry.metrics``.
 """
@@ -16,10 +16,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
-from loop.app_totals import GAUGES_OF_APPS
-from loop.queue_contents import depths
 from loop.release import release
-from loop.totals import GAUGES_OF_TOTALS, JOBS, Gauge, Totals, Values, one
+from loop.totals import GAUGES_OF_APPS, GAUGES_OF_TOTALS, JOBS, Gauge, Totals, Values, depths, one
 from loop.wiring import Loop
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JobKind, Queue, WorkClass
@@ -28,7 +26,7 @@ from shared.energy.breaker import find_pause
 from shared.energy.budget import FLOOR, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
-from shared.jobs.counts import count_unfinished, oldest_waiting
+from shared.jobs.control import count_unfinished, oldest_waiting
 from shared.jobs.models import OPEN, Deferral
 from shared.jobs.queries import count_apps_waiting, count_held, deferred_by_cause
 from shared.search.index_queries import count_all_unembedded

@@ -1,28 +1,50 @@
 """What only accumulates with the years, counted: finished jobs, apps, conversations, memories, facts, sessions.
 
-To count them is to read them all, so this is done beside the scrape where it takes long (``loop.background_reader``).
+To count them is to read them all, so this is done beside the scrape where it takes long (``loop.regulator``).
+
+What the busiest apps have and use: the only metrics that name apps.
+
+There may be many thousand apps, and a label has to stay bounded, so only those that spent most energy in a day are
+named, ``AFTERTHOUGHT_METRICS_APPS`` at most. They are counted with the totals, beside the scrape.
+
+What lies in the Redis queues: how many messages, and whether any holds more than ids.
+
+Reads Celery's lists as they are; takes nothing out. Our own messages carry ids only, but an app may put words of its
+own on the intake queue, and an erasure must say so.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
+import orjson
+import redis
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from shared.broker import BROKER_ERRORS
 from shared.choices import FactState
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import EndConversationMessage, JobKind, JobMessage, Queue
 from shared.conversations.queries import count_conversations, spent_of_budgets
 from shared.db.transactions import Transactions
-from shared.energy.budget import BudgetStatus, budget_status
+from shared.energy.budget import BudgetStatus, budget_status, to_units
+from shared.energy.ledger import busiest_apps, spent_by_app
 from shared.facts.categories import Category
-from shared.facts.queries import count_by_category
-from shared.jobs.counts import count_by_state
-from shared.jobs.models import FINISHED
-from shared.memories.queries import count_all, count_remembering
+from shared.facts.queries import count_by_category, count_standing_by_app
+from shared.jobs.control import count_by_state, unfinished_by_app
+from shared.jobs.models import FINISHED, OPEN, WAITING
+from shared.llm.calls import WorkKind
+from shared.memories.queries import compactions_by_app, count_all, count_by_app, count_remembering
 from shared.sessions.models import BuildState
 from shared.sessions.queries import count_all_sessions, count_all_versions
+from shared.telemetry.metrics import CompactionOutcome
 
 PINNED = "pinned"
 Values = Mapping[tuple[str, ...], float]
@@ -128,3 +150,155 @@ _COUNTS: tuple[Callable[[Session], Totals], ...] = (
     _sessions,
     _versions,
 )
+
+
+APP_ENERGY = Gauge("app_energy_spent_units", "Energy spent in the last hour, by kind of work.", ("app", "kind"))
+APP_JOBS = Gauge("app_jobs", "Unfinished jobs, by state.", ("app", "state"))
+APP_OLDEST = Gauge(
+    "app_oldest_waiting_job_seconds", "Age of the oldest job that waits, for whatever reason; 0 for none.", ("app",)
+)
+APP_COMPACTIONS = Gauge("app_compactions", "Times room was made in the last 24 hours, by how.", ("app", "outcome"))
+APP_MEMORIES = Gauge("app_memories", "Memories that stand.", ("app",))
+APP_FACTS = Gauge("app_facts", "Facts that stand, pinned ones included.", ("app",))
+GAUGES_OF_APPS = (APP_ENERGY, APP_JOBS, APP_OLDEST, APP_COMPACTIONS, APP_MEMORIES, APP_FACTS)
+_HOUR, _DAY = timedelta(hours=1), timedelta(hours=24)
+
+
+def count_of_apps(database: Transactions, now: datetime, most: int) -> Totals:
+    """Count what the busiest apps have, each count in a session of its own. Raises: Transient."""
+    totals: Totals = {}
+    if most == 0:
+        return totals
+    with database.read() as session:
+        apps = busiest_apps(session, now - _DAY, most)
+    for count in _APP_COUNTS:
+        with database.read() as session:
+            totals |= count(session, apps, now)
+    return totals
+
+
+def _energy(session: Session, apps: Sequence[str], now: datetime) -> Totals:
+    spent = spent_by_app(session, apps, now - _HOUR)
+    return {APP_ENERGY: {(app, kind): to_units(spent.get((app, kind), 0)) for app in apps for kind in WorkKind}}
+
+
+def _app_jobs(session: Session, apps: Sequence[str], now: datetime) -> Totals:
+    found = unfinished_by_app(session, apps)
+    counts: Values = {(app, state): found.get((app, state), (0, now))[0] for app in apps for state in OPEN}
+    oldest = {app: min(found.get((app, state), (0, now))[1] for state in WAITING) for app in apps}
+    ages: Values = {(app,): max(0.0, (now - since).total_seconds()) for app, since in oldest.items()}
+    return {APP_JOBS: counts, APP_OLDEST: ages}
+
+
+def _compactions(session: Session, apps: Sequence[str], now: datetime) -> Totals:
+    made = compactions_by_app(session, apps, now - _DAY)
+    return {APP_COMPACTIONS: {(app, outcome): made[app, outcome] for app in apps for outcome in CompactionOutcome}}
+
+
+def _app_memories(session: Session, apps: Sequence[str], _now: datetime) -> Totals:
+    counts = count_by_app(session, apps)
+    return {APP_MEMORIES: {(app,): counts.get(app, 0) for app in apps}}
+
+
+def _app_facts(session: Session, apps: Sequence[str], _now: datetime) -> Totals:
+    counts = count_standing_by_app(session, apps)
+    return {APP_FACTS: {(app,): counts.get(app, 0) for app in apps}}
+
+
+_APP_COUNTS: tuple[Callable[[Session, Sequence[str], datetime], Totals], ...] = (
+    _energy,
+    _app_jobs,
+    _compactions,
+    _app_memories,
+    _app_facts,
+)
+
+
+PRIORITIES = range(10)
+_SCAN_LIMIT = 20_000
+_UNACKNOWLEDGED = "unacked"
+
+
+def queue_keys(queue: Queue) -> list[str]:
+    """Return the lists a queue is kept in, one a priority. Source: kombu's Redis transport with our separator."""
+    return [queue.value if priority == 0 else f"{queue.value}:{priority}" for priority in PRIORITIES]
+
+
+def depths(client: redis.Redis) -> dict[Queue, int] | None:
+    """Return how many messages wait in each queue, or None when Redis does not answer."""
+    try:
+        with client.pipeline(transaction=False) as pipe:
+            for queue in Queue:
+                for key in queue_keys(queue):
+                    pipe.llen(key)
+            counts = pipe.execute()
+    except BROKER_ERRORS:
+        return None
+    width = len(PRIORITIES)
+    return {queue: sum(counts[i * width : (i + 1) * width]) for i, queue in enumerate(Queue)}
+
+
+def erase_text(client: redis.Redis, app_id: str) -> int | None:
+    """Return how many messages may hold words of an app, and where none does, have Redis forget those it held.
+
+    None when it could not be looked at or not be forgotten yet: ask again.
+    """
+    count = _count_text(client, app_id)
+    return None if count == 0 and not forget_past(client) else count
+
+
+def _count_text(client: redis.Redis, app_id: str) -> int | None:
+    """Return how many messages may hold words of an app; None when Redis does not answer or there is too much."""
+    try:
+        messages = list(_messages(client))
+    except BROKER_ERRORS:
+        return None
+    if len(messages) > _SCAN_LIMIT:
+        return None
+    return sum(_may_hold_text(message, app_id) for message in messages)
+
+
+def forget_past(client: redis.Redis) -> bool:
+    """Have Redis write its append-only file anew, so that messages long taken stand in no file.
+
+    False while it writes for an earlier asker, whose file may still hold what was taken since, or when it is away. A
+    Redis of somebody else's may forbid it; what it keeps, and for how long, is then its owner's to say.
+    """
+    try:
+        if client.info("persistence").get("aof_enabled"):
+            client.bgrewriteaof()
+    except redis.exceptions.NoPermissionError:
+        return True
+    except BROKER_ERRORS:
+        return False
+    return True
+
+
+def _messages(client: redis.Redis) -> Iterator[bytes | str]:
+    for queue in Queue:
+        for key in queue_keys(queue):
+            yield from client.lrange(key, 0, _SCAN_LIMIT)
+    for delivered in client.hvals(_UNACKNOWLEDGED):
+        # An entry is ``[message, exchange, routing key]``; what is not counts as a message that may hold anything.
+        entry: Any = None
+        with contextlib.suppress(orjson.JSONDecodeError):
+            entry = orjson.loads(delivered)
+        yield orjson.dumps(entry[0] if isinstance(entry, list) and entry else None)
+
+
+def _may_hold_text(message: bytes | str, app_id: str) -> bool:
+    """Whether a message holds more than ids, unless it says itself that it is another app's."""
+    try:
+        args, fields, _ = orjson.loads(base64.b64decode(orjson.loads(message)["body"]))
+    except (orjson.JSONDecodeError, binascii.Error, KeyError, TypeError, ValueError):
+        return True
+    if args or not isinstance(fields, dict):
+        return True
+    if not fields or fields.get("appId", fields.get("app_id")) not in (None, app_id):
+        return False
+    with contextlib.suppress(ValidationError):
+        JobMessage.model_validate(fields)
+        return False
+    with contextlib.suppress(ValidationError):
+        return bool(EndConversationMessage.model_validate(fields).reason)
+    return True

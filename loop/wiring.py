@@ -12,11 +12,9 @@ import redis
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
-from loop.app_totals import count_of_apps
-from loop.background_reader import BackgroundReader
 from loop.leadership import LeaderElection
 from loop.message_search import SearchServices, make_search_services
-from loop.regulator import Regulator
+from loop.regulator import BackgroundReader, Regulator
 from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, EndSilent, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs, kinds_in_need
@@ -24,10 +22,10 @@ from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSe
 from loop.steps.settlement import SettleEnergy, SettleFacts
 from loop.steps.upkeep import FinishErasures, ForgetOld, MendTenantQueues, ProbeProvider, Upkeep
 from loop.streams import Hub, Notices, is_of_events
-from loop.thinking.focus import Chooser
+from loop.thinking.situation import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
 from loop.ticker import Step, Ticker
-from loop.totals import Totals, count_totals
+from loop.totals import Totals, count_of_apps, count_totals
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.context.sources import RecallSources

@@ -4,6 +4,8 @@ A process id means something only inside the namespace it was given in, so a nam
 the machine, its boot and that namespace. Where the system does not tell these, nothing is said to be gone.
 Ending with the parent, even by SIGKILL, is offered by Linux only (``PR_SET_PDEATHSIG``); elsewhere the calls do nothing
 and lock files find what was left behind.
+
+Whether somebody still waits for what is being done: work whose result nobody would see is given up.
 """
 
 from __future__ import annotations
@@ -14,8 +16,13 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
+
+from shared.errors import AfterthoughtError
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE = Path("/proc/self/ns/pid")
@@ -99,3 +106,42 @@ def lower_thread_priority() -> None:
     """Have the calling thread, for good, give way to others; where a thread has no priority of its own do nothing."""
     if sys.platform == "linux":
         os.nice(_GIVES_WAY)
+
+
+ABANDONED = "abandoned"
+
+
+class Abandoned(AfterthoughtError):
+    """Who asked for it has left."""
+
+    code = ABANDONED
+
+
+@dataclass
+class Client:
+    """Who asked for something. Threads that work for it see what the loop's own thread notes."""
+
+    has_left: bool = False
+    was_given_up: bool = False
+    """Whether something was not finished for that."""
+
+
+_client: ContextVar[Client | None] = ContextVar("client", default=None)
+
+
+@contextmanager
+def working_for(client: Client) -> Iterator[None]:
+    """Have everything within, threads that are given the context too, done for a client."""
+    token = _client.set(client)
+    try:
+        yield
+    finally:
+        _client.reset(token)
+
+
+def give_up_if_abandoned() -> None:
+    """Go on where somebody waits, or nobody is known to have asked. Raises: Abandoned."""
+    client = _client.get()
+    if client is not None and client.has_left:
+        client.was_given_up = True
+        raise Abandoned("Who asked for this has left.")

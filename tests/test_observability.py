@@ -17,8 +17,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from loop.app_totals import GAUGES_OF_APPS
 from loop.gauges import CATALOGUE
+from loop.totals import GAUGES_OF_APPS
 from ops.grafana.dashboard import APP_ROW, ROWS
 from shared.jobs.models import Deferral
 from shared.settings import Settings, environment_name

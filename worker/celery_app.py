@@ -33,8 +33,7 @@ from shared.process import die_with_parent
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
-from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue
-from worker.redis_transport import use_tolerant_transport
+from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue, use_tolerant_transport
 from worker.tasks import WorkerProcess, register_tasks
 from worker.wiring import make_metrics, node_name, wire
 

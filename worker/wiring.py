@@ -32,8 +32,7 @@ from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import CompressionAgent, FactAgent, LearningAgent, MemoryAgent, SummaryAgent
 from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent
 from worker.agent.session_rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
-from worker.agent.summary_model import ModelSummaryAgent
-from worker.agent.summary_rules import ExtractiveSummaryAgent
+from worker.agent.summary_model import ExtractiveSummaryAgent, ModelSummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession

@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import TOO_MANY, answer_error
 from loop.api.policy import Trait, policy_of
-from shared.abandoned import Client, working_for
 from shared.apps.tokens import Caller
 from shared.errors import AfterthoughtError, Limit
+from shared.process import Client, working_for
 from shared.setting_groups import HttpSettings
 from shared.telemetry.metrics import Metrics, Refusal
 

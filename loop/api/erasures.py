@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from loop.api.dependencies import RequestContext
 from loop.api.schema import ResponseModel, Success
 from loop.api.writes import WriteResult
-from loop.queue_contents import erase_text
+from loop.totals import erase_text
 from loop.wiring import Loop
 from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure
 from shared.db.engine import Database

@@ -16,8 +16,9 @@ from datetime import timedelta
 from shared.clock import Clock
 from shared.contracts.jobs import JobKind
 from shared.db.transactions import Transactions
-from shared.events import publication, queries
-from shared.events.publication import PublishedEvent
+from shared.events import queries
+from shared.events import recording as publication
+from shared.events.recording import PublishedEvent
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.queries import positions_to_deliver
 from shared.telemetry.metrics import Metrics

@@ -15,7 +15,7 @@ import redis
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from loop.queue_contents import erase_text
+from loop.totals import erase_text
 from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure, IdempotencyKey
 from shared.apps.queries import (
     erasures_with_files,
@@ -24,9 +24,10 @@ from shared.apps.queries import (
     unscrubbed_erasures,
 )
 from shared.clock import Clock
-from shared.db.counting import rows_changed
+from shared.db.queries import rows_changed
 from shared.db.transactions import Transactions
-from shared.energy import folding, ledger
+from shared.energy import ledger
+from shared.energy import ledger as folding
 from shared.errors import Transient
 from shared.events.recording import record_end_of_job
 from shared.facts import clearing

@@ -16,8 +16,16 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Chooser, Focus, model_for
-from loop.thinking.situation import ConversationView, Energy, Situation, look, subjects_to_review
+from loop.thinking.situation import (
+    Chooser,
+    ConversationView,
+    Energy,
+    Focus,
+    Situation,
+    look,
+    model_for,
+    subjects_to_review,
+)
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import ThinkingTurn, ToolExecutor, ToolResult
 from shared.apps.queries import get_app, lock_app

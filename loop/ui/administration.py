@@ -1,20 +1,172 @@
-"""What an admin decides: which apps there are, and how each behaves. Tokens, users and erasures have modules."""
+"""What an admin decides: which apps there are, and how each behaves. Tokens, users and erasures have modules.
+
+An app as one JSON document: taken out to a file, and put in from one.
+
+An app's tokens: issued, shown once, listed, revoked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 from urllib.parse import quote
 
 from nicegui import ui
+from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
-from loop.ui import approvals, archives, audit, erasures, tokens, tuning, users
+from loop.ui import administration as archives
+from loop.ui import administration as tokens
+from loop.ui import audit, erasures, tuning, users
+from loop.ui import audit as approvals
 from loop.ui.frame import Frame
-from loop.ui.notices import in_words_of, tell_success
 from loop.ui.tables import PagedTable, Row, amount, heading, number, show_table, show_views
-from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
+from loop.ui.widgets import confirmed, in_words_of, show_time, tell_error, tell_success
+from shared.text.json_reading import read_json
+
+Grant = Literal["tokens", "uninstall", "answers"]
+_LISTED_TOKENS = 25
+_GRANTS: dict[Grant, str] = {"tokens": "issue tokens", "uninstall": "uninstall", "answers": "choose who answers"}
+
+
+async def show_tokens(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show them."""
+    await TokenTable(frame, visitor, app_id).build()
+
+
+@dataclass
+class TokenTable:
+    """The tokens of an app, the oldest first."""
+
+    frame: Frame
+    visitor: Visitor
+    app_id: str
+    granted: dict[Grant, ui.checkbox] = field(default_factory=dict)
+
+    async def build(self) -> None:
+        """Build the form and the table."""
+        with ui.column().classes("card gap-3"):
+            heading("Issue a token")
+            with ui.row().classes("items-center gap-3 w-full"):
+                self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
+                self.label.on("keydown.enter", self._issue)
+                for grant, told in _GRANTS.items():
+                    self.granted[grant] = ui.checkbox(f"May {told}").props("dense")
+                ui.button("Issue", icon="key", on_click=self._issue).props("unelevated no-caps color=cyan-9")
+        with ui.column().classes("card gap-2 min-w-0"):
+            heading("Tokens")
+            head = ["For", "Number", "May also", "Issued", "By", ""]
+            self.table = PagedTable(
+                self.frame, "Tokens, the oldest first", head, self._fetch, empty="The app has no token."
+            )
+        await self.table.refresh()
+
+    async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
+        page = await self.visitor.client.list_tokens(limit=_LISTED_TOKENS, cursor=cursor, app_id=self.app_id)
+        return [self._row(one) for one in page.tokens], page.cursor
+
+    def _row(self, one: models.TokenAnswer) -> Row:
+        def end() -> None:
+            if one.revoked_at is not None:
+                show_time(one.revoked_at, "revoked")
+                return
+            button = ui.button("Revoke", icon="block", on_click=lambda: self._revoke(one))
+            button.props("outline no-caps dense").classes("px-2")
+            button.props["aria-label"] = f"Revoke {one.label or one.token_id}"
+
+        may = ", ".join(_GRANTS[grant] for grant in one.grants) or "–"
+        by = one.parent_id or "an admin"
+        return [one.label or "–", one.token_id, may, lambda: show_time(one.created_at), by, end]
+
+    async def _issue(self) -> None:
+        async with self.frame.errors_told():
+            grants = [grant for grant, box in self.granted.items() if box.value]
+            issued = await self.visitor.client.issue_token(
+                label=self.label.value or "", grants=grants, app_id=self.app_id
+            )
+            self.label.value = ""
+            for box in self.granted.values():
+                box.value = False
+            await self.table.refresh()
+            _show_once(issued.token or "")
+
+    async def _revoke(self, one: models.TokenAnswer) -> None:
+        goes = [
+            "Whoever uses it is refused from now on, and so is whoever uses a token that was issued with it.",
+            "It cannot be brought back.",
+        ]
+        if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
+            async with self.frame.errors_told():
+                await self.visitor.client.revoke_token(one.token_id, app_id=self.app_id)
+                await self.table.refresh()
+
+
+def _show_once(token: str) -> None:
+    dialog = ui.dialog(value=True).props("persistent aria-label='New token'")
+    with dialog, ui.card().classes("w-full max-w-lg gap-3"):
+        ui.label("New token").classes("text-lg font-semibold").props("role=heading aria-level=2")
+        ui.label("It is shown this once, and kept nowhere. Copy it now.")
+        field = ui.input("Token", value=token).props("outlined readonly").classes("w-full font-mono")
+
+        async def copy() -> None:
+            ui.clipboard.write(token)
+            tell_success("Copied.")
+
+        def close() -> None:
+            field.value = ""
+            dialog.close()
+            dialog.clear()
+
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Copy", icon="content_copy", on_click=copy).props("outline no-caps autofocus")
+            ui.button("Done", on_click=close).props("unelevated no-caps color=cyan-9")
+
+
+_MOST_BYTES = 64_000_000
+
+
+def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Build both ways."""
+    with ui.column().classes("card gap-3"):
+        heading("Export and import")
+        with ui.row().classes("items-end gap-3"):
+            user = ui.input("Only of this user (empty: of all)").props("outlined dense").classes("w-64")
+
+            async def export() -> None:
+                async with frame.errors_told():
+                    wanted = (user.value or "").strip() or None
+                    archive = await visitor.client.export_app(user_id=wanted, app_id=app_id)
+                    text = archive.model_dump_json(by_alias=True, exclude_unset=True)
+                    ui.download.content(text, f"{app_id}.json", "application/json")
+
+            ui.button("Export", icon="download", on_click=export).props("outline no-caps")
+
+        done = ui.label().classes("text-sm").props("role=status")
+
+        async def put_in(event: UploadEventArguments) -> None:
+            async with frame.errors_told():
+                archive = read_json(await event.file.read())
+                if not isinstance(archive, dict):
+                    raise ValueError("The file is no exported app.")
+                found = await visitor.client.import_app(archive, app_id=app_id)
+                added = {
+                    "conversations": found.conversations.imported,
+                    "messages": found.messages,
+                    "memories": found.memories.imported,
+                    "facts": found.facts.imported,
+                }
+                skipped = found.conversations.skipped + found.memories.skipped + found.facts.skipped
+                told = ", ".join(f"{number(count)} {name}" for name, count in added.items())
+                done.set_text(f"Added {told}; {number(skipped)} were there already.")
+
+        upload = ui.upload(
+            label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
+            on_rejected=lambda: tell_error("The file is larger than 64 MB; use: afterthought import"),
+        )  # fmt: skip
+        upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")
+
 
 _LISTED = 25
 _VIEWS = {

@@ -8,13 +8,10 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.actors import Labels, actor_cell, token_labels
-from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.notices import tell_success
 from loop.ui.tables import PagedTable, Row, counted, heading, number
-from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
+from loop.ui.widgets import TokenLabels, actor_cell, confirmed, show_receipt, show_time, tell_success, token_labels
 
 _LISTED = 10
 _OF_ONE = ("conversation", "memory", "fact")
@@ -52,7 +49,7 @@ def _offer(name: str, told: str, action: Any) -> None:
         ui.label(told).classes("muted text-sm")
 
 
-def _row(one: models.Receipt, labels: Labels) -> Row:
+def _row(one: models.Receipt, labels: TokenLabels) -> Row:
     def details() -> None:
         ui.button("Show", on_click=lambda: show_receipt(one, labels=labels)).props("outline no-caps dense").classes(
             "px-2"

@@ -21,8 +21,7 @@ from sqlalchemy.orm import Session
 
 from ops.bench.figures import show
 from ops.bench.made_up import Chatter
-from shared.apps.queries import get_app
-from shared.apps.registry import install
+from shared.apps.queries import get_app, install
 from shared.archive.export import export_app
 from shared.archive.restore import import_archive
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start

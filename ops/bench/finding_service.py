@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from ops.bench.finding_corpora import CorpusMessage, FindingQuestion
 from ops.bench.finding_ways import Index, Way
-from shared.apps.registry import install
+from shared.apps.queries import install
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.models import Conversation
 from shared.db.engine import Database

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from ops.bench.figures import say, show, spread
-from shared.apps.registry import install
+from shared.apps.queries import install
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.search.models import SetState, VectorSet, doc_id_of

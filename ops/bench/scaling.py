@@ -30,7 +30,7 @@ from ops.bench.population import app_id, fill
 from ops.bench.service import unfinished
 from ops.bench.talking import Connection
 from ops.bench.waiting_worker import MODEL_SECONDS
-from shared.apps.registry import install
+from shared.apps.queries import install
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, start
 from shared.conversations.lifecycle import say as say_in
 from shared.db.engine import Database

@@ -30,7 +30,7 @@ from sqlalchemy.orm import Session
 from ops.bench.figures import say, show, spread
 from ops.bench.made_up import Chatter
 from shared.apps.models import App
-from shared.apps.registry import install
+from shared.apps.queries import install
 from shared.clock import SystemClock
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
 from shared.conversations.lifecycle import say as say_in

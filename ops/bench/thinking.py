@@ -21,7 +21,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from loop.thinking.focus import Focus
+from loop.thinking.situation import Focus
 from ops.bench.engine import ENGINE_MODEL, PromptWatch, serve_engine, watch_prompts
 from ops.bench.figures import say, show
 from shared.conversations.lifecycle import Role

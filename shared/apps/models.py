@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey, partial
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime, partial
 
 
 class AnsweredBy(StrEnum):

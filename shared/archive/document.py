@@ -22,7 +22,7 @@ from shared.contracts.values import (
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import SILENT_MINUTES, Role
 from shared.conversations.models import MemoryMode
-from shared.db.archived_rows import ArchivePart
+from shared.db.base import ArchivePart
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
 from shared.memories.models import ChangeKind, MemoryAttributes, MemoryText

@@ -34,7 +34,7 @@ from shared.archive.document import (
 from shared.choices import FactState
 from shared.conversations.models import Conversation
 from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
-from shared.db.archived_rows import copied
+from shared.db.base import copied
 from shared.facts import queries as fact_queries
 from shared.facts.models import Fact
 from shared.memories import queries

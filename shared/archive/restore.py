@@ -32,7 +32,7 @@ from shared.conversations.chat_message import chars_of, owners_of, role_of, size
 from shared.conversations.lifecycle import insert_messages
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
-from shared.db.archived_rows import row_of
+from shared.db.base import row_of
 from shared.errors import Conflict, Limit
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from shared.archive.document import ArchivedFact, ArchivedFactChange
 from shared.audit import Cause
 from shared.choices import FactState
-from shared.db.archived_rows import row_of
+from shared.db.base import row_of
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.changes import FactTexts, free_pins, free_slots, record

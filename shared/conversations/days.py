@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App, UserSettings
 from shared.conversations.models import Conversation, Message
-from shared.db.numbers import given_numbers
+from shared.db.queries import given_numbers
 from shared.search.models import LAST_POSITION, POSITION_BITS
 
 

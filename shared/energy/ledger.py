@@ -1,19 +1,26 @@
-"""The ledger: one row per model call, added in its own transaction and settled into the level exactly once."""
+"""The ledger: one row per model call, added in its own transaction and settled into the level exactly once.
+
+Folds old rows of the ledger into sums of a day and of a conversation, so that every total stays what it was.
+
+Only what was settled is folded, in bites: each row is in the ledger or in the sums, never in both.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, case, delete, func, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, SQLColumnExpression, Table, case, delete, func, literal, or_, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App, Budgets
 from shared.clock import CLOCK_DOUBT
-from shared.db.counting import count
 from shared.db.inserting import insert_if_absent
+from shared.db.queries import count
 from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
 from shared.energy.models import (
     ConversationSpending,
@@ -374,3 +381,34 @@ def token_rate(session: Session, model: str) -> TokenRate | None:
     names = (model, *(f"{provider}:{model}" for provider in MODEL_PROVIDERS))
     found = {rate.model: rate for rate in session.scalars(select(TokenRate).where(TokenRate.model.in_(names)))}
     return next((found[name] for name in names if name in found), None)
+
+
+_SUMS = ("calls", "prompt_tokens", "completion_tokens", "micro")
+
+
+def fold(session: Session, before: datetime, limit: int) -> int:
+    """Fold the oldest settled rows of before a time, at most ``limit``; return how many."""
+    rows = settled_before(session, before, limit)
+    days: dict[tuple[object, ...], Counter[str]] = {}
+    conversations: Counter[int] = Counter()
+    for row in rows:
+        sums = days.setdefault((row.app_id, row.at.date(), row.kind, row.model), Counter())
+        sums.update(dict(zip(_SUMS, (1, row.prompt_tokens, row.completion_tokens, row.micro), strict=True)))
+        if row.conversation_key is not None:
+            conversations[row.conversation_key] += row.micro
+    if rows:
+        names = ("app_id", "day", "kind", "model")
+        _add(session, DaySpending.__table__, _SUMS, [dict(zip(names, key, strict=True)) | s for key, s in days.items()])
+        session.execute(delete(Spending).where(Spending.entry.in_([row.entry for row in rows])))
+    if conversations:
+        of_each = [{"conversation_key": key, "micro": micro} for key, micro in conversations.items()]
+        _add(session, ConversationSpending.__table__, ("micro",), of_each)
+    return len(rows)
+
+
+def _add(session: Session, table: Any, sums: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert rows of sums, or add to those that stand."""
+    assert isinstance(table, Table)
+    insert = (sqlite if session.get_bind().dialect.name == "sqlite" else postgresql).insert(table)
+    added = {name: table.c[name] + insert.excluded[name] for name in sums}
+    session.execute(insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=added), list(rows))

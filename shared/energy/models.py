@@ -7,8 +7,7 @@ from datetime import date, datetime
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Date, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey, partial
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime, partial
 
 
 class Spending(Base):

@@ -30,8 +30,8 @@ from shared.ids import new_id
 from shared.memories import forgetting
 from shared.memories.models import Memory
 from shared.profiles import consent
-from shared.profiles.gate import agrees, write_audit
 from shared.profiles.models import AuditKind
+from shared.profiles.queries import agrees, write_audit
 from shared.subjects import Subject
 
 

@@ -14,8 +14,7 @@ from shared.choices import FactState
 from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
-from shared.db.counting import count
-from shared.db.numbers import given_numbers
+from shared.db.queries import count, given_numbers
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_wanted
 from shared.jobs.models import OPEN, Job

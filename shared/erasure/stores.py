@@ -21,11 +21,10 @@ from shared.contracts.jobs import WorkClass
 from shared.conversations import extraction
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import keys_of
-from shared.db.counting import rows_changed
+from shared.db.queries import rows_changed
 from shared.erasure import queries
-from shared.events.publication import erase_of_app, erase_of_conversations
 from shared.events.queries import count_events, count_webhooks
-from shared.events.recording import record_end_of_job
+from shared.events.recording import erase_of_app, erase_of_conversations, record_end_of_job
 from shared.facts import clearing as fact_clearing
 from shared.facts import queries as fact_queries
 from shared.jobs.control import abandon_all, forbid_replays, part_from_user

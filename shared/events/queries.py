@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from shared.db.numbers import given_numbers
+from shared.db.queries import given_numbers
 from shared.errors import NotFound
 from shared.events.models import Event, EventCount, Webhook
 

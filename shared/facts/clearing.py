@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from shared.audit import AGED, ERASED, Cause
 from shared.choices import FactState
 from shared.conversations.models import Conversation
-from shared.db.counting import rows_changed
+from shared.db.queries import rows_changed
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.changes import FactTexts, empty, free_slots, lie_beneath, record, remove_rows, subsume, touch

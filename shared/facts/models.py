@@ -27,8 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.choices import FactState
-from shared.db.base import Base, BigKey, partial
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime, partial
 from shared.subjects import NOBODY, Subject
 from shared.text.likeness import normal
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from shared.choices import FactState
 from shared.conversations.models import Conversation, Message
-from shared.db.counting import count
+from shared.db.queries import count
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource

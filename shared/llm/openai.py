@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, SecretStr
 
 from shared.llm.chat import ModelRequest, Question
+from shared.llm.embedding import ServedEmbedder
 from shared.llm.langchain_model import Ending, LangchainModel
 from shared.llm.ollama import ask_shown, traits_shown
 from shared.llm.provider import (
@@ -27,7 +28,6 @@ from shared.llm.provider import (
     parameters_in,
     read_told,
 )
-from shared.llm.served_embedding import ServedEmbedder
 from shared.llm.tools import Exchange
 from shared.llm.transport import open_client
 
@@ -104,7 +104,7 @@ class OpenAi(ApiProvider):
         import openai
 
         # As above.
-        from shared.llm.api_client import ApiServer
+        from shared.llm.transport import ApiServer
 
         server = ApiServer(self, openai)
         client = openai.OpenAI(
@@ -170,7 +170,7 @@ class OpenAiModel(LangchainModel):
         from langchain_openai import ChatOpenAI
 
         # As above.
-        from shared.llm.api_client import ApiServer
+        from shared.llm.transport import ApiServer
 
         server = ApiServer(provider, openai)
         super().__init__(model, server)

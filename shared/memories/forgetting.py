@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, delete, update
 from sqlalchemy.orm import Session
 
 from shared.audit import AGED, ERASED, Cause
-from shared.db.counting import rows_changed
+from shared.db.queries import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.compaction import RULES

@@ -17,8 +17,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, ForeignKey, I
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.contracts.values import Importance, Tags
-from shared.db.base import Base, BigKey
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime
 from shared.subjects import NOBODY, Subject
 
 SLOTS = 10

@@ -14,7 +14,7 @@ from shared.apps.models import App, UserSettings
 from shared.audit import is_of_a_person
 from shared.conversations.days import TimeZones, offset_at, zone_columns
 from shared.conversations.models import Conversation
-from shared.db.counting import count
+from shared.db.queries import count
 from shared.errors import NotFound
 from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, CompactionCandidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin

@@ -12,11 +12,11 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from shared.db.counting import rows_changed
+from shared.db.queries import rows_changed
 from shared.errors import Conflict
 from shared.profiles import queries
-from shared.profiles.gate import agrees, write_audit
 from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of, lines_of
+from shared.profiles.queries import agrees, write_audit
 from shared.text.gate import refuse_secret
 
 

@@ -14,8 +14,7 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime
 from shared.text.lines import clean
 
 ONLY_USER = ""

@@ -16,7 +16,7 @@ from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import INDEX_PRIORITY, INDEX_SEQUENCE, JobKind
-from shared.db.counting import rows_changed
+from shared.db.queries import rows_changed
 from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import OPEN, Job, JobState

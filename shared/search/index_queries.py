@@ -24,8 +24,7 @@ from shared.apps.models import App
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
 from shared.conversations.models import Message
-from shared.db.counting import count
-from shared.db.numbers import given_numbers
+from shared.db.queries import count, given_numbers
 from shared.jobs.queries import is_open_in_tenant_queue
 from shared.search.models import (
     LAST_CONVERSATION,

@@ -14,8 +14,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey, partial
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime, partial
 
 
 class AppIndex(Base):

@@ -40,8 +40,7 @@ from shared.apps.queries import no_such_app
 from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
-from shared.db.counting import count
-from shared.db.numbers import given_numbers
+from shared.db.queries import count, given_numbers
 from shared.jobs.models import Job, JobState
 from shared.jobs.queries import last_asked_before
 from shared.search import word_index

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from shared.db.counting import rows_changed
 from shared.db.inserting import insert_all_if_absent
+from shared.db.queries import rows_changed
 from shared.errors import Configuration
 from shared.llm.embedding import Vectors
 from shared.search import index_queries

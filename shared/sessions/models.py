@@ -25,8 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.choices import SemanticVerdict
-from shared.db.base import Base, BigKey, partial
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime, partial
 
 
 def version_id(number: int) -> str:

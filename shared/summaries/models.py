@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
-from shared.db.types import UtcDateTime
+from shared.db.base import Base, BigKey, UtcDateTime
 
 
 class Summary(Base):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from shared.text.remembering import remembered
+from shared.text.lines import remembered
 
 
 def word_tuple(listed: str) -> tuple[str, ...]:

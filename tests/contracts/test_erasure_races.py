@@ -29,9 +29,10 @@ from shared.facts.writing import FoundStatement, StatementOrigin, learn
 from shared.jobs import ownership
 from shared.jobs.models import JobState
 from shared.memories.writing import NewMemory, place
-from shared.profiles import consent, gate
-from shared.profiles.gate import write_audit
+from shared.profiles import consent
+from shared.profiles import queries as gate
 from shared.profiles.models import AuditKind, Content, Profile
+from shared.profiles.queries import write_audit
 from shared.subjects import Subject
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.house import House

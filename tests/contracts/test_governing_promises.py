@@ -10,8 +10,7 @@ import pytest
 
 from loop.regulator import Regulator
 from shared.apps.models import Budgets
-from shared.apps.queries import get_app
-from shared.apps.registry import AppChange, change
+from shared.apps.queries import AppChange, change, get_app
 from shared.contracts.jobs import JobMessage, Queue
 from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units

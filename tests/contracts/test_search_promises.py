@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.choices import RankingFormula
 from shared.conversations.lifecycle import NewMessage, Role
-from shared.db.counting import count
+from shared.db.queries import count
 from shared.energy.models import Spending
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.errors import Configuration, NotFound, Transient

@@ -12,8 +12,7 @@ from sqlalchemy import select
 
 from loop.leadership import LeaderElection
 from loop.thinking.turn import MOST_UNUSABLE_ROUNDS
-from shared.apps.queries import lock_app
-from shared.apps.registry import uninstall
+from shared.apps.queries import lock_app, uninstall
 from shared.audit import Cause
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.focus import refresh

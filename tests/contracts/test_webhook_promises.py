@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from loop.steps.publish_events import PublishEvents
-from shared.apps.registry import uninstall
+from shared.apps.queries import uninstall
 from shared.audit import Cause
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage, WorkClass

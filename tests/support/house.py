@@ -16,8 +16,7 @@ from sqlalchemy import delete
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App
-from shared.apps.queries import get_app
-from shared.apps.registry import install
+from shared.apps.queries import get_app, install
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator
-from loop.thinking.focus import Chooser, Focus
+from loop.thinking.situation import Chooser, Focus
 from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from loop.background_reader import BackgroundReader
+from loop.regulator import BackgroundReader
 from shared.errors import Transient
 
 

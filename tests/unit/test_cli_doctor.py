@@ -28,7 +28,7 @@ from loop.cli.checks import (
 from loop.cli.findings import Finding, Health
 from loop.cli.model_checks import check_embedding, check_models
 from loop.embedded_redis import EmbeddedRedis, free_port
-from shared.apps.registry import install
+from shared.apps.queries import install
 from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, start
 from shared.db.engine import Database

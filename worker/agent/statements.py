@@ -3,6 +3,8 @@
 Memories, facts and summaries without a model are chosen from these. Left out is what the speaker only passed on
 (``shared.text``), and what is sent over and over, which is a template's. Words stay the speaker's: only relative
 times become dates, and a bare answer is joined to what was asked.
+
+The third person, where that is a table of a few lines: English. All else stays as it was said.
 """
 
 from __future__ import annotations
@@ -15,12 +17,99 @@ from itertools import pairwise
 
 from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementSort, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
-from shared.text.lines import shorten
+from shared.text.languages import ENGLISH, empty_words, language_of
+from shared.text.lines import clean, shorten
 from shared.text.sentences import sentences
+from shared.text.words import EMPTY, WORD, word_set
 from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
-from worker.agent.persons import in_third_person
 from worker.agent.protocol import TranscriptTurn
+
+_SELF_OPENING = re.compile(
+    r"^(?:(?:oh|ah|and|so|but|well|also|plus|btw|by the way|hi|hey|hello|ok(?:ay)?|actually|anyway|um|yes|yeah|no)\b"
+    r"(?:[,!.:]+\s*|\s+(?=(?:i|my)\b)))+",
+    re.IGNORECASE,
+)
+_SHORT_FORMS = {"m": "am", "ve": "have", "ll": "will", "d": "would"}
+_SHORT = re.compile(r"\b(i)['’](m|ve|ll|d)\b", re.IGNORECASE)
+_BEGINS = re.compile(r"(?P<who>I|my)\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
+_ADVERBS = word_set(
+    "always never also just really usually often only still currently now both mostly already no longer"
+)
+_VERBS = {
+    "am": "is", "are": "is", "have": "has", "do": "does", "were": "was", "don't": "does not", "can't": "cannot",
+    "haven't": "has not", "go": "goes",
+}  # fmt: skip
+_UNCHANGED = word_set(
+    "will would can cannot could should must may might shall had did was won't wouldn't couldn't went got made took"
+    " came saw knew thought felt found left lost told gave kept ran ate drank drove wrote read spoke bought brought met"
+    " sat stood slept paid sent heard held began became broke chose fell forgot grew led understood won sold spent said"
+    " put set cut hit let quit wore swam sang taught lent dealt fed fought fled flew hid hung laid lay lit rode rang"
+    " rose shot shut stole stuck tore threw woke bent blew drew hurt meant spread caught swept bred dug spun"
+)
+"""Verbs that are the same in the third person: helping ones, and past forms without "ed"."""
+_PERSONS = {"me": "them", "my": "their", "mine": "theirs", "myself": "themselves"}
+_PERSONS |= {"us": "them", "our": "their", "ours": "theirs"}
+_PERSON = re.compile(rf"\b(?:{'|'.join(_PERSONS)})\b", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"\b(?:i|we)\b|^(?:and|or)\b|\b(?:and|but|or|so) (?:always |never |also |often |then |just )?(?:am|have|do|work"
+    r"|live|own|run|like|love|hate|need|want|prefer|study|teach|play|keep|use|speak|write|read|make|go|eat|drink|sleep"
+    r"|drive|ride|help|know|can['’]?t)\b",
+    re.IGNORECASE,
+)
+"""Where the speaker does a second thing: two verbs would have to be turned, and it stays as it was said."""
+_LIKE_ENGLISH = ("it", "es", "fr", "pt", "nl", "pl", "de", "cs")
+
+
+def in_third_person(text: str, name: str = "") -> str:
+    """Return a statement as said of somebody: ``I live in Ghent`` becomes ``Lives in Ghent``, with a name before it.
+
+    Only where it begins with the speaker, in English; any other stays in its words.
+    """
+    said = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _SELF_OPENING.sub("", text))
+    begins = _BEGINS.fullmatch(said)
+    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(said):
+        return text
+    words = begins["rest"].split(" ")
+    speaks = begins["who"].lower() == "i"
+    if speaks:
+        at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
+        words[at] = _verb(words[at])
+    # "US" and "ME" are places.
+    told = _PERSON.sub(
+        lambda match: match[0] if match[0] in ("US", "ME", "MY") else _PERSONS[match[0].lower()], " ".join(words)
+    )
+    who = name if speaks else f"{name}'s"
+    return f"{who} {told}" if name else told[:1].upper() + told[1:]
+
+
+def _is_english(text: str) -> bool:
+    words = {word.lower() for word in WORD.findall(text)} - EMPTY
+    foreign = (words & empty_words(code) for code in _LIKE_ENGLISH)
+    return language_of(text) == ENGLISH and text.isascii() and not any(len(found) > 1 for found in foreign)
+
+
+def _verb(word: str) -> str:
+    lowered = word.lower().replace("’", "'")
+    if lowered in _VERBS:
+        return _VERBS[lowered]
+    if not lowered.isalpha() or lowered.endswith("ed") or lowered in _UNCHANGED:
+        return word
+    if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
+        return word + "es"
+    return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
+
+
+_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
+_NO_NAMES = word_set("user human me you customer client guest anonymous unknown")
+
+
+def name_of(name: str | None) -> str:
+    """Return a speaker's name where it can stand before a statement, else nothing."""
+    written = clean(name or "")
+    fits = len(written) <= 40 and _NAME.fullmatch(written) and written.lower() not in _NO_NAMES
+    return written if fits else ""
+
 
 KEPT = 0.4
 """From this probability a statement is worth a place. Source: ``ops.train --validate``, writers left out."""

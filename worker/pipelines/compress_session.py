@@ -49,9 +49,9 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import line_gate
 from worker.agent.protocol import CompressionAgent
-from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, unpurged
 from worker.pipelines.fallback import JobAgent
+from worker.pipelines.turns import Admission
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""

@@ -48,11 +48,10 @@ from worker.agent.protocol import (
     Transcript,
 )
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, SpokenStatement, left_out, read_statements, vital
-from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.extract_facts import SAID, FactLearner, admitted, present_facts
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import spoken_turns
+from worker.pipelines.turns import Admission, spoken_turns
 
 NOTHING = "nothing to remember"
 _THIN = 0.5

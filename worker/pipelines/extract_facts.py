@@ -40,10 +40,9 @@ from shared.text.gate import Gate
 from worker.agent.corrections import differ_in_values_only
 from worker.agent.gates import fact_gate
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement, TranscriptTurn
-from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
+from worker.pipelines.turns import Admission, UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
 BEFORE = 4
 """Messages shown beside them that were seen before."""

@@ -25,7 +25,7 @@ from shared.llm.calls import EXTRACTIVE
 from shared.telemetry.logging import get_logger
 from shared.text.lines import shorten
 from worker.agent.protocol import Agent, LeftToRules
-from worker.pipelines.admission import Admission
+from worker.pipelines.turns import Admission
 
 AgentT = TypeVar("AgentT", bound=Agent)
 ResultT = TypeVar("ResultT")

@@ -33,9 +33,9 @@ from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import finding_gate
 from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
-from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, unpurged
 from worker.pipelines.fallback import JobAgent
+from worker.pipelines.turns import Admission
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""

@@ -23,20 +23,25 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
-from shared.profiles import gate
-from shared.profiles.gate import ProfileVersion
+from shared.profiles import queries as gate
+from shared.profiles.queries import ProfileVersion
 from shared.search.tuning import in_force
 from shared.search_settings import Tuning
-from shared.summaries.bullets import written
-from shared.summaries.queries import NewSummary, insert_summary, newest, summaries_to_embed, update_summary_vectors
+from shared.summaries.queries import (
+    NewSummary,
+    insert_summary,
+    newest,
+    summaries_to_embed,
+    update_summary_vectors,
+    written,
+)
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import spoken_gate
 from worker.agent.protocol import SummaryAgent, SummaryRequest
-from worker.pipelines.admission import Admission
 from worker.pipelines.attempt import end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import UnseenTurns, embed_if_available, unseen_turns
+from worker.pipelines.turns import Admission, UnseenTurns, embed_if_available, unseen_turns
 
 NOTHING = "nothing worth a summary"
 

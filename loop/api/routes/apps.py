@@ -16,9 +16,10 @@ from loop.api.erasures import Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
-from shared.apps import queries, registry, tokens
+from shared.apps import queries, tokens
+from shared.apps import queries as registry
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
-from shared.apps.registry import AppChange
+from shared.apps.queries import AppChange
 from shared.contracts.values import JsonObject, TimeZone
 from shared.conversations.focus import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations

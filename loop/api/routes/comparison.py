@@ -16,8 +16,7 @@ from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.versions import VERSION_ID_PATTERN, VersionAnswer, VersionInPath, version_file
 from loop.api.schema import ResponseModel
 from shared.sessions.blocks import markdown_of, speaker_of
-from shared.sessions.compress.comparison import BlockDifference, compare_blocks, compare_settings
-from shared.sessions.compress.queries import get_version, names_using
+from shared.sessions.compress.queries import BlockDifference, compare_blocks, compare_settings, get_version, names_using
 from shared.sessions.models import KeepitMarker, RecordedSession, SessionVersion
 from shared.sessions.queries import get_session, markers_of, outcomes_of, project_by_key
 from shared.sessions.recording import blocks_in

@@ -17,10 +17,9 @@ from shared.contracts.values import Words
 from shared.errors import Conflict, Invalid, NotFound
 from shared.sessions.blocks import speaker_of
 from shared.sessions.compress.queries import get_version
-from shared.sessions.extent import Held, VersionExtent
+from shared.sessions.extent import Held, ReadingPosition, ReadMessage, VersionExtent, read_page
 from shared.sessions.markers import PlacedMarker
 from shared.sessions.queries import get_session, markers_of, project_by_key
-from shared.sessions.reading import ReadingPosition, ReadMessage, read_page
 from shared.sessions.recording import blocks_in
 from shared.sessions.registry.projects import use_sessions
 from shared.sessions.transcripts.contents import read_blocks

@@ -22,9 +22,8 @@ from shared.contracts.values import UserId, UserOrNobody
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.errors import Denied
 from shared.profiles import consent
-from shared.profiles.gate import agrees, profile_of
 from shared.profiles.models import AuditKind, Consent, Content, Context, Preferences, Profile, content_of
-from shared.profiles.queries import audit_of, consent_of
+from shared.profiles.queries import agrees, audit_of, consent_of, profile_of
 
 ProfileOwner = Annotated[
     UserId | Literal[""], Field(description="A user of the app; empty for an app that names none.")

@@ -22,8 +22,7 @@ from shared.sessions.compose.requests import ComponentRequest
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
 from shared.sessions.queries import get_project
-from shared.sessions.search.links import link_session, unlink_session
-from shared.sessions.search.queries import LinkedSession, links_of
+from shared.sessions.search.queries import LinkedSession, link_session, links_of, unlink_session
 from shared.sessions.search.query import SessionHit, SessionQuery, find_sessions
 from shared.sessions.search.suggestions import SessionSuggestion, WorkSituation, past_sessions, suggest
 

@@ -14,8 +14,7 @@ from loop.api.erasures import Erased
 from loop.api.policy import OF_APP, under
 from loop.api.schema import NamedUser, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
-from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.apps.registry import set_time_zone
+from shared.apps.queries import get_app, get_installed_app, lock_app, set_time_zone
 from shared.contracts.values import TimeZone
 from shared.erasure.erasing import erase_user
 from shared.erasure.queries import count_of_user

@@ -18,8 +18,7 @@ from loop.api.routes.system import AppEnergy
 from loop.api.schema import MOST_TOKENS, RequestModel, ResponseModel, Success, Tokens
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import App, Scope
-from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.apps.registry import install
+from shared.apps.queries import get_app, get_installed_app, install, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
 from shared.archive.restore import Imported, import_archive

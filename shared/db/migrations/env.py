@@ -7,17 +7,16 @@ from typing import Any, Literal
 from alembic import context
 from alembic.autogenerate.api import AutogenContext
 
-from shared.db.base import models_metadata
+from shared.db.base import UtcDateTime, models_metadata
 from shared.db.engine import Database
 from shared.db.schema import is_of_models
-from shared.db.types import UtcDateTime
 from shared.settings import read_settings
 
 
 def _render(kind: str, item: Any, autogenerate: AutogenContext) -> str | Literal[False]:
     """Render our own column type by its name; False leaves everything else to alembic."""
     if kind == "type" and isinstance(item, UtcDateTime):
-        autogenerate.imports.add("from shared.db.types import UtcDateTime")
+        autogenerate.imports.add("from shared.db.base import UtcDateTime")
         return "UtcDateTime()"
     return False
 

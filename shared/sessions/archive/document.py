@@ -13,7 +13,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 
 from shared.choices import SemanticVerdict
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
-from shared.db.archived_rows import ArchivePart
+from shared.db.base import ArchivePart
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.requests import NAME_PATTERN, CompositionRequest
 from shared.sessions.compress.settings import CompressionSettings, KeepitDecay

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sqlalchemy.orm import Session
 
-from shared.db.archived_rows import copied
+from shared.db.base import copied
 from shared.db.transactions import Transactions
 from shared.errors import Conflict
 from shared.sessions import queries

@@ -23,7 +23,7 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from shared.audit import Cause
-from shared.db.archived_rows import row_of
+from shared.db.base import row_of
 from shared.db.transactions import Transactions
 from shared.errors import Conflict, Invalid, Limit
 from shared.ids import new_id

@@ -32,8 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import OperationalError
 
-from shared.db.base import BigKey, partial
-from shared.db.types import UtcDateTime
+from shared.db.base import BigKey, UtcDateTime, partial
 
 revision = f"initial_{sha256(Path(__file__).read_bytes()).hexdigest()[:12]}"
 down_revision = None

@@ -1,0 +1,230 @@
+"""What is told of an action: that it succeeded, which ends what was told of failures before, or why it did not.
+
+Shows times as people say them, with the exact one as a tooltip.
+
+Says what was just done, and offers to take it back.
+
+How long that is possible the service knows: an offer that is over, or a page that is closed, changes nothing there.
+
+Asks before something goes for good: what exactly goes, a word to type, and afterwards the receipt.
+
+Who did something, as people know them: a token by what it is for, where that is known, and else by its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from nicegui import ui
+
+from afterthought_client import ApiError, models
+from loop.ui.frame import Frame
+from loop.ui.tables import CHOICES, number, show_table
+from loop.ui.visitors import Visitor
+
+TokenLabels = Mapping[str, str]
+"""What tokens are for, by their ids."""
+NO_LABELS: TokenLabels = MappingProxyType({})
+_TOKEN = "token:"
+_SHOWN = 12
+"""Characters of an id by which tokens are told apart."""
+
+
+async def token_labels(visitor: Visitor, app_id: str) -> TokenLabels:
+    """Return what an app's first tokens are for, of those of whom that is said."""
+    listed = await visitor.client.list_tokens(limit=CHOICES, app_id=app_id)
+    return {one.token_id: one.label for one in listed.tokens if one.label}
+
+
+def actor_name(actor: str, labels: TokenLabels = NO_LABELS) -> str:
+    """Return who somebody is in a few words."""
+    token = actor.removeprefix(_TOKEN)
+    if token == actor:
+        return actor
+    return f"token {labels.get(token) or f'{token[:_SHOWN]}…'}"
+
+
+def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> str | Callable[[], object]:
+    """Return the cell of a table that says who somebody is, the whole of it as a tooltip where it is cut."""
+    name = actor_name(actor, labels)
+    return actor if name == actor else lambda: ui.label(name).tooltip(actor).props("dir=auto")
+
+
+Labels = Mapping[str, tuple[str, str]]
+"""Of the interface's fields, by their names: what the page calls each, and what may stand in it."""
+_UNACCEPTABLE = 422
+_ERRORS = "errors told"
+_ERROR_SECONDS = 10.0
+
+
+def tell_success(message: str) -> None:
+    """Tell that something was done."""
+    told: list[ui.notification] = ui.context.client.storage.pop(_ERRORS, [])
+    for one in told:
+        if not one.is_deleted:
+            one.dismiss()
+    ui.notify(message, type="positive")
+
+
+def tell_error(message: str) -> None:
+    """Tell what did not succeed, until it is closed, something succeeds, or some seconds are over."""
+    # The library's own button to close is blue, which on red nobody can read.
+    close = {"label": "Close", "color": "white"}
+    told = ui.notification(message, type="negative", multi_line=True, timeout=_ERROR_SECONDS, actions=[close])
+    ui.context.client.storage.setdefault(_ERRORS, []).append(told)
+
+
+@contextmanager
+def in_words_of(labels: Labels) -> Iterator[None]:
+    """Have what the service does not accept told in a page's own words. Raises: ValueError."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status != _UNACCEPTABLE:
+            raise
+        raise ValueError(_in_words(error, labels)) from error
+
+
+def _in_words(error: ApiError, labels: Labels) -> str:
+    problems = error.details.get("fields")
+    if problems:
+        return "; ".join(_problem(one["field"], one["problem"], labels) for one in problems)
+    names = "|".join(map(re.escape, labels))
+    return re.sub(rf"\b(?:{names})\b", lambda found: labels[found[0]][0], error.message)
+
+
+def _problem(field: str, problem: str, labels: Labels) -> str:
+    label, may_be = labels.get(field.rpartition(".")[2], (field, problem))
+    return f"{label}: {may_be}"
+
+
+_STEPS = (("minute", 60), ("hour", 3600), ("day", 86400), ("month", 30 * 86400), ("year", 365 * 86400))
+
+
+def ago(at: datetime, now: datetime | None = None) -> str:
+    """Return how long ago something was."""
+    seconds = ((now or datetime.now(UTC)) - at).total_seconds()
+    if seconds < 60:
+        return "just now"
+    name, length = [step for step in _STEPS if seconds >= step[1]][-1]
+    count = int(seconds // length)
+    return f"{count} {name}{'' if count == 1 else 's'} ago"
+
+
+def show_time(at: datetime, before: str = "") -> ui.label:
+    """Show how long ago something was, after some words."""
+    label = ui.label(f"{before} {ago(at)}".strip()).classes("muted text-xs")
+    return label.tooltip(at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+UNDO_SECONDS = 4
+Undo = Callable[[], Awaitable[None]]
+
+
+class UndoBar:
+    """One bar, for one offer at a time."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._timer: ui.timer | None = None
+        self._left = 0
+        self._bar = ui.element("div").classes("undo-bar w-full").props("role=status")
+
+    def offer(self, done: str, undo: Undo, seconds: int = UNDO_SECONDS, *, counts: bool = False) -> None:
+        """Offer for so many seconds to take back what was done; with ``counts`` the seconds that are left are shown."""
+        self.withdraw()
+
+        async def take_back() -> None:
+            # As the page, as the button this comes from goes.
+            with self._bar.client:
+                async with self._frame.errors_told():
+                    self.withdraw()
+                    await undo()
+
+        with self._bar, ui.column().classes("w-full gap-1 rounded bg-zinc-800 text-white px-3 py-2"):
+            with ui.row().classes("w-full items-center no-wrap"):
+                ui.label(done).classes("grow")
+                button = ui.button("Undo", on_click=take_back).props("flat dense no-caps color=cyan-3")
+                shown = ui.label(f"{seconds} s").classes("tabular-nums") if counts else None
+            bar = ui.linear_progress(1.0, show_value=False, size="3px").props("color=cyan-3 aria-hidden=true")
+            bar.set_visibility(counts)
+            # What was deleted may have been where the keyboard was.
+            ui.run_javascript(f"getHtmlElement({button.id})?.focus()")
+            self._left = seconds
+
+            def count_down() -> None:
+                self._left -= 1
+                if self._left <= 0:
+                    self.withdraw()
+                elif shown is not None:
+                    shown.set_text(f"{self._left} s")
+                    bar.set_value(self._left / seconds)
+
+            self._timer = ui.timer(1.0, count_down, immediate=False)
+
+    def withdraw(self) -> None:
+        """Offer nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._bar.clear()
+
+
+async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase") -> bool:
+    """Say what goes, and return whether the visitor typed the word (where there is one) and agreed."""
+    # Of the page, not of the row it is about: that may be shown anew meanwhile.
+    with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("w-full max-w-lg gap-3"):
+        ui.label(title).classes("text-lg font-semibold").props("role=heading aria-level=2")
+        with ui.element("ul").classes("list-disc pl-5"):
+            for one in goes:
+                with ui.element("li"):
+                    ui.label(one).classes("said").props("dir=auto")
+        typed = None
+        if word:
+            ui.label(f"Type {word} to confirm.").classes("said")
+            typed = ui.input("Confirmation").props("outlined dense autofocus autocomplete=off").classes("w-full")
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps")
+            agree = ui.button(button, on_click=lambda: dialog.submit(typed is None or typed.value == word))
+            agree.props("unelevated no-caps color=red-8")
+        if typed is not None:
+            agree.disable()
+            typed.on_value_change(lambda event: agree.set_enabled(event.value == word))
+    dialog.props["aria-label"] = title
+    agreed = await dialog
+    dialog.delete()
+    return bool(agreed)
+
+
+def show_receipt(receipt: models.Receipt, note: str | None = None, labels: TokenLabels = NO_LABELS) -> None:
+    """Show what was erased and what is left, until it is closed."""
+    with ui.context.client.content, ui.dialog(value=True) as dialog, ui.card().classes("w-full max-w-xl gap-3"):
+        ui.label("Receipt").classes("text-lg font-semibold").props("role=heading aria-level=2")
+        whose = f", user {receipt.user_id}" if receipt.user_id else ""
+        ui.label(f"Erased: {receipt.scope} of app {receipt.app_id}{whose}").classes("said")
+        who = actor_name(receipt.actor, labels)
+        ui.label(f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {who}, number {receipt.receipt_id}").classes(
+            "muted text-sm said"
+        ).tooltip(receipt.actor)
+        stores = {**receipt.erased, **receipt.left}
+        rows = [
+            [store, number(receipt.erased.get(store)), number(receipt.left[store]) if store in receipt.left else "–"]
+            for store in stores
+        ]
+        show_table("What was erased and what is left, by store", ["Store", "Erased", "Left"], rows)
+        if note:
+            ui.label(note).classes("said")
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Download JSON", icon="download", on_click=lambda: download(receipt)).props("outline no-caps")
+            ui.button("Close", on_click=dialog.close).props("flat no-caps autofocus")
+    dialog.props["aria-label"] = "Receipt"
+
+
+def download(receipt: models.Receipt) -> None:
+    """Hand a receipt to the browser as a file."""
+    text = receipt.model_dump_json(by_alias=True, indent=2)
+    ui.download.content(text, f"receipt-{receipt.receipt_id}.json", "application/json")
