@@ -50,7 +50,7 @@ from loop.api.routes import (
     whole_app,
 )  # fmt: skip
 from loop.completions.endpoint import COMPLETION_ROUTES
-from loop.mcp.service import McpEndpoint
+from loop.mcp.server import McpEndpoint
 from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings

@@ -2,37 +2,20 @@
 
 A tool never names a user, so a model cannot reach another's memory by asking for it. What is named by its id is looked
 up first, and its owner compared.
-
-Streamable HTTP at ``/mcp``: one request in, one JSON answer out, and no session kept between them.
-
-So it does not matter which of several loops a request meets, and each is allowed or refused by its own token. What a
-tool asks goes through the whole interface once more, under the token that came, and so can do nothing the token cannot.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import httpx
-from anyio.to_thread import run_sync
 from mcp.server.mcpserver.exceptions import ToolError
-from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from loop.api.errors import refuse
-from loop.api.inside import memory_mode, own_client, whose
-from loop.mcp import is_installed, missing
 from shared.conversations.models import MemoryMode
 from shared.ids import new_token
-
-if TYPE_CHECKING:
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
 
 _MOST_LISTED = 200
 _PATIENCE_SECONDS = 12.0
@@ -142,40 +125,3 @@ def _problem(answer: httpx.Response) -> str:
     except (ValueError, KeyError, TypeError):
         return f"Something answered with status {answer.status_code} that is not Afterthought; check the address."
     return message
-
-
-class McpEndpoint:
-    """ASGI application of the route ``/mcp``."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_installed():
-            await refuse(501, "not_installed", missing())(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        (app_id, user_id), memory = whose(scope["state"]["caller"], headers), memory_mode(headers)
-        # Takes a second the first time, which nobody else should wait for.
-        new_manager = await run_sync(_manager_maker)
-        from loop.mcp.server import SERVICE  # imports the library, see above
-        from loop.mcp.service import MemoryService  # as above
-
-        async with own_client(scope) as http:
-            SERVICE.set(MemoryService(http, app_id, user_id, memory))
-            manager = new_manager()
-            # Its tasks are begun here, and so see whom the call is for.
-            async with manager.run():
-                await manager.handle_request(scope, receive, send)
-
-
-@functools.cache
-def _manager_maker() -> Callable[[], StreamableHTTPSessionManager]:
-    """Return what makes a manager, which serves one request and is thrown away."""
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # heavy, and an extra
-
-    from loop.mcp.server import memory_server  # imports the library
-
-    server = memory_server()
-    # Builds the server's own manager, which can be run once only; what it manages serves others as well.
-    server.streamable_http_app()
-    return functools.partial(
-        StreamableHTTPSessionManager, server.session_manager.app, json_response=True, stateless=True
-    )

@@ -20,10 +20,12 @@ from loop.ui import administration as archives
 from loop.ui import administration as tokens
 from loop.ui import audit, erasures, tuning, users
 from loop.ui import audit as approvals
+from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
+from loop.ui.notices import in_words_of, tell_error, tell_success
 from loop.ui.tables import PagedTable, Row, amount, heading, number, show_table, show_views
+from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
-from loop.ui.widgets import confirmed, in_words_of, show_time, tell_error, tell_success
 from shared.text.json_reading import read_json
 
 Grant = Literal["tokens", "uninstall", "answers"]

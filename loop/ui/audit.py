@@ -13,12 +13,13 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.actors import TokenLabels, actor_cell, token_labels
 from loop.ui.frame import Frame, chat_address
 from loop.ui.live import live
 from loop.ui.tables import Cell, KeptInPlace, PagedTable, Row, heading, number
+from loop.ui.times import show_time
 from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor
-from loop.ui.widgets import TokenLabels, actor_cell, show_time, token_labels
 
 _LISTED = 25
 _SHOWN_CHARACTERS = 300

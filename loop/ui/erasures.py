@@ -8,10 +8,13 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.actors import TokenLabels, actor_cell, token_labels
+from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
+from loop.ui.notices import tell_success
 from loop.ui.tables import PagedTable, Row, counted, heading, number
+from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
-from loop.ui.widgets import TokenLabels, actor_cell, confirmed, show_receipt, show_time, tell_success, token_labels
 
 _LISTED = 10
 _OF_ONE = ("conversation", "memory", "fact")

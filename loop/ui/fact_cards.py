@@ -12,11 +12,11 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client import AsyncAfterthought
 from afterthought_client.models import FactAnswer
+from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import Frame
 from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor
-from loop.ui.widgets import UndoBar
 
 PAGE = 50
 _MOST_AT_ONCE = 200

@@ -8,13 +8,14 @@ from __future__ import annotations
 from nicegui import ui
 
 from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction
+from loop.ui.confirmation import UndoBar
 from loop.ui.frame import Frame, chat_address
 from loop.ui.live import live
 from loop.ui.memory_card import Draft, MemoryCard, MemoryHandlers, build_form, show_change
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.profile import ProfileSection
+from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
-from loop.ui.widgets import UndoBar, show_time
 
 _CONVERSATIONS = 5
 _TITLE_CHARACTERS = 80

@@ -16,9 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from afterthought_client import ApiError, models
 from loop.ui import jobs, tuning
 from loop.ui import operations as retrieval
+from loop.ui.charts import Chart
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.tables import Chart, Row, amount, apps_to_choose, badge, heading, number, show_table, show_views
+from loop.ui.tables import Row, amount, apps_to_choose, badge, heading, number, show_table, show_views
 from loop.ui.turns import press_once
 from loop.ui.visitors import Visitor
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
 from loop.ui.tables import PagedTable, Row, counted, heading, number
+from loop.ui.times import show_time
 from loop.ui.visitors import Visitor
-from loop.ui.widgets import confirmed, show_receipt, show_time
 
 _LISTED = 25
 

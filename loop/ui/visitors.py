@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from nicegui import app, ui
 
 from afterthought_client import ApiError, AsyncAfterthought
-from loop.ui.widgets import tell_error
+from loop.ui.notices import tell_error
 
 _IDLE_SECONDS = 12 * 3600.0
 _UNAUTHENTICATED = 401

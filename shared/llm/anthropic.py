@@ -60,7 +60,7 @@ class AnthropicModel(LangchainModel):
         from langchain_anthropic import ChatAnthropic
 
         # As above.
-        from shared.llm.transport import ApiServer
+        from shared.llm.api_client import ApiServer
 
         server = ApiServer(provider, anthropic)
         super().__init__(model, server)

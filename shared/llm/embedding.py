@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from shared.errors import AfterthoughtError, ProviderAway, Transient
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.llm.provider import Failure, ModelServer
+from shared.llm.model_server import Failure, ModelServer
 from shared.llm.tokens import estimate_tokens, most_tokens
 from shared.llm.transport import GATEWAY_STATUSES, TooMuch
 

@@ -32,7 +32,7 @@ from shared.llm.chat import (
     check_fit,
     prospect_of,
 )
-from shared.llm.provider import IN_STREAM, Failure, ModelServer
+from shared.llm.model_server import IN_STREAM, Failure, ModelServer
 from shared.llm.speed import GENEROUS, CallSeconds, ModelSpeed
 from shared.llm.tools import Exchange, NoTools
 from shared.llm.transport import GATEWAY_STATUSES, TooMuch

@@ -13,8 +13,8 @@ from shared.errors import Configuration
 from shared.llm.chat import ModelRequest, Question
 from shared.llm.embedding import ServedEmbedder
 from shared.llm.langchain_model import Ending, LangchainModel
+from shared.llm.model_server import ModelServer
 from shared.llm.provider import (
-    ModelServer,
     ModelTraits,
     Provider,
     ServerStatus,

@@ -104,7 +104,7 @@ class OpenAi(ApiProvider):
         import openai
 
         # As above.
-        from shared.llm.transport import ApiServer
+        from shared.llm.api_client import ApiServer
 
         server = ApiServer(self, openai)
         client = openai.OpenAI(
@@ -170,7 +170,7 @@ class OpenAiModel(LangchainModel):
         from langchain_openai import ChatOpenAI
 
         # As above.
-        from shared.llm.transport import ApiServer
+        from shared.llm.api_client import ApiServer
 
         server = ApiServer(provider, openai)
         super().__init__(model, server)

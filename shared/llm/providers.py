@@ -20,7 +20,8 @@ from shared.errors import Configuration
 from shared.installation import how_to_add
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed
-from shared.llm.provider import LOOK_SECONDS, ModelTraits, Provider, ServerStatus, parameters_in
+from shared.llm.model_server import LOOK_SECONDS
+from shared.llm.provider import ModelTraits, Provider, ServerStatus, parameters_in
 from shared.setting_groups import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, provider_of
 from shared.settings import Settings
 

@@ -3,10 +3,6 @@
 httpx limits each wait for bytes, never the whole; a model that streams slowly would pass any such limit. What the
 request is for is left to the client that uses the transport. ``http`` is httpx, or httpx2, whose classes are the same
 but not related.
-
-The server behind a client of OpenAI's or Anthropic's, which are made alike and speak through httpx2.
-
-Importing this takes httpx2 with it, which is an extra, so only who makes such a client does.
 """
 
 from __future__ import annotations
@@ -22,9 +18,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import httpx
-import httpx2
-
-from shared.llm.provider import IN_STREAM, ModelServer, Provider
 
 _CONNECT_SECONDS = 5.0
 _LEAST_SECONDS = 0.001
@@ -158,49 +151,3 @@ def is_there(address: str, path: str, timeout_seconds: float) -> bool:
             return client.get(path).status_code not in GATEWAY_STATUSES
     except (httpx.HTTPError, httpx.InvalidURL, OSError):
         return False
-
-
-NO_KEY = "none"
-"""Sent where no key is set: the clients insist on one, and servers without keys do not look at it."""
-
-
-class _RawStream(EndingStream, httpx2.SyncByteStream):
-    late = httpx2.ReadTimeout
-
-
-class Httpx2DeadlineTransport(LimitedTransport, httpx2.BaseTransport):
-    """The transport for clients of httpx2; see ``transport`` for all it does."""
-
-    http: ClassVar[ModuleType] = httpx2
-    stream_type = _RawStream
-
-
-class ApiServer(ModelServer):
-    """One server of OpenAI's or Anthropic's protocol, and what their clients' errors mean."""
-
-    def __init__(self, provider: Provider, library: ModuleType) -> None:
-        """Take the library of the client, for its errors."""
-        transport = Httpx2DeadlineTransport()
-        super().__init__(provider, transport, (library.APIError,))
-        self._library = library
-        self.key = NO_KEY if provider.key is None else provider.key.get_secret_value()
-        # A proxy that the environment names does not lead to this machine itself.
-        self.http_client = httpx2.Client(transport=transport, trust_env=not is_loopback(provider.address))
-
-    def close(self) -> None:
-        self.http_client.close()
-        super().close()
-
-    def status_of(self, error: Exception) -> int | None:
-        if isinstance(error, self._library.APIStatusError):
-            # An error inside a stream of Anthropic's has the status the stream began with.
-            return error.status_code if error.status_code >= 400 else IN_STREAM
-        # What is left of the client's errors once those of the connection are gone is an error line in a stream.
-        is_line = isinstance(error, self._library.APIError) and not isinstance(error, self._library.APIConnectionError)
-        return IN_STREAM if is_line and not isinstance(error, self._library.APIResponseValidationError) else None
-
-    def cause_of(self, error: Exception) -> Exception:
-        # langchain wraps the client's error in one of its own, and the client that of the connection.
-        while isinstance(error, self._library.APIConnectionError) and isinstance(error.__cause__, Exception):
-            error = error.__cause__
-        return error

@@ -15,7 +15,7 @@ from itertools import chain
 
 import snowballstemmer
 
-from shared.text.lines import remembered
+from shared.text.words import remembered
 
 LONGEST = 40
 """Characters that are kept of a word: of the end of a hash or an address nobody asks."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from shared.search.words import words_of
-from shared.text.lines import remembered
+from shared.text.words import remembered
 
 _MOST_CHARS = 120
 """A longer one is no name but content."""

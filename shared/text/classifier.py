@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.text.lines import remembered
+from shared.text.words import remembered
 
 PLACES = 1 << 15
 """Rows of weights that n-grams are hashed to; four times as many told no more."""

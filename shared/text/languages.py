@@ -14,8 +14,7 @@ from pathlib import Path
 
 import stopwordsiso
 
-from shared.text.lines import remembered
-from shared.text.words import EMPTY, NUMERALS, WORD, word_set, word_tuple
+from shared.text.words import EMPTY, NUMERALS, WORD, remembered, word_set, word_tuple
 
 ENGLISH = "en"
 GERMAN = "de"

@@ -1,15 +1,9 @@
-"""Text as one clean line, no longer than its limit, never ending inside a word. Source: decisions, "Memories".
-
-Remembers what was found out about short texts; of long ones thousands would be kept in memory, whole.
-"""
+"""Text as one clean line, no longer than its limit, never ending inside a word. Source: decisions, "Memories"."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import TypeVar
 
 from shared.text.words import word_set
 
@@ -78,16 +72,3 @@ def _whole_characters(line: str, limit: int) -> str:
     while end > 1 and (unicodedata.category(line[end]).startswith("M") or {*line[end - 1 : end + 1]} & {*_JOINERS}):
         end -= 1
     return line[:end].rstrip()
-
-
-Answer = TypeVar("Answer")
-
-
-def remembered(most: int, longest: int) -> Callable[[Callable[[str], Answer]], Callable[[str], Answer]]:
-    """Have a function of a text remember its last ``most`` answers, but for texts above ``longest`` characters."""
-
-    def remembering(tell: Callable[[str], Answer]) -> Callable[[str], Answer]:
-        known = lru_cache(maxsize=most)(tell)
-        return wraps(known)(lambda text: known(text) if len(text) <= longest else tell(text))
-
-    return remembering

@@ -37,7 +37,7 @@ from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.compress import queries, versions
-from shared.sessions.compress.plan import VersionEstimate, estimate_version
+from shared.sessions.compress.estimate import VersionEstimate, estimate_version
 from shared.sessions.compress.queries import SessionJob
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
