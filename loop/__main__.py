@@ -13,9 +13,9 @@ import sys
 
 from loop.serving import serve
 from loop.wiring import wire
-from shared.errors import AfterthoughtError, Configuration
-from shared.process import wait_until_told
-from shared.settings import Settings, read_settings
+from shared.base.errors import AfterthoughtError, Configuration
+from shared.base.process import wait_until_told
+from shared.base.settings import Settings, read_settings
 from shared.telemetry.exposition import use_files, wipe
 from shared.telemetry.logging import configure_logging
 

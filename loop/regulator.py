@@ -23,12 +23,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import budgets_of, get_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import AfterthoughtError
+from shared.base.settings import Settings
 from shared.db.transactions import Transactions
 from shared.energy import budget, ledger
 from shared.energy.accounting import NEVER_WAIT
 from shared.energy.budget import FLOOR, Status
-from shared.errors import AfterthoughtError
 from shared.jobs.models import Deferral, Job, JobState
 from shared.jobs.queries import (
     count_deferred,
@@ -38,7 +39,6 @@ from shared.jobs.queries import (
     held_until,
 )
 from shared.jobs.tenant_queues import Hold, Terms
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 _PATIENCE_SECONDS = 0.1

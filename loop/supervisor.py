@@ -19,8 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Protocol, TextIO
 
-from shared.errors import AfterthoughtError
-from shared.process import tied_to_me
+from shared.base.errors import AfterthoughtError
+from shared.base.process import tied_to_me
 
 _NAME_WIDTH = 6
 _POLL_SECONDS = 0.1

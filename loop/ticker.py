@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from loop.leadership import Leader
-from shared.errors import LeadershipLost
+from shared.base.errors import LeadershipLost
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import HOLD_LEADERSHIP, Metrics
 

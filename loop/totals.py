@@ -29,8 +29,8 @@ import redis
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from shared.base.choices import FactState
 from shared.broker import BROKER_ERRORS
-from shared.choices import FactState
 from shared.contracts.jobs import EndConversationMessage, JobKind, JobMessage, Queue
 from shared.conversations.queries import count_conversations, spent_of_budgets
 from shared.db.transactions import Transactions
@@ -38,7 +38,7 @@ from shared.energy.budget import BudgetStatus, budget_status, to_units
 from shared.energy.ledger import busiest_apps, spent_by_app
 from shared.facts.categories import Category
 from shared.facts.queries import count_by_category, count_standing_by_app
-from shared.jobs.control import count_by_state, unfinished_by_app
+from shared.jobs.counts import count_by_state, unfinished_by_app
 from shared.jobs.models import FINISHED, OPEN, WAITING
 from shared.llm.calls import WorkKind
 from shared.memories.queries import compactions_by_app, count_all, count_by_app, count_remembering

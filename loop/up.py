@@ -18,11 +18,11 @@ from pathlib import Path
 
 from loop.embedded_redis import EmbeddedRedis, free_port, is_free
 from loop.supervisor import NAME, Child, ChildProcess, Console, Readiness, Supervisor, describe_status
-from shared.credentials import make_private_directory, read_or_make_admin_token
-from shared.errors import Configuration, Transient
-from shared.process import WHEN_TOLD
-from shared.setting_groups import provider_of
-from shared.settings import Settings, environment_name
+from shared.base.credentials import make_private_directory, read_or_make_admin_token
+from shared.base.errors import Configuration, Transient
+from shared.base.process import WHEN_TOLD
+from shared.base.setting_groups import provider_of
+from shared.base.settings import Settings, environment_name
 
 COMMANDS = {name: (sys.executable, "-m", name, WHEN_TOLD) for name in ("loop", "worker")}
 """What runs beside Redis, by the name its log lines carry."""

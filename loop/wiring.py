@@ -26,11 +26,13 @@ from loop.thinking.situation import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
 from loop.ticker import Step, Ticker
 from loop.totals import Totals, count_of_apps, count_totals
+from shared.base.clock import CLOCK_DOUBT, Clock, SystemClock
+from shared.base.credentials import read_or_make_admin_token
+from shared.base.process import my_name
+from shared.base.settings import Settings
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
-from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.context.sources import RecallSources
 from shared.contracts.jobs import JobMessage, Queue
-from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
@@ -38,11 +40,9 @@ from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve
 from shared.llm.providers import ModelProbe, embedder_name, make_tool_chat
 from shared.llm.tools import ToolChat
-from shared.process import my_name
 from shared.search.tuning import tuning_of
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
-from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Tracing, start_tracing
 

@@ -16,9 +16,9 @@ from celery import Celery
 from kombu.entity import Exchange
 from kombu.entity import Queue as CeleryQueue
 
+from shared.base.errors import Configuration, Transient
+from shared.base.settings import Settings
 from shared.contracts.jobs import JobMessage, Queue
-from shared.errors import Configuration, Transient
-from shared.settings import Settings
 
 NOTICES = "afterthought.notices"
 """Redis channel on which whoever has news wakes the loop; best effort, never the only record."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 
-from shared.errors import Configuration
-from shared.process import wait_until_told
+from shared.base.errors import Configuration
+from shared.base.process import wait_until_told
 
 
 def main() -> int:

@@ -15,6 +15,9 @@ from celery import Celery, signals
 from celery.worker import state as worker_state
 from prometheus_client import start_http_server
 
+from shared.base.clock import SystemClock
+from shared.base.process import die_with_parent
+from shared.base.settings import read_settings
 from shared.broker import (
     BROKER_ERRORS,
     announce_worker,
@@ -23,14 +26,11 @@ from shared.broker import (
     make_queue,
     withdraw_worker,
 )
-from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
 from shared.jobs.ownership import release_node
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.providers import embedder_name
-from shared.process import die_with_parent
-from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue, use_tolerant_transport

@@ -10,8 +10,8 @@ from celery.exceptions import Reject
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from shared.base.errors import Configuration, Transient
 from shared.contracts.jobs import CANARY_TASK, JOB_TYPES, JobKind, JobMessage, task_name, wrong_fields
-from shared.errors import Configuration, Transient
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import JobFailed

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from shared.errors import Transient
+from shared.base.errors import Transient
 from shared.events.addresses import Address, AddressGuard, IpAddress, parse
 
 MOST_ADDRESSES = 4

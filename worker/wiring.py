@@ -10,8 +10,10 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry
 
+from shared.base.clock import Clock, SystemClock
+from shared.base.process import is_gone
+from shared.base.settings import Settings
 from shared.broker import connect_redis
-from shared.clock import Clock, SystemClock
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
@@ -20,10 +22,8 @@ from shared.jobs.ownership import Owner
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
 from shared.llm.providers import ModelSize, make_chat, make_embedder, make_embedder_by_name
-from shared.process import is_gone
 from shared.search.tuning import tuning_of
 from shared.sessions.store import Store
-from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Tracing, start_tracing
 from worker.agent.fact_rules import ExtractiveFactAgent

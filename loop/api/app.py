@@ -53,7 +53,7 @@ from loop.completions.endpoint import COMPLETION_ROUTES
 from loop.mcp.server import McpEndpoint
 from loop.release import release
 from loop.wiring import Loop
-from shared.settings import Settings
+from shared.base.settings import Settings
 
 ROUTERS = (
     # First what is asked for all the time: routes are tried one after the other.

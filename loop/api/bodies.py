@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import MALFORMED, TOO_LARGE, TOO_SLOW, answer_error
 from loop.api.policy import Trait, policy_of
-from shared.errors import AfterthoughtError, Invalid, Limit
+from shared.base.errors import AfterthoughtError, Invalid, Limit
 from shared.text.json_reading import with_whole_characters
 
 ARCHIVE_TYPE = "application/zip"

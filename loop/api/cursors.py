@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from shared.base.errors import Invalid
 from shared.contracts.values import LARGEST_INTEGER
-from shared.errors import Invalid
 
 _Item = TypeVar("_Item")
 

@@ -17,9 +17,9 @@ from loop.api.writes import IdempotentRequest, Work, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Grant, Scope
 from shared.apps.tokens import Caller
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Denied, Invalid
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, UserOrNobody
-from shared.errors import Denied, Invalid
 
 
 @dataclass(frozen=True)

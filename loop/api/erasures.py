@@ -17,9 +17,9 @@ from loop.api.writes import WriteResult
 from loop.totals import erase_text
 from loop.wiring import Loop
 from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure
+from shared.base.errors import Transient
 from shared.db.engine import Database
 from shared.erasure.queries import still_remembered
-from shared.errors import Transient
 from shared.jobs.models import JobState
 from shared.jobs.queries import count_ended_at
 from shared.sessions.sweep import SESSION_FILES, clear_files

@@ -17,8 +17,7 @@ from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN, MANY, ONE, ResponseModel
-from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
-from shared.errors import (
+from shared.base.errors import (
     AfterthoughtError,
     Conflict,
     Denied,
@@ -28,7 +27,8 @@ from shared.errors import (
     NotFound,
     Transient,
 )
-from shared.process import ABANDONED
+from shared.base.process import ABANDONED
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.sessions.compose.requests import MAX_NAME_CHARS, NAME_PATTERN
 
 TOO_LARGE = "too_large"

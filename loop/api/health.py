@@ -13,9 +13,9 @@ from loop.leadership import LeaderState
 from loop.release import release
 from loop.ticker import LATE_SECONDS
 from loop.wiring import Loop
+from shared.base.errors import Transient
 from shared.broker import BROKER_ERRORS
 from shared.energy.breaker import ModelPause, find_pause
-from shared.errors import Transient
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.providers import server_status, split_model
 

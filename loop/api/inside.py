@@ -13,9 +13,9 @@ from starlette.types import Scope
 
 from loop.api.errors import in_words
 from shared.apps.tokens import Caller
+from shared.base.errors import Denied, Invalid
 from shared.contracts.values import Id
 from shared.conversations.models import MemoryMode
-from shared.errors import Denied, Invalid
 
 APP_HEADER = "X-App-Id"
 USER_HEADER = "X-User-Id"

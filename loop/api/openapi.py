@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from loop.api.examples import add_examples
 from loop.api.policy import Access, RoutePolicies
-from shared.settings import Settings
+from shared.base.settings import Settings
 
 DESCRIPTION = """Memory for language-model apps: hold a conversation, end it, and be remembered.
 

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from loop.api.dependencies import RequestContext
 from shared.apps.queries import get_app
-from shared.errors import Invalid, Limit, Transient
+from shared.base.errors import Invalid, Limit, Transient
 from shared.sessions.registry.configuration import configuration_of
 from shared.sessions.registry.intake import TOO_LARGE, explained
 from shared.sessions.store import Store

@@ -21,8 +21,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import NO_DIGEST, IdempotencyKey
 from shared.apps.queries import idempotency_key
+from shared.base.errors import Conflict
 from shared.db.engine import Database
-from shared.errors import Conflict
 
 REPLAYED = "Idempotency-Replayed"
 

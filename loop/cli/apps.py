@@ -14,7 +14,7 @@ from loop.cli.erasure import show_receipt
 from loop.cli.invocation import AppArgument, Invocation, UserOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, remark
 from loop.cli.routes import given, or_null, route
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 
 group = typer.Typer(help="Install, change and uninstall apps, and issue their tokens.", no_args_is_help=True)
 _BUDGET = "Most energy units per {}; `none` lifts the limit."

@@ -24,11 +24,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from loop.cli.bad_lines import BadChatLine, NothingSaid, UnusableFile, kind_of, shown
 from loop.cli.times import moment
-from shared.choices import ChatGrouping
+from shared.base.choices import ChatGrouping
+from shared.base.errors import Configuration
 from shared.contracts.values import Id, bounded
 from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
-from shared.errors import Configuration
 from shared.text.json_reading import read_json, with_whole_characters
 
 _ROLES = {

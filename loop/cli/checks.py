@@ -31,21 +31,10 @@ from loop.cli.findings import Finding, fail, ok, warn
 from loop.cli.invocation import Invocation
 from loop.cli.model_checks import check_embedding, check_models
 from loop.embedded_redis import HOST, find_binary, is_free
-from shared.clock import SystemClock
-from shared.contracts.jobs import JobKind
-from shared.db.engine import Database
-from shared.db.queries import size_in_bytes, table_sizes
-from shared.db.schema import current_revision, newest_revision
-from shared.energy.breaker import find_pause
-from shared.energy.budget import carried_an_hour, estimated_conversation, refill_for, to_units
-from shared.energy.ledger import paid_conversations
-from shared.errors import AfterthoughtError, Configuration
-from shared.installation import how_to_add, start_command
-from shared.jobs.queries import count_asked_since
-from shared.llm.calls import EXTRACTIVE
-from shared.llm.providers import ModelSize
-from shared.llm.transport import is_loopback, is_there
-from shared.settings import (
+from shared.base.clock import SystemClock
+from shared.base.errors import AfterthoughtError, Configuration
+from shared.base.installation import how_to_add, start_command
+from shared.base.settings import (
     Settings,
     environment_name,
     environment_names,
@@ -54,6 +43,17 @@ from shared.settings import (
     unread_names,
     values_set,
 )
+from shared.contracts.jobs import JobKind
+from shared.db.engine import Database
+from shared.db.queries import size_in_bytes, table_sizes
+from shared.db.schema import current_revision, newest_revision
+from shared.energy.breaker import find_pause
+from shared.energy.budget import carried_an_hour, estimated_conversation, refill_for, to_units
+from shared.energy.ledger import paid_conversations
+from shared.jobs.queries import count_asked_since
+from shared.llm.calls import EXTRACTIVE
+from shared.llm.providers import ModelSize
+from shared.llm.transport import is_loopback, is_there
 from shared.telemetry import tracing
 
 _OLDEST_PYTHON = (3, 11)

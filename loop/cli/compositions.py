@@ -16,8 +16,8 @@ from loop.cli.output import Columns, at, card, plain, progress, table
 from loop.cli.routes import given, memory_route
 from loop.cli.sessions import NeededProject, ProjectOption, group
 from loop.cli.versions import ContentOption, print_document
-from shared.choices import AllocationStrategy, OutputFormat
-from shared.errors import Conflict, Invalid
+from shared.base.choices import AllocationStrategy, OutputFormat
+from shared.base.errors import Conflict, Invalid
 
 CompositionArgument = Annotated[str, typer.Argument(metavar="COMPOSITION", help="The composition's id, or its name.")]
 _COLUMNS: Columns = {

@@ -11,7 +11,7 @@ import typer
 from loop.cli.invocation import AppArgument, Invocation, command
 from loop.cli.output import Columns, at, moment
 from loop.cli.routes import route
-from shared.errors import Transient
+from shared.base.errors import Transient
 
 group = typer.Typer(help="See what happens in an app.", no_args_is_help=True)
 webhooks = typer.Typer(help="Have addresses of your own told of an app's events.", no_args_is_help=True)

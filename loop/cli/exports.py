@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 from loop.cli.bad_lines import NothingSaid, UnusableFile, kind_of, shown
 from loop.cli.chats import FILES_WITHOUT_TEXT, TIMES_OF_ALL, parsed
 from loop.cli.times import moment
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 
 _SHOWN = frozenset({"text", "multimodal_text"})
 """What ChatGPT shows as words."""

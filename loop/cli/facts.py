@@ -12,7 +12,7 @@ from loop.cli.invocation import AppArgument, Invocation, YesOption, command, con
 from loop.cli.memories import show_changes
 from loop.cli.output import Columns, at, card, moment, plain, rounded, table
 from loop.cli.routes import given, route
-from shared.choices import FactState
+from shared.base.choices import FactState
 from shared.facts.categories import Category
 
 group = typer.Typer(help="Read, write, change and take back an app's facts.", no_args_is_help=True)

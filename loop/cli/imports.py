@@ -26,8 +26,8 @@ from loop.cli.invocation import Invocation, YesOption
 from loop.cli.jobs import FINISHED, POLL_SECONDS, SUCCEEDED
 from loop.cli.output import complain, plain, progress, remark, table
 from loop.cli.routes import route
-from shared.choices import ChatGrouping
-from shared.errors import Configuration, Invalid
+from shared.base.choices import ChatGrouping
+from shared.base.errors import Configuration, Invalid
 from shared.text.json_reading import read_json
 
 if TYPE_CHECKING:

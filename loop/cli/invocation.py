@@ -17,12 +17,12 @@ from rich.console import RenderableType
 from typer.core import TyperCommand
 
 from loop.cli.output import Columns, Row, card, plain, print_view, table
-from shared.errors import Configuration
-from shared.installation import start_command
+from shared.base.errors import Configuration
+from shared.base.installation import start_command
 
 if TYPE_CHECKING:
     from loop.cli.service import Service
-    from shared.settings import Settings
+    from shared.base.settings import Settings
 
 _Options = ParamSpec("_Options")
 AppArgument = Annotated[str, typer.Argument(metavar="APP", help="The app's id.", show_default=False)]
@@ -60,7 +60,7 @@ class Invocation:
     @functools.cached_property
     def settings(self) -> Settings:
         """The settings. Raises: Configuration."""
-        from shared.settings import read_settings  # heavy, and not needed for --help
+        from shared.base.settings import read_settings  # heavy, and not needed for --help
 
         return read_settings()
 
@@ -97,7 +97,7 @@ class Invocation:
             return self.given_token
         if self.settings.admin_token is not None:
             return self.settings.admin_token.get_secret_value()
-        from shared.credentials import read_or_make_secret  # heavy, and not needed for --help
+        from shared.base.credentials import read_or_make_secret  # heavy, and not needed for --help
         from shared.llm.transport import is_loopback  # as above
 
         # The home's token opens this installation; another machine must not get to see it.

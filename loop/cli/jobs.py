@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from loop.cli.invocation import Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, progress
 from loop.cli.routes import route
-from shared.errors import Conflict, Invalid
+from shared.base.errors import Conflict, Invalid
 
 group = typer.Typer(help="Look at background work, replay and cancel it.", no_args_is_help=True)
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]

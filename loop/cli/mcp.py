@@ -8,7 +8,7 @@ import typer
 
 from loop.cli.invocation import Invocation, TokenOption, UrlOption
 from loop.mcp import is_installed, missing
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 
 
 def mcp(

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from loop.cli.findings import Finding, fail, ok, warn
-from shared.installation import how_to_add
+from shared.base.installation import how_to_add
+from shared.base.setting_groups import LEAST_CONTEXT_TOKENS
+from shared.base.settings import Settings
 from shared.llm.minilm import is_installed
 from shared.llm.provider import ModelTraits, ServerStatus
 from shared.llm.providers import NGRAMS, model_traits, server_status, split_model
 from shared.llm.transport import is_private
-from shared.setting_groups import LEAST_CONTEXT_TOKENS
-from shared.settings import Settings
 
 _TIMEOUT_SECONDS = 3.0
 

@@ -12,7 +12,7 @@ from rich.console import Group
 
 from loop.cli.invocation import Invocation, JsonOption
 from loop.cli.output import Columns, plain, remark, table
-from shared.errors import Transient
+from shared.base.errors import Transient
 
 _FINDING_COLUMNS: Columns = {
     "": lambda row: "ok" if row["health"] == "ok" else row["health"].upper(),
@@ -25,7 +25,7 @@ _FINDING_COLUMNS: Columns = {
 def up() -> None:
     """Start everything on this machine (Redis, loop, worker) and keep it running until Ctrl-C."""
     from loop.up import run_up  # brings the client of Redis
-    from shared.settings import names_given, unread_names  # as above
+    from shared.base.settings import names_given, unread_names  # as above
 
     settings = Invocation().settings
     for name, advice in unread_names(names_given()):

@@ -30,7 +30,7 @@ import loop.cli.versions  # noqa: F401 - its commands are of the group of sessio
 from loop.cli.invocation import command
 from loop.cli.output import complain
 from loop.release import release
-from shared.errors import AfterthoughtError, Configuration
+from shared.base.errors import AfterthoughtError, Configuration
 
 FAILED = 1
 MISUSED = 2

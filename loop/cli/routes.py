@@ -11,7 +11,7 @@ import shlex
 from typing import Any
 from urllib.parse import quote, unquote
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 
 _COMMANDS = {
     "POST /apps/ID/tokens": "`afterthought apps token {}`",

@@ -15,7 +15,7 @@ from typer.main import get_command
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, Row, at, card, plain, rounded, table
 from loop.cli.routes import given, route
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 
 group = typer.Typer(help="The indexes by which old messages are found.", no_args_is_help=True)
 tuning = typer.Typer(help="Show and change how retrieval and summaries work.", no_args_is_help=True)
@@ -133,7 +133,7 @@ class TuningCommand(TyperCommand):
 
 @cache
 def _tuning_options() -> list[Any]:
-    from shared.search_settings import Tuning, meaning_of  # heavy, as said above
+    from shared.base.search_settings import Tuning, meaning_of  # heavy, as said above
 
     def take(**_: Any) -> None: ...
 
@@ -163,7 +163,7 @@ def reset_tuning(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which, as shown; else all.")] = None,
 ) -> None:
     """Take changes back, so that what lies beneath is in force again."""
-    from shared.search_settings import AppTuning, Tuning  # heavy, and not needed for --help of other commands
+    from shared.base.search_settings import AppTuning, Tuning  # heavy, and not needed for --help of other commands
 
     every = [_in_json(name) for name in (Tuning if names or app is None else AppTuning).model_fields]
     if unknown := set(names or ()) - set(every):

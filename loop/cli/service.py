@@ -11,8 +11,8 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from loop.cli.routes import given, in_commands
-from shared.errors import AfterthoughtError, Invalid, Transient
-from shared.installation import start_command
+from shared.base.errors import AfterthoughtError, Invalid, Transient
+from shared.base.installation import start_command
 
 PATIENCE_SECONDS = 120.0
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)

@@ -12,7 +12,7 @@ from loop.cli.jobs import follow
 from loop.cli.output import Columns, at, rounded, table
 from loop.cli.routes import given, memory_route
 from loop.cli.sessions import NeededProject, ProjectOption, SessionArgument, group
-from shared.choices import SemanticVerdict
+from shared.base.choices import SemanticVerdict
 
 FilesOption = Annotated[list[str] | None, typer.Option("--file", help="A file it touched; may be given again.")]
 TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="What it is about; may be given again.")]

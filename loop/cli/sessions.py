@@ -17,8 +17,8 @@ from rich.progress import DownloadColumn, TextColumn
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, complain, moment, plain, progress, remark, rounded, table
 from loop.cli.routes import given, in_commands, memory_route, route
-from shared.choices import DecayLevel
-from shared.errors import Configuration, Invalid
+from shared.base.choices import DecayLevel
+from shared.base.errors import Configuration, Invalid
 
 group = typer.Typer(
     help="Register recorded coding sessions, compress them into versions and compose contexts of them.",

@@ -21,7 +21,7 @@ from loop.cli.output import progress
 from loop.cli.routes import route
 from loop.cli.service import Refused, Service
 from loop.cli.times import as_text, moment
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 from shared.text.json_reading import read_json
 
 _LISTS = ("results", "memories")

@@ -12,8 +12,8 @@ from loop.cli.jobs import follow
 from loop.cli.output import Columns, at, card, plain, rounded, table
 from loop.cli.routes import given, memory_route
 from loop.cli.sessions import DryRunOption, NeededProject, SessionArgument, group, short
-from shared.choices import AgeingSchedule, Aggressiveness, DecayLevel, KeepitMode, TierPreset
-from shared.errors import Invalid
+from shared.base.choices import AgeingSchedule, Aggressiveness, DecayLevel, KeepitMode, TierPreset
+from shared.base.errors import Invalid
 
 VersionArgument = Annotated[str, typer.Argument(metavar="VERSION", help="The version's id, as v001.")]
 ContentOption = Annotated[

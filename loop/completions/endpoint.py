@@ -28,12 +28,12 @@ from loop.completions.upstream import Completion, Upstream, events_of, joined, m
 from loop.wiring import Loop
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_installed_app
+from shared.base.errors import Conflict, Invalid, OverBudget
 from shared.contracts.values import UserId
 from shared.conversations.chat_message import PassedMessage, chars_of
 from shared.conversations.queries import get_conversation
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Conflict, Invalid, OverBudget
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
 from shared.llm.transport import TooMuch

@@ -18,6 +18,7 @@ import orjson
 from anyio.to_thread import run_sync
 from starlette.responses import Response
 
+from shared.base.errors import Conflict
 from shared.conversations.chat_message import PassedMessage, Sent, role_of, text_of
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import (
@@ -27,7 +28,6 @@ from shared.conversations.queries import (
     latest_of_assistant,
 )
 from shared.db.engine import Database
-from shared.errors import Conflict
 from shared.text.housekeeping import is_housekeeping
 
 _INSTRUCTION, _USER, _ASSISTANT = "system", "user", "assistant"

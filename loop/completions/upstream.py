@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 import orjson
 
+from shared.base.errors import NotFound
+from shared.base.setting_groups import ModelSettings
 from shared.conversations.chat_message import Sent
-from shared.errors import NotFound
 from shared.llm.providers import provider_for
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
-from shared.setting_groups import ModelSettings
 from shared.text.json_reading import read_json
 
 _CONNECT_SECONDS = 5.0

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from shared.installation import how_to_add
+from shared.base.installation import how_to_add
 
 
 def missing() -> str:

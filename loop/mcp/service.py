@@ -14,8 +14,8 @@ import httpx
 from mcp.server.mcpserver.exceptions import ToolError
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from shared.base.ids import new_token
 from shared.conversations.models import MemoryMode
-from shared.ids import new_token
 
 _MOST_LISTED = 200
 _PATIENCE_SECONDS = 12.0

@@ -13,7 +13,9 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.search_settings import Tuning
+from shared.base.settings import Settings
 from shared.conversations import extraction, summarising
 from shared.conversations.lifecycle import SILENCE, end, wake
 from shared.conversations.models import Conversation
@@ -23,8 +25,6 @@ from shared.jobs.models import Job
 from shared.search.index import enqueue_embedding, may_enqueue_embedding
 from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to
 from shared.search.tuning import in_force
-from shared.search_settings import Tuning
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 _LIMIT = 200

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from shared.clock import Clock
+from shared.base.clock import Clock
 from shared.contracts.jobs import JobKind
 from shared.db.transactions import Transactions
 from shared.events import queries

@@ -16,18 +16,18 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
+from shared.base.clock import Clock
+from shared.base.errors import Transient
+from shared.base.setting_groups import provider_of
+from shared.base.settings import Settings
 from shared.broker import BROKER_ERRORS
-from shared.clock import Clock
 from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, ModelNeed, Queue, WorkClass, task_name
 from shared.db.transactions import Transactions
-from shared.errors import Transient
 from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral
 from shared.jobs.tenant_queues import Terms
 from shared.llm.providers import is_known_small
-from shared.setting_groups import provider_of
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

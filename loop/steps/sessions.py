@@ -11,10 +11,11 @@ from threading import Thread
 
 from shared.apps.models import App
 from shared.apps.queries import lock_app
-from shared.audit import Cause
-from shared.clock import Clock
+from shared.base.audit import Cause
+from shared.base.clock import Clock
+from shared.base.errors import AfterthoughtError, NotFound, Transient
+from shared.base.settings import Settings
 from shared.db.transactions import Transactions
-from shared.errors import AfterthoughtError, NotFound, Transient
 from shared.sessions import manifest
 from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
 from shared.sessions.models import Project
@@ -28,7 +29,6 @@ from shared.sessions.search.index import index_session, index_version
 from shared.sessions.search.queries import next_unindexed, next_unindexed_version
 from shared.sessions.store import Store
 from shared.sessions.sweep import sweep, trim_cache
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from loop.regulator import Regulator
 from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure
 from shared.apps.queries import lock_app
-from shared.audit import Cause
-from shared.clock import Clock
+from shared.base.audit import Cause
+from shared.base.clock import Clock
 from shared.db.transactions import Transactions
 from shared.erasure.erasing import finish_fact_deletes, settle_clear
 from shared.facts import queries

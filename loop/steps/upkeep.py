@@ -23,12 +23,13 @@ from shared.apps.queries import (
     idempotency_keys_before,
     unscrubbed_erasures,
 )
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import Transient
+from shared.base.settings import Settings
 from shared.db.queries import rows_changed
 from shared.db.transactions import Transactions
 from shared.energy import ledger
 from shared.energy import ledger as folding
-from shared.errors import Transient
 from shared.events.recording import record_end_of_job
 from shared.facts import clearing
 from shared.jobs import dispatch, ownership, tenant_queues
@@ -49,7 +50,6 @@ from shared.search.search_queries import keys_before
 from shared.search.tuning import in_force, tuning_of
 from shared.sessions.store import Store
 from shared.sessions.sweep import SESSION_FILES, clear_files
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

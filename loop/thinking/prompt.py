@@ -27,10 +27,10 @@ from loop.thinking.tools import (
     offered_tools,
     usable_tools,
 )
+from shared.base.errors import Configuration
 from shared.context.budgets import TokenSource
 from shared.context.window import CountedMessage, Utterance, length, squeezed, staying
 from shared.energy.budget import to_units
-from shared.errors import Configuration
 from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, Question
 from shared.llm.tokens import Rate, most_tokens

@@ -18,7 +18,9 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import apps_to_review, count_erasures, get_app
-from shared.clock import CLOCK_DOUBT, Clock
+from shared.base.clock import CLOCK_DOUBT, Clock
+from shared.base.settings import Settings
+from shared.base.subjects import NOBODY, Subject, recalled_for
 from shared.conversations import queries
 from shared.conversations.chat_message import Sent, unspoken
 from shared.conversations.days import local_times, zones_now
@@ -37,8 +39,6 @@ from shared.energy.budget import (
     to_units,
 )
 from shared.energy.ledger import spent_by_conversation
-from shared.settings import Settings
-from shared.subjects import NOBODY, Subject, recalled_for
 from shared.telemetry.metrics import FocusKind
 
 REVIEW_ABOVE = 50 * MICRO
@@ -233,7 +233,7 @@ class Situation:
     erasures: int = 0
     """How often something of the app had been erased."""
     recalled_for: tuple[str, ...] = (NOBODY,)
-    """Whose memories and facts are recalled; see ``shared.subjects``."""
+    """Whose memories and facts are recalled; see ``shared.base.subjects``."""
 
     @property
     def said_now(self) -> str | None:

@@ -29,7 +29,9 @@ from loop.thinking.situation import (
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import ThinkingTurn, ToolExecutor, ToolResult
 from shared.apps.queries import get_app, lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
+from shared.base.settings import Settings
 from shared.context.budgets import RecallBudgets, UpperBoundCounting
 from shared.context.context import ContextParts, note_recalled
 from shared.context.recall import extend, recollect
@@ -43,12 +45,10 @@ from shared.conversations.models import AnswerState
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.llm.chat import ToolCall
 from shared.llm.providers import ModelSize
 from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome
 

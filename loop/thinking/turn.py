@@ -34,19 +34,19 @@ from loop.thinking.tools import (
 )
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import count_erasures, lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import NotFound
+from shared.base.settings import Settings
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import AnswerDraft, Duplicate, Stale
 from shared.conversations.focus import postpone
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
-from shared.errors import NotFound
 from shared.llm.calls import Meter
 from shared.llm.chat import Question, ToolCall, Unusable, ask_repairing
 from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat, call_in_prose, tool_name
 from shared.search.tuning import tuning_of
-from shared.settings import Settings
 from shared.telemetry.metrics import FocusKind, ToolOutcome, TurnOutcome
 
 NEVER_THERE = timedelta(minutes=10)

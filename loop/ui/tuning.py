@@ -13,7 +13,7 @@ from loop.ui.frame import Frame
 from loop.ui.notices import Labels, in_words_of, tell_success
 from loop.ui.tables import heading, number, show_table
 from loop.ui.visitors import Visitor
-from shared.search_settings import AppTuning, Tuning, bounds_of
+from shared.base.search_settings import AppTuning, Tuning, bounds_of
 
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
 

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any
 
 from ops.bench.figures import say, show
-from shared.choices import AllocationStrategy
+from shared.base.choices import AllocationStrategy
 from shared.db.schema import migrate
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.compose.requests import ComponentOrder

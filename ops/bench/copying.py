@@ -24,11 +24,11 @@ from ops.bench.made_up import Chatter
 from shared.apps.queries import get_app, install
 from shared.archive.export import export_app
 from shared.archive.restore import import_archive
+from shared.base.settings import Settings
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.db.engine import Database
 from shared.search.models import SetState, VectorSet, doc_id_of
 from shared.search.vectors import insert_vectors
-from shared.settings import Settings
 from tests.support.postgres import PostgresServer
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)

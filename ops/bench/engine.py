@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from shared.process import tied_to_me
+from shared.base.process import tied_to_me
 
 ENGINE_MODEL = "openai:engine"
 """What the model of ``serve_engine`` is called in settings."""

@@ -25,13 +25,13 @@ import numpy as np
 from ops.bench.corpora import CorpusConversation, CorpusSubject, locomo, memorybank, parse
 from ops.bench.figures import say, show
 from ops.bench.keeping import answer_words, survives
+from shared.base.setting_groups import ModelSettings
 from shared.context.budgets import TokenCounting
 from shared.context.fact_selection import SelectableFact, in_order
 from shared.context.rendering import facts_text, packed
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
-from shared.setting_groups import ModelSettings
 from tests.support.meters import Calls
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import ExtractionRequest, Statement, TranscriptTurn

@@ -21,6 +21,7 @@ from ops.bench.figures import say, show
 from ops.bench.finding_corpora import Corpus, FindingQuestion, code_talk, locomo, madial
 from ops.bench.finding_service import by_service
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
+from shared.base.setting_groups import ModelSettings
 from shared.context.rendering import assemble
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import WordVectors, is_installed
@@ -28,7 +29,6 @@ from shared.llm.providers import make_embedder
 from shared.llm.tokens import estimate_tokens
 from shared.search.lexical import WordLikeness
 from shared.search.ranking import RankedCandidate, WeightedRecipe
-from shared.setting_groups import ModelSettings
 
 BUDGET = 1000
 _ADVERSARIAL = 5

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from ops.bench.finding_corpora import CorpusMessage, FindingQuestion
 from ops.bench.finding_ways import Index, Way
 from shared.apps.queries import install
+from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.models import Conversation
 from shared.db.engine import Database
@@ -28,7 +29,6 @@ from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices, pack
 from shared.search.view import QueryEmbedders
-from shared.search_settings import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.meters import Calls
 

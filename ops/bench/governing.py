@@ -31,13 +31,13 @@ from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
 from ops.bench.figures import say, show
+from shared.base.settings import Settings
 from shared.db.schema import migrate
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
 from shared.energy.models import EnergyLevel, Spending
 from shared.jobs.tenant_queues import Terms
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.settings import Settings
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.relaying import Relay

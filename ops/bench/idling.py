@@ -20,7 +20,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from loop.wiring import wire
 from ops.bench.figures import say, show
 from ops.bench.population import app_id, populate
-from shared.clock import SystemClock
+from shared.base.clock import SystemClock
+from shared.base.settings import Settings
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.budget import FULL
@@ -28,7 +29,6 @@ from shared.energy.models import EnergyLevel
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import JobState
 from shared.jobs.queries import JobFilter, list_jobs
-from shared.settings import Settings
 from tests.support.services import System, start_redis, start_system
 from tests.support.waiting import wait_until
 

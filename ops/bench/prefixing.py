@@ -24,7 +24,8 @@ from sqlalchemy import insert
 from ops.bench.figures import say, show
 from ops.bench.made_up import Chatter
 from ops.bench.population import FULL_APP, app_id, populate
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.search_settings import Tuning
 from shared.context.context import ContextRequest, Placement, open_context
 from shared.context.sources import RecallSources
 from shared.context.window import Utterance
@@ -34,7 +35,6 @@ from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.tokens import LAST_RESORT
-from shared.search_settings import Tuning
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.searching import Library

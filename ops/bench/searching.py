@@ -31,7 +31,8 @@ from ops.bench.figures import say, show, spread
 from ops.bench.made_up import Chatter
 from shared.apps.models import App
 from shared.apps.queries import install
-from shared.clock import SystemClock
+from shared.base.clock import SystemClock
+from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
 from shared.conversations.lifecycle import say as say_in
 from shared.conversations.models import Conversation, Message
@@ -47,7 +48,6 @@ from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices, insert_vectors
 from shared.search.view import QueryEmbedders
-from shared.search_settings import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.postgres import PostgresServer
 

@@ -26,14 +26,14 @@ from ops.bench.bare_worker import BARE_KEY, BARE_TASK
 from ops.bench.figures import say, show, spread, timed
 from ops.bench.population import app_id, populate
 from shared.apps.queries import lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.clock import SystemClock
+from shared.base.settings import Settings
 from shared.broker import make_celery
-from shared.clock import SystemClock
 from shared.db.engine import Database
 from shared.jobs.models import OPEN, Job
 from shared.jobs.queries import JobFilter, get_job, list_jobs
 from shared.memories.writing import NewMemory, place
-from shared.settings import Settings
 from tests.support.services import System, start_redis, start_system
 from tests.support.waiting import wait_until
 

@@ -24,6 +24,7 @@ from sqlalchemy import select
 from loop.thinking.situation import Focus
 from ops.bench.engine import ENGINE_MODEL, PromptWatch, serve_engine, watch_prompts
 from ops.bench.figures import say, show
+from shared.base.settings import Settings
 from shared.conversations.lifecycle import Role
 from shared.db.schema import migrate
 from shared.energy.budget import to_units
@@ -33,7 +34,6 @@ from shared.llm.chat import AnswerT, Question, Reply
 from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, NoTools, ToolChat
 from shared.llm.transport import is_loopback
-from shared.settings import Settings
 from shared.telemetry.logging import configure_logging
 from shared.telemetry.metrics import FocusKind, TurnOutcome
 from tests.support.house import House

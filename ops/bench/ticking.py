@@ -25,6 +25,7 @@ from loop.wiring import Loop, wire
 from ops.bench.figures import say, show, spread
 from ops.bench.population import app_id
 from shared.apps.models import App
+from shared.base.settings import read_settings
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, WorkClass
 from shared.conversations.models import Conversation
 from shared.db.schema import migrate
@@ -34,7 +35,6 @@ from shared.jobs import ownership, tenant_queues
 from shared.jobs.models import Deferral, Job, JobState
 from shared.jobs.ownership import Owner
 from shared.jobs.queries import JobFilter, list_jobs
-from shared.settings import read_settings
 from shared.telemetry.logging import configure_logging
 from tests.support.services import start_redis
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from ops.bench.figures import say, show
 from ops.bench.made_up import Chatter
+from shared.base.search_settings import Tuning
 from shared.context.context import ContextRequest, open_context
 from shared.context.sources import RecallSources
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.schema import migrate
 from shared.llm.embedding import NgramEmbedder
-from shared.search_settings import Tuning
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.searching import Library

@@ -19,11 +19,11 @@ from ops.bench.figures import say, show
 from ops.bench.finding import measures, missing
 from ops.bench.finding_corpora import Corpus, CorpusMessage, FindingQuestion, code_talk, locomo
 from ops.bench.finding_ways import Index, indexed, prepared
+from shared.base.setting_groups import ModelSettings
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder
 from shared.search.models import POSITION_BITS
 from shared.search.ranking import WeightedRecipe, rank
-from shared.setting_groups import ModelSettings
 
 STEPS = 5
 """Of each weight from 0 to 1."""

@@ -14,7 +14,7 @@ from typing import Any
 from loop.api.app import describe
 from ops.client.methods import methods_module
 from ops.client.models import models_module
-from shared.settings import Settings
+from shared.base.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "clients/python/afterthought_client"

@@ -24,8 +24,8 @@ from shared.apps.models import (
     Token,
     UserSettings,
 )
-from shared.errors import Conflict, NotFound
-from shared.subjects import NOBODY
+from shared.base.errors import Conflict, NotFound
+from shared.base.subjects import NOBODY
 
 # Written once: building a statement takes longer than this one takes to run, and every request asks for its app.
 _BY_ID = select(App).where(App.app_id == bindparam("app_id"))

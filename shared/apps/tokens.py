@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps import queries
 from shared.apps.models import Grant, Scope, Token
-from shared.errors import Denied, NotFound
-from shared.ids import new_id, new_token
+from shared.base.errors import Denied, NotFound
+from shared.base.ids import new_id, new_token
 
 _NAMED = "token:"
 _UNKNOWN = "This token is unknown or revoked; ask an admin for POST /apps/{appId}/tokens."

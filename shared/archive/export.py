@@ -31,7 +31,7 @@ from shared.archive.document import (
     ArchivedSummary,
     ArchivedUser,
 )
-from shared.choices import FactState
+from shared.base.choices import FactState
 from shared.conversations.models import Conversation
 from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
 from shared.db.base import copied

@@ -27,21 +27,21 @@ from shared.archive.document import (
 )
 from shared.archive.export import EVERYTHING
 from shared.archive.restore_facts import ArrivingFacts
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, Limit
+from shared.base.settings import Settings
+from shared.base.subjects import NOBODY
 from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.lifecycle import insert_messages
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.db.base import row_of
-from shared.errors import Conflict, Limit
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
 from shared.memories.writing import give_place
 from shared.profiles.consent import AgreedProfile, import_profile
 from shared.search.index import index_messages
-from shared.settings import Settings
-from shared.subjects import NOBODY
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.text.gate import refuse_secret
 from shared.text.secrets import any_secret

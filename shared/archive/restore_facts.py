@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from sqlalchemy.orm import Session
 
 from shared.archive.document import ArchivedFact, ArchivedFactChange
-from shared.audit import Cause
-from shared.choices import FactState
+from shared.base.audit import Cause
+from shared.base.choices import FactState
+from shared.base.errors import Conflict
+from shared.base.subjects import NOBODY, Subject
 from shared.db.base import row_of
-from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.changes import FactTexts, free_pins, free_slots, record
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
-from shared.subjects import NOBODY, Subject
 from shared.text.gate import refuse_secret
 from shared.text.secrets import any_secret
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from shared.base.subjects import recalled_for
 from shared.context import queries
 from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
 from shared.context.fact_selection import standing_order
@@ -50,7 +51,6 @@ from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
 from shared.llm.tokens import Rate
 from shared.search.search import Findings
-from shared.subjects import recalled_for
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionStage, Metrics
 
@@ -155,7 +155,7 @@ class ContextParts:
     missing: list[str] = field(default_factory=list)
 
     def material(self, session: Session, app_name: str, users: tuple[str, ...]) -> RecallMaterial:
-        """Read what there is to recall of users, whatever is said; see ``shared.subjects.recalled_for``."""
+        """Read what there is to recall of users, whatever is said; see ``shared.base.subjects.recalled_for``."""
         memories = self._read("memories", lambda: queries.memories_to_recall(session, self.app_id, users))
         facts = self._read("facts", lambda: queries.facts_to_recall(session, self.app_id, users))
         return RecallMaterial(app_name, memories, standing_order(facts))

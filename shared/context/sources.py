@@ -16,13 +16,13 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import Transient
 from shared.context.companions import PairedHits, beside, paired, passages_of_users, place_of
 from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.context.rendering import without_recalled
 from shared.conversations.days import TimeZones, zones_at
 from shared.db.engine import Database
-from shared.errors import Transient
 from shared.profiles import queries as gate
 from shared.search.candidates import SearchHit, said_at, what_followed, whole_at
 from shared.search.models import Asker, conversation_of, position_of

@@ -12,16 +12,16 @@ from datetime import datetime
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Conflict
+from shared.base.ids import new_id
+from shared.base.search_settings import Tuning
+from shared.base.setting_groups import FactSettings
 from shared.contracts.events import EventKind
 from shared.conversations import queries, summarising
 from shared.conversations.extraction import FACTS_OFF, plan
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
-from shared.errors import Conflict
 from shared.events.recording import record
-from shared.ids import new_id
 from shared.search.index import index_messages
-from shared.search_settings import Tuning
-from shared.setting_groups import FactSettings
 
 ASSISTANT = "assistant"
 

@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Conflict
+from shared.base.ids import new_id
+from shared.base.setting_groups import FactSettings
+from shared.base.settings import Settings
 from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
-from shared.errors import Conflict
-from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import conversations_with_open, get_open
-from shared.setting_groups import FactSettings
-from shared.settings import Settings
 
 LEAST_MESSAGES = 2
 """Of users and assistants while a conversation goes on; one may say more at once. Source: seed 001; oracles."""

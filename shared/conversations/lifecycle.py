@@ -16,6 +16,10 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Conflict, Invalid
+from shared.base.ids import new_id
+from shared.base.search_settings import Tuning
+from shared.base.setting_groups import FactSettings
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind
 from shared.conversations import answers, extraction, queries, summarising
@@ -25,16 +29,12 @@ from shared.conversations.extraction import FACTS_OFF
 from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, MemoryMode, Message
 from shared.db.inserting import insert_all
-from shared.errors import Conflict, Invalid
 from shared.events.recording import record
-from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
 from shared.search.tuning import in_force
-from shared.search_settings import Tuning
-from shared.setting_groups import FactSettings
 
 SNOOZE_MINUTES = (1, 1440)
 SILENT_MINUTES = (1, 10_080)

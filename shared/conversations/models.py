@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.base.subjects import Subject, subject_of
 from shared.db.base import Base, BigKey, UtcDateTime, partial
-from shared.subjects import Subject, subject_of
 
 
 class MemoryMode(StrEnum):

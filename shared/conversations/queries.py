@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import get_installed_app
+from shared.base.errors import Conflict, NotFound
 from shared.conversations.models import Answer, AnswerState, Conversation, MemoryMode, Message
 from shared.energy.ledger import spent_of
-from shared.errors import Conflict, NotFound
 
 _FRESH = {"populate_existing": True}
 _USER = "user"

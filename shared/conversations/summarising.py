@@ -11,15 +11,15 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from shared.base.ids import new_id
+from shared.base.search_settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
-from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import get_open
 from shared.search.tuning import in_force
-from shared.search_settings import Tuning
 
 
 def count(session: Session, conversation: Conversation, turns: int, defaults: Tuning | None, now: datetime) -> None:

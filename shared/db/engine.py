@@ -27,8 +27,8 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Transient
 from shared.db.base import Base
-from shared.errors import Transient
 
 _MAY_PASS = (OperationalError, InterfaceError)
 

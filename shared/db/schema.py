@@ -11,8 +11,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
+from shared.base.errors import Configuration, Transient
 from shared.db.engine import Database
-from shared.errors import Configuration, Transient
 
 _FOLDER = Path(__file__).parent / "migrations"
 _LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from shared.apps.queries import budgets_of, lock_budgets
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import OverBudget
+from shared.base.settings import Settings
 from shared.db.engine import Database
 from shared.energy import ledger, rates
 from shared.energy.budget import most, to_units
 from shared.energy.ledger import Booking
-from shared.errors import OverBudget
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect
-from shared.settings import Settings
 from shared.telemetry.metrics import Metrics, agent_kind
 from shared.telemetry.tracing import Tracing
 

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
+from shared.base.settings import Settings
 from shared.llm.calls import EXTRACTIVE, ModelCall, Prospect, WorkKind
-from shared.settings import Settings
 
 MICRO = 1_000_000
 """Micro-units in a unit; amounts are whole micro-units, so that sums are exact."""

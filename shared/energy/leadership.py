@@ -13,10 +13,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, update
 from sqlalchemy.orm import Session
 
+from shared.base.errors import LeadershipLost
 from shared.db.inserting import insert_if_absent
 from shared.energy.ledger import get_leadership, hold_fence
 from shared.energy.models import Leadership
-from shared.errors import LeadershipLost
 
 _REFUSED = "Another loop regulates now, so nothing was written; this one is on standby."
 

@@ -18,7 +18,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App, Budgets
-from shared.clock import CLOCK_DOUBT
+from shared.base.clock import CLOCK_DOUBT
+from shared.base.setting_groups import MODEL_PROVIDERS
+from shared.base.settings import Settings
 from shared.db.inserting import insert_if_absent
 from shared.db.queries import count
 from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
@@ -33,8 +35,6 @@ from shared.energy.models import (
     TokenRate,
 )
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect, WorkKind
-from shared.setting_groups import MODEL_PROVIDERS
-from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000
 CALL_PAUSE = timedelta(seconds=2)

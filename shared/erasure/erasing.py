@@ -14,7 +14,9 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App, Erasure
 from shared.apps.queries import get_app, lock_app, lock_for_erasure
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.ids import new_id
+from shared.base.subjects import Subject
 from shared.contracts.events import EventKind
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
@@ -26,13 +28,11 @@ from shared.facts import editing as fact_editing
 from shared.facts import queries as fact_queries
 from shared.facts.editing import RULE_UNDO_OVER
 from shared.facts.models import FactClear
-from shared.ids import new_id
 from shared.memories import forgetting
 from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import AuditKind
 from shared.profiles.queries import agrees, write_audit
-from shared.subjects import Subject
 
 
 def purge_memories(session: Session, app_id: str, actor: str, now: datetime, user_id: str | None = None) -> Erasure:

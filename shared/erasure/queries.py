@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey, UserSettings
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.subjects import NOBODY
 from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
@@ -20,7 +21,6 @@ from shared.facts.queries import FactFilter, count_wanted
 from shared.jobs.models import OPEN, Job
 from shared.memories.models import Memory
 from shared.profiles.models import Consent, Profile
-from shared.subjects import NOBODY
 from shared.summaries.queries import count_of_app
 
 

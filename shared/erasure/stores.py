@@ -16,7 +16,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import NO_DIGEST, App, IdempotencyKey, UserSettings
 from shared.apps.queries import list_user_settings
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.subjects import Subject
 from shared.contracts.jobs import WorkClass
 from shared.conversations import extraction
 from shared.conversations.models import Answer, Conversation, Message
@@ -37,7 +38,6 @@ from shared.search import index
 from shared.search.tuning import forget_tuning
 from shared.sessions import queries as session_queries
 from shared.sessions import sweep
-from shared.subjects import Subject
 from shared.summaries import queries as summaries
 
 Counts = dict[str, int]

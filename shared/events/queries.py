@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from shared.base.errors import NotFound
 from shared.db.queries import given_numbers
-from shared.errors import NotFound
 from shared.events.models import Event, EventCount, Webhook
 
 THE_COUNT = "events"

@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Invalid, Limit
+from shared.base.ids import new_id
 from shared.contracts.events import DeliveryOutcome, EventKind
-from shared.errors import Invalid, Limit
 from shared.events import queries
 from shared.events.models import Webhook
 from shared.events.recording import record
-from shared.ids import new_id
 
 MOST_WEBHOOKS = 10
 SECRET_PREFIX = "whsec_"

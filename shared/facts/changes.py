@@ -12,15 +12,15 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.audit import ERASED, Cause
-from shared.choices import FactState
+from shared.base.audit import ERASED, Cause
+from shared.base.choices import FactState
+from shared.base.errors import Conflict, Limit
+from shared.base.subjects import NOBODY, Subject
 from shared.contracts.events import EventKind
-from shared.errors import Conflict, Limit
 from shared.events.recording import record as record_event
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
-from shared.subjects import NOBODY, Subject
 
 Moment = tuple[datetime, str]
 """When something was said, and in which conversation: what orders two statements of the same instant."""

@@ -12,9 +12,10 @@ from typing import NoReturn
 
 from sqlalchemy.orm import Session
 
-from shared.audit import Cause
-from shared.choices import FactState
-from shared.errors import Conflict, NotFound
+from shared.base.audit import Cause
+from shared.base.choices import FactState
+from shared.base.errors import Conflict, NotFound
+from shared.base.subjects import NOBODY, Subject
 from shared.facts import queries
 from shared.facts.categories import Category, category_of
 from shared.facts.changes import (
@@ -33,7 +34,6 @@ from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChangeKind, said_key
 from shared.facts.retention import prune
 from shared.facts.writing import FactLearning, take_in
-from shared.subjects import NOBODY, Subject
 from shared.text.gate import refuse_secret
 
 MAX_CHARS = 500

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
-from shared.audit import Cause
-from shared.choices import FactState
+from shared.base.audit import Cause
+from shared.base.choices import FactState
 from shared.facts import queries
 from shared.facts.categories import contradict, single_value
 from shared.facts.changes import (

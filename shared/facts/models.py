@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.subjects import NOBODY, Subject
 from shared.db.base import Base, BigKey, UtcDateTime, partial
-from shared.subjects import NOBODY, Subject
 from shared.text.likeness import normal
 
 SLOTS = 150

@@ -9,13 +9,13 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import NotFound
+from shared.base.subjects import Subject
 from shared.conversations.models import Conversation, Message
 from shared.db.queries import count
-from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource
-from shared.subjects import Subject
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))

@@ -13,7 +13,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.subjects import Subject
 from shared.facts import queries
 from shared.facts.categories import Category, single_value
 from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
@@ -33,7 +34,6 @@ from shared.facts.merging import (
 )
 from shared.facts.models import Fact, said_key
 from shared.facts.retention import prune, prune_if_full
-from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 
 

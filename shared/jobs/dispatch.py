@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.base.ids import new_id
 from shared.contracts.jobs import JOB_TYPES, JobKind, WorkClass
-from shared.ids import new_id
 from shared.jobs import queries
 from shared.jobs.models import NO_SEQUENCE, Deferral, Job, JobState, TenantQueue
 from shared.jobs.tenant_queues import (

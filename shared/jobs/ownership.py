@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.errors import LeaseLost
+from shared.base.errors import LeaseLost
+from shared.base.setting_groups import JobSettings
 from shared.jobs import queries, tenant_queues
 from shared.jobs.dispatch import defer
 from shared.jobs.models import FINISHED, Deferral, Job, JobState
-from shared.setting_groups import JobSettings
 
 SWEEP_LIMIT = 500
 HORIZON = timedelta(days=1)

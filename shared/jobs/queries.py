@@ -24,8 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
+from shared.base.errors import NotFound
 from shared.contracts.jobs import INDEX_PRIORITY, JobKind, WorkClass
-from shared.errors import NotFound
 from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, TenantQueue
 
 _AWAKE, _ASLEEP = text("tenant_queues.awake"), text("NOT tenant_queues.awake")

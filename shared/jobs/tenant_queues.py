@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.clock import CLOCK_DOUBT
+from shared.base.clock import CLOCK_DOUBT
 from shared.contracts.jobs import WorkClass
 from shared.db.inserting import insert_if_absent
 from shared.jobs import queries

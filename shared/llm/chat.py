@@ -20,7 +20,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from shared.errors import Configuration, ModelOutput
+from shared.base.errors import Configuration, ModelOutput
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 

@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.errors import AfterthoughtError, ProviderAway, Transient
+from shared.base.errors import AfterthoughtError, ProviderAway, Transient
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.model_server import Failure, ModelServer
 from shared.llm.tokens import estimate_tokens, most_tokens

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import convert_to_openai_messages, messages_from_dict
 from pydantic import ValidationError
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 
 _KINDS = {"Human": "human", "AI": "ai", "System": "system", "Tool": "tool", "Function": "function", "Chat": "chat"}
 _KIND_OF_CLASS = {f"{name}Message{ending}": kind for name, kind in _KINDS.items() for ending in ("", "Chunk")}

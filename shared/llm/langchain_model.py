@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, ModelMissing, ProviderAway, ServerFailed, Transient, Unanswered
+from shared.base.errors import AfterthoughtError, ModelMissing, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     ModelRequest,

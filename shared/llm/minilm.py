@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.errors import Configuration
-from shared.installation import how_to_add
+from shared.base.errors import Configuration
+from shared.base.installation import how_to_add
+from shared.base.process import lower_thread_priority
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors, book_local
-from shared.process import lower_thread_priority
 
 if TYPE_CHECKING:
     from shared.llm.minilm_graph import Encode

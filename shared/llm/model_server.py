@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from pydantic import SecretStr
 
-from shared.addresses import without_credentials
-from shared.errors import Configuration
+from shared.base.addresses import without_credentials
+from shared.base.errors import Configuration
+from shared.base.setting_groups import ModelSettings
 from shared.llm.transport import LimitedTransport, TooMuch, is_there
-from shared.setting_groups import ModelSettings
 
 IN_STREAM = -1
 """The status of an error that came inside a stream, after the answer had begun."""

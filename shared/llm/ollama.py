@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from pydantic import BaseModel
 
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 from shared.llm.chat import ModelRequest, Question
 from shared.llm.embedding import ServedEmbedder
 from shared.llm.langchain_model import Ending, LangchainModel

@@ -1,7 +1,7 @@
 """What a provider of models declares of itself, one file a provider: ``shared/llm/NAME.py``, with its ``PROVIDER``.
 
 A provider there reads what its server tells and makes its chats and embedders; it is known by its name to
-``shared.setting_groups``, where its address is a setting. What all chats and embedders do alike is left to
+``shared.base.setting_groups``, where its address is a setting. What all chats and embedders do alike is left to
 ``langchain_model`` and ``served_embedding``. Importing a provider is cheap: its libraries are imported where it makes
 something.
 """
@@ -17,12 +17,12 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import httpx
 from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from shared.errors import Configuration
+from shared.base.errors import Configuration
+from shared.base.settings import environment_names
 from shared.llm.embedding import Embedder
 from shared.llm.langchain_model import LangchainModel
 from shared.llm.model_server import Endpoint
 from shared.llm.transport import open_client
-from shared.settings import environment_names
 
 _MOST_NAMED = 5
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from shared.errors import Configuration
-from shared.installation import how_to_add
+from shared.base.errors import Configuration
+from shared.base.installation import how_to_add
+from shared.base.setting_groups import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, provider_of
+from shared.base.settings import Settings
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed
 from shared.llm.model_server import LOOK_SECONDS
 from shared.llm.provider import ModelTraits, Provider, ServerStatus, parameters_in
-from shared.setting_groups import EMBEDDING_PROVIDERS, MODEL_PROVIDERS, ModelSettings, provider_of
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from shared.llm.langchain_chat import LangchainChat, LangchainToolChat

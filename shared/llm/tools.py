@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import FRAME_TOKENS, Chat, Reply, ToolCall
 from shared.llm.tokens import estimate_tokens, most_tokens

@@ -11,7 +11,8 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, and_, delete, update
 from sqlalchemy.orm import Session
 
-from shared.audit import AGED, ERASED, Cause
+from shared.base.audit import AGED, ERASED, Cause
+from shared.base.subjects import NOBODY, Subject
 from shared.db.queries import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
@@ -19,7 +20,6 @@ from shared.memories.compaction import RULES
 from shared.memories.history import attributes_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
-from shared.subjects import NOBODY, Subject
 from shared.text.secrets import has_secret
 
 _NAMELESS = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}

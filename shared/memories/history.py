@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from shared.audit import Cause
+from shared.base.audit import Cause
 from shared.contracts.events import EventKind
 from shared.events.recording import record as record_event
 from shared.memories import queries

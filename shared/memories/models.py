@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.base.subjects import NOBODY, Subject
 from shared.contracts.values import Importance, Tags
 from shared.db.base import Base, BigKey, UtcDateTime
-from shared.subjects import NOBODY, Subject
 
 SLOTS = 10
 """Places a subject has at the very most, whatever the settings say."""

@@ -11,15 +11,15 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, tup
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App, UserSettings
-from shared.audit import is_of_a_person
+from shared.base.audit import is_of_a_person
+from shared.base.errors import NotFound
+from shared.base.subjects import Subject
 from shared.conversations.days import TimeZones, offset_at, zone_columns
 from shared.conversations.models import Conversation
 from shared.db.queries import count
-from shared.errors import NotFound
 from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, CompactionCandidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.search.models import LAST_POSITION
-from shared.subjects import Subject
 from shared.telemetry.metrics import CompactionOutcome
 
 HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))

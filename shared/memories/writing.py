@@ -13,8 +13,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from shared.audit import AGED, ERASED, Cause
-from shared.errors import Conflict, NotFound
+from shared.base.audit import AGED, ERASED, Cause
+from shared.base.errors import Conflict, NotFound
+from shared.base.subjects import Subject
 from shared.memories import queries
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least_goes, oldest_goes
 from shared.memories.history import Sources, Texts, attributes_in, record, sources, sources_in
@@ -30,7 +31,6 @@ from shared.memories.models import (
     Origin,
     written_texts,
 )
-from shared.subjects import Subject
 from shared.text.gate import refuse_secret
 
 

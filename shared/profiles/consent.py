@@ -12,8 +12,8 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Conflict
 from shared.db.queries import rows_changed
-from shared.errors import Conflict
 from shared.profiles import queries
 from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of, lines_of
 from shared.profiles.queries import agrees, write_audit

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.process import give_up_if_abandoned
+from shared.base.process import give_up_if_abandoned
 from shared.search import search_queries
 from shared.search.lexical import spoken_words
 from shared.search.models import PassageKind, conversation_of

@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
+from shared.base.ids import new_id
 from shared.contracts.jobs import INDEX_PRIORITY, INDEX_SEQUENCE, JobKind
 from shared.db.queries import rows_changed
-from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import OPEN, Job, JobState
 from shared.jobs.queries import last_of_kind

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.choices import RankingFormula
-from shared.clock import Clock
+from shared.base.choices import RankingFormula
+from shared.base.clock import Clock
+from shared.base.errors import Configuration, OverBudget, Transient
+from shared.base.search_settings import Tuning
 from shared.conversations.days import zones_now
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
-from shared.errors import Configuration, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.search import search_queries
 from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit, find_candidates, merge_hits
@@ -39,7 +40,6 @@ from shared.search.tuning import in_force, overlaid
 from shared.search.vectors import VectorMatrices, VectorMatrix
 from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
 from shared.search.word_index import OpenIndex, postings_in
-from shared.search_settings import Tuning
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

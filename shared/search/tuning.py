@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from sqlalchemy import Text, bindparam, cast, delete, select, update
 from sqlalchemy.orm import Session
 
-from shared.choices import RankingFormula
+from shared.base.choices import RankingFormula
+from shared.base.errors import Invalid
+from shared.base.search_settings import AppTuning, Tuning, bounds_of
 from shared.db.inserting import insert_if_absent
-from shared.errors import Invalid
 from shared.search.models import EVERYWHERE, TuningOverride
-from shared.search_settings import AppTuning, Tuning, bounds_of
 from shared.telemetry.logging import get_logger
 
 

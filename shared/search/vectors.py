@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Configuration
 from shared.db.inserting import insert_all_if_absent
 from shared.db.queries import rows_changed
-from shared.errors import Configuration
 from shared.llm.embedding import Vectors
 from shared.search import index_queries
 from shared.search.index_queries import ServingVectors, StoredVector, vectors_after, vectors_by_key

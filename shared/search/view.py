@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.errors import AfterthoughtError
+from shared.base.errors import AfterthoughtError
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, from_bytes
 from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table

@@ -16,8 +16,9 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.base.errors import AfterthoughtError
+from shared.base.settings import Settings
 from shared.db.transactions import Transactions
-from shared.errors import AfterthoughtError
 from shared.sessions import queries
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
 from shared.sessions.compose.queries import ComponentRow, rows_of
@@ -32,7 +33,6 @@ from shared.sessions.models import (
 )
 from shared.sessions.registry.configuration import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 SCHEMA_VERSION = "1.0.0"

@@ -20,7 +20,7 @@ from datetime import datetime
 from fractions import Fraction
 from hashlib import sha256
 
-from shared.choices import Aggressiveness
+from shared.base.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import KeepitDecay
 from shared.sessions.models import CONTEXT_CHARACTERS, CONTEXT_GAP

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.choices import SemanticVerdict
+from shared.base.choices import SemanticVerdict
 from shared.db.base import Base, BigKey, UtcDateTime, partial
 
 

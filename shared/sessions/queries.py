@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, tr
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import App
+from shared.base.errors import NotFound
 from shared.db.queries import count
-from shared.errors import NotFound
 from shared.jobs.models import FINISHED, Job
 from shared.sessions.compose.documents import FILES, RECORD_FILE
 from shared.sessions.models import (

@@ -22,8 +22,8 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import IO, Any
 
+from shared.base.errors import Invalid, Transient
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.errors import Invalid, Transient
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02

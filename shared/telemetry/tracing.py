@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
-from shared.installation import how_to_add
+from shared.base.installation import how_to_add
+from shared.base.setting_groups import TracingSettings
 from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, WorkKind
-from shared.setting_groups import TracingSettings
 from shared.telemetry.logging import get_logger
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 from shared.text.languages import ENGLISH, GERMAN, INFLECTED, empty_words, language_of, likely_language, numerals
 from shared.text.secrets import has_secret
 from shared.text.sentences import planted

@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from loop.api.writes import IdempotentRequest, WriteResult, carry_out
 from shared.apps.models import Erasure, IdempotencyKey
 from shared.apps.queries import hold_off_erasure, lock_app, lock_for_erasure
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.subjects import Subject
 from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
@@ -33,7 +34,6 @@ from shared.profiles import consent
 from shared.profiles import queries as gate
 from shared.profiles.models import AuditKind, Content, Profile
 from shared.profiles.queries import write_audit
-from shared.subjects import Subject
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.house import House
 from tests.support.meeting import meet, wait_for_waiting

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from shared.base.errors import ModelOutput
 from shared.db.engine import Database
-from shared.errors import ModelOutput
 from shared.facts.models import Fact, FactChange
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question

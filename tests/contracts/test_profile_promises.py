@@ -15,11 +15,11 @@ from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
 from shared.archive.restore import import_archive
+from shared.base.errors import Conflict
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_profile, withdraw_consent
-from shared.errors import Conflict
 from shared.llm.embedding import NgramEmbedder
 from shared.profiles import consent
 from shared.profiles import queries as gate

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
 from loop.steps.sessions import IndexSessions
-from shared.errors import Conflict, NotFound
+from shared.base.errors import Conflict, NotFound
 from shared.sessions.models import KeepitMarker, RecordedSession, SessionPassage, SessionWord
 from shared.sessions.queries import get_project
 from shared.sessions.registry.registration import unregister

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from shared.base.settings import Settings
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, task_name
 from shared.llm.providers import embedder_name
-from shared.settings import Settings
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
 from tests.support.waiting import wait_until

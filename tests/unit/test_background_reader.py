@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from loop.regulator import BackgroundReader
-from shared.errors import Transient
+from shared.base.errors import Transient
 
 
 class Slow:

@@ -21,7 +21,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from shared.errors import ModelOutput
+from shared.base.errors import ModelOutput
 from shared.facts.categories import Category, category_of
 from shared.llm.calls import Meter, WorkKind
 from shared.memories.compaction import Action, CompactionCandidate, Decision, refusal

@@ -20,7 +20,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.config import JsonDict
 
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Check, Question, ask_repairing
 from shared.llm.tokens import most_tokens

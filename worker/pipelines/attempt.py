@@ -18,13 +18,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import lock_app
-from shared.broker import notify
-from shared.clock import Clock
-from shared.contracts.events import EventKind
-from shared.contracts.jobs import JobKind, JobMessage
-from shared.conversations.models import Conversation
-from shared.db.engine import Database
-from shared.errors import (
+from shared.base.clock import Clock
+from shared.base.errors import (
     AfterthoughtError,
     Configuration,
     LeaseLost,
@@ -36,11 +31,16 @@ from shared.errors import (
     RetryLater,
     Transient,
 )
+from shared.base.setting_groups import JobSettings
+from shared.broker import notify
+from shared.contracts.events import EventKind
+from shared.contracts.jobs import JobKind, JobMessage
+from shared.conversations.models import Conversation
+from shared.db.engine import Database
 from shared.events.recording import record, record_end_of_job
 from shared.jobs import ownership
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim, Owner, finish
-from shared.setting_groups import JobSettings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Attributes, Role, Traced, Tracing

@@ -16,11 +16,12 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
-from shared.audit import Cause
-from shared.choices import OutputFormat
-from shared.clock import Clock
+from shared.base.audit import Cause
+from shared.base.choices import OutputFormat
+from shared.base.clock import Clock
+from shared.base.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet
+from shared.base.settings import Settings
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
@@ -50,7 +51,6 @@ from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks, repeated_records
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import end, unpurged

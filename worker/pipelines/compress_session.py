@@ -14,11 +14,11 @@ from time import perf_counter
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE

@@ -15,15 +15,16 @@ from datetime import UTC
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
-from shared.audit import Cause
-from shared.clock import Clock
+from shared.base.audit import Cause
+from shared.base.clock import Clock
+from shared.base.errors import Configuration, ModelOutput, OverBudget, ProviderAway, Transient
+from shared.base.subjects import Subject
 from shared.conversations.days import zones_now
 from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_by_key, messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, ModelOutput, OverBudget, ProviderAway, Transient
 from shared.facts import queries as facts_queries
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin
 from shared.jobs.models import JobState
@@ -32,7 +33,6 @@ from shared.llm.calls import EXTRACTIVE, Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import LONGEST_REASON, NEW, CompactionCandidate, Decision, Eviction
 from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
-from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from shared.text.gate import Gate

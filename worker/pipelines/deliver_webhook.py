@@ -15,11 +15,12 @@ import orjson
 from pydantic import ValidationError
 
 from shared.apps.queries import get_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import AfterthoughtError, Configuration, Invalid, RetryLater, Transient
+from shared.base.settings import Settings
 from shared.contracts.events import DeliveryOutcome
 from shared.contracts.jobs import WebhookPayload, WorkClass
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, Configuration, Invalid, RetryLater, Transient
 from shared.event_payloads import payloads_of, trial_payload
 from shared.events import webhooks
 from shared.events.models import Webhook
@@ -28,7 +29,6 @@ from shared.events.webhooks import signed_headers
 from shared.jobs.dispatch import defer_sequence, make_sequence_due
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, retry_wait
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import end

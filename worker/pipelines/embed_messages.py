@@ -15,11 +15,11 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import Configuration, Transient
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, Transient
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter

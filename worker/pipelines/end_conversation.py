@@ -13,16 +13,16 @@ import redis
 from pydantic import ValidationError
 
 from shared.apps.queries import lock_app
+from shared.base.clock import Clock
+from shared.base.errors import Conflict, NotFound
+from shared.base.settings import Settings
 from shared.broker import notify
-from shared.clock import Clock
 from shared.contracts.jobs import EndConversationMessage, JobKind, wrong_fields
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
-from shared.errors import Conflict, NotFound
 from shared.jobs.dispatch import dead_letter
 from shared.jobs.models import JobState
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

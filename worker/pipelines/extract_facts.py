@@ -16,15 +16,17 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
-from shared.audit import Cause
-from shared.clock import Clock
+from shared.base.audit import Cause
+from shared.base.clock import Clock
+from shared.base.errors import NotYet, Transient
+from shared.base.settings import Settings
+from shared.base.subjects import Subject
 from shared.conversations.extraction import move_on
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, newest_messages
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import NotYet, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
@@ -32,8 +34,6 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
-from shared.settings import Settings
-from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from shared.text.gate import Gate

@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 from sqlalchemy.orm import Session
 
+from shared.base.errors import AfterthoughtError, ModelOutput, NotYet, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.contracts.jobs import JobKind
 from shared.energy import breaker, ledger
 from shared.energy.accounting import Accountant
 from shared.energy.breaker import ModelOutcome
-from shared.errors import AfterthoughtError, ModelOutput, NotYet, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.jobs.ownership import Claim
 from shared.llm.calls import EXTRACTIVE
 from shared.telemetry.logging import get_logger

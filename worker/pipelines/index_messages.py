@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from shared.apps.queries import lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import NotYet
 from shared.db.engine import Database
-from shared.errors import NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.search.index import BackfillStep, backfill_batch

@@ -13,11 +13,11 @@ from pathlib import Path
 from time import perf_counter
 
 from shared.apps.queries import lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import Invalid, LeaseLost, NotYet
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Invalid, LeaseLost, NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter

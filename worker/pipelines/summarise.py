@@ -11,14 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.apps.queries import get_app, lock_app
-from shared.clock import Clock
+from shared.base.clock import Clock
+from shared.base.errors import Transient
+from shared.base.search_settings import Tuning
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key
 from shared.conversations.summarising import ask, move_on
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Transient
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
@@ -26,7 +27,6 @@ from shared.llm.embedding import Embedder
 from shared.profiles import queries as gate
 from shared.profiles.queries import ProfileVersion
 from shared.search.tuning import in_force
-from shared.search_settings import Tuning
 from shared.summaries.queries import (
     NewSummary,
     insert_summary,

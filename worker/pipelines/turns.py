@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Configuration, OverBudget, Transient
 from shared.context.rendering import without_recalled
 from shared.contracts.jobs import JobKind
 from shared.conversations.days import local_times
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
-from shared.errors import Configuration, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger

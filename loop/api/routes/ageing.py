@@ -16,9 +16,9 @@ from loop.api.routes.projects import shown
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_installed_app, lock_app
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
+from shared.base.errors import Conflict
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.errors import Conflict
 from shared.sessions.models import Project
 from shared.sessions.queries import get_project, last_run, lock_project
 from shared.sessions.retention import runs

@@ -18,11 +18,11 @@ from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app
+from shared.base.errors import Limit
 from shared.contracts.values import ID_PATTERN
 from shared.conversations import answers, queries
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
-from shared.errors import Limit
 from shared.search.tuning import tuning_of
 
 

@@ -26,8 +26,8 @@ from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.base.errors import Conflict, NotFound
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
-from shared.errors import Conflict, NotFound
 from shared.jobs.queries import get_job
 from shared.sessions import manifest
 from shared.sessions.compose import compositions, queries

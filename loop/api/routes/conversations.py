@@ -26,6 +26,7 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
+from shared.base.errors import Conflict, Limit
 from shared.contracts.values import Id, JsonObject, LocalMoment, TimeZone, UserId, UserOrNobody
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
@@ -35,7 +36,6 @@ from shared.conversations.queries import ConversationFilter, ConversationState, 
 from shared.energy.budget import BudgetStatus, budget_status, to_micro, to_units
 from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
-from shared.errors import Conflict, Limit
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import without_words
 from shared.search.tuning import tuning_of

@@ -12,7 +12,7 @@ from loop.api.dependencies import AppInPath, Reads, UserInQuery
 from loop.api.policy import OF_APP, under
 from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
-from shared.choices import FactState
+from shared.base.choices import FactState
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.models import SLOTS, Fact

@@ -19,16 +19,16 @@ from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Succes
 from loop.api.writes import Work, WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import Invalid
+from shared.base.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
-from shared.errors import Invalid
 from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource
 from shared.facts.queries import FactFilter
-from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
 from shared.text.lines import clean
 

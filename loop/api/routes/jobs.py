@@ -16,9 +16,9 @@ from loop.api.schema import APP_ID_PATTERN, AppId, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import lock_app
+from shared.base.errors import Denied, NotFound
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import Words
-from shared.errors import Denied, NotFound
 from shared.events.recording import record_end_of_job
 from shared.jobs import control, queries
 from shared.jobs.control import ReplayRound

@@ -17,8 +17,8 @@ from loop.api.routes.projects import shown
 from loop.api.routes.session_items import MarkerForeseen, MarkerProblemItem
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
-from shared.audit import BY_HAND
-from shared.choices import DecayLevel
+from shared.base.audit import BY_HAND
+from shared.base.choices import DecayLevel
 from shared.contracts.values import ID_PATTERN
 from shared.sessions import manifest
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold

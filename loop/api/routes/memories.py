@@ -27,16 +27,16 @@ from loop.api.schema import PartialModel, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
+from shared.base.errors import Conflict, Invalid
+from shared.base.subjects import subject_of
 from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.conversations.days import TimeZones
 from shared.erasure.erasing import erase_memory, purge_memories
-from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Eviction, least_goes
 from shared.memories.models import ChangeKind, Memory, MemoryAttributes, MemoryText
 from shared.memories.writing import InsertedMemory, NewMemory, edit, place, remove, restore
-from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
 

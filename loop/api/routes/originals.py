@@ -13,8 +13,8 @@ from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInP
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.versions import VERSION_ID_PATTERN, version_file
 from loop.api.schema import ResponseModel
+from shared.base.errors import Conflict, Invalid, NotFound
 from shared.contracts.values import Words
-from shared.errors import Conflict, Invalid, NotFound
 from shared.sessions.blocks import speaker_of
 from shared.sessions.compress.queries import get_version
 from shared.sessions.extent import Held, ReadingPosition, ReadMessage, VersionExtent, read_page

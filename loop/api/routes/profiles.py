@@ -18,9 +18,9 @@ from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseM
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.base.errors import Denied
 from shared.contracts.values import UserId, UserOrNobody
 from shared.erasure.erasing import erase_profile, withdraw_consent
-from shared.errors import Denied
 from shared.profiles import consent
 from shared.profiles.models import AuditKind, Consent, Content, Context, Preferences, Profile, content_of
 from shared.profiles.queries import agrees, audit_of, consent_of, profile_of

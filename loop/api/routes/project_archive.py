@@ -21,9 +21,9 @@ from loop.api.routes.projects import shown
 from loop.api.schema import ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
+from shared.base.errors import Invalid
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.errors import Invalid
 from shared.sessions.archive.export import packed
 from shared.sessions.archive.restore import (
     CheckedArchive,

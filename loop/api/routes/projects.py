@@ -25,7 +25,7 @@ from loop.api.routes.session_items import SessionForeseen, SessionList, StorageF
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
 from shared.sessions import manifest, queries
 from shared.sessions.models import Project
 from shared.sessions.queries import SessionFilter

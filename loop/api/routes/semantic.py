@@ -17,7 +17,7 @@ from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult
 from shared.apps.queries import lock_app
-from shared.choices import SemanticVerdict
+from shared.base.choices import SemanticVerdict
 from shared.contracts.values import ID_PATTERN, Words
 from shared.sessions.models import SemanticKind, SemanticMemory, SemanticSource
 from shared.sessions.queries import get_project, lock_project

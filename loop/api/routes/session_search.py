@@ -15,7 +15,7 @@ from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
-from shared.choices import Aggressiveness
+from shared.base.choices import Aggressiveness
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Words
 from shared.sessions.compose.plan import AUTO, ORIGINAL, ComponentForm
 from shared.sessions.compose.requests import ComponentRequest

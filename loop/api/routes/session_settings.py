@@ -13,7 +13,7 @@ from loop.api.policy import OF_APP, under
 from loop.api.routes.projects import SessionChangeList, changes_page
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
 from shared.sessions import manifest
 from shared.sessions.registry.configuration import (
     EVERY_PROJECT,

@@ -40,9 +40,9 @@ from loop.api.routes.session_items import (
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
+from shared.base.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.contracts.values import Moment
-from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.queries import SessionFilter

@@ -23,12 +23,12 @@ from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import lock_app
+from shared.base.errors import Conflict
 from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
 from shared.conversations.extraction import refuse_unremembered
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.errors import Conflict
 from shared.jobs.models import Job
 from shared.jobs.queries import get_open
 from shared.summaries.models import Summary

@@ -19,10 +19,10 @@ from loop.api.writes import answer
 from loop.gauges import StateGauges
 from shared.apps.models import Grant
 from shared.apps.tokens import Rights
+from shared.base.settings import values_set
 from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status, to_units
 from shared.energy.history import HourOfEnergy, hours_of_energy
-from shared.settings import values_set
 from shared.telemetry.exposition import gathered, scrape
 
 

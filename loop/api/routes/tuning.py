@@ -14,10 +14,10 @@ from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.choices import RankingFormula
+from shared.base.choices import RankingFormula
+from shared.base.search_settings import AppTuning, Tuning, meaning_of
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import NAMES, TuningInForce, TuningSource, change_tuning, tuning_in_force, tuning_of
-from shared.search_settings import AppTuning, Tuning, meaning_of
 
 _Value = TypeVar("_Value")
 _Body = TypeVar("_Body", bound=BaseModel)

@@ -15,11 +15,11 @@ from loop.api.policy import OF_APP, under
 from loop.api.schema import NamedUser, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app, set_time_zone
+from shared.base.subjects import Subject
 from shared.contracts.values import TimeZone
 from shared.erasure.erasing import erase_user
 from shared.erasure.queries import count_of_user
 from shared.erasure.queries import list_users as users_of
-from shared.subjects import Subject
 
 router = APIRouter(prefix="/apps/{appId}/users", tags=["Users"], route_class=under(OF_APP))
 _USERS = "users"

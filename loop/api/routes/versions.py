@@ -30,9 +30,9 @@ from loop.api.routes.session_items import MarkerForeseen
 from loop.api.schema import TEXT, Flag, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.audit import BY_HAND
+from shared.base.audit import BY_HAND
+from shared.base.errors import Conflict
 from shared.contracts.values import Words
-from shared.errors import Conflict
 from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest

@@ -16,14 +16,14 @@ from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.base.errors import Conflict, Invalid, Transient
+from shared.base.ids import new_id
 from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.contracts.values import ID_PATTERN
-from shared.errors import Conflict, Invalid, Transient
 from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Webhook
-from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue, make_sequence_due
 
 Url = Annotated[str, Field(min_length=8, max_length=2000, examples=["https://example.org/hooks/afterthought"])]

@@ -22,6 +22,7 @@ from shared.apps.queries import get_app, get_installed_app, install, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
 from shared.archive.restore import Imported, import_archive
+from shared.base.errors import NotFound
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, Placement, open_context
 from shared.context.window import Utterance
@@ -31,7 +32,6 @@ from shared.conversations.chat_message import ChatMessage, role_of, text_of
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
-from shared.errors import NotFound
 from shared.jobs.tenant_queues import held
 from shared.telemetry.metrics import CompactionStage
 

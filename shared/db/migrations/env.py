@@ -7,10 +7,10 @@ from typing import Any, Literal
 from alembic import context
 from alembic.autogenerate.api import AutogenContext
 
+from shared.base.settings import read_settings
 from shared.db.base import UtcDateTime, models_metadata
 from shared.db.engine import Database
 from shared.db.schema import is_of_models
-from shared.settings import read_settings
 
 
 def _render(kind: str, item: Any, autogenerate: AutogenContext) -> str | Literal[False]:

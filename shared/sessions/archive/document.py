@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
-from shared.choices import SemanticVerdict
+from shared.base.choices import SemanticVerdict
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
 from shared.db.base import ArchivePart
 from shared.sessions.compose.documents import FILES

@@ -22,11 +22,12 @@ from pydantic import ValidationError
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, Invalid, Limit
+from shared.base.ids import new_id
+from shared.base.setting_groups import SessionSettings
 from shared.db.base import row_of
 from shared.db.transactions import Transactions
-from shared.errors import Conflict, Invalid, Limit
-from shared.ids import new_id
 from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
@@ -61,7 +62,6 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.setting_groups import SessionSettings
 from shared.text.gate import refuse_secret
 from shared.text.json_reading import read_json
 from shared.text.sentences import SECRET_MARK, without_secrets

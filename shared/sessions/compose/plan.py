@@ -13,8 +13,8 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
-from shared.choices import Aggressiveness, AllocationStrategy
-from shared.errors import Invalid
+from shared.base.choices import Aggressiveness, AllocationStrategy
+from shared.base.errors import Invalid
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO, CompressionMode, CompressionSettings
 from shared.sessions.models import BuildState, RecordedSession, SessionVersion
 

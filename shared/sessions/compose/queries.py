@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from shared.errors import NotFound
+from shared.base.errors import NotFound
 from shared.jobs.models import WAITING, Job
 from shared.sessions.models import (
     BuildState,

@@ -18,11 +18,12 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.audit import Cause
-from shared.choices import AllocationStrategy, OutputFormat
+from shared.base.audit import Cause
+from shared.base.choices import AllocationStrategy, OutputFormat
+from shared.base.errors import Conflict, Invalid, NotFound
+from shared.base.settings import Settings
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.errors import Conflict, Invalid, NotFound
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.compose.compositions import remove_composition
@@ -52,7 +53,6 @@ from shared.sessions.models import (
 )
 from shared.sessions.queries import get_session, lock_project, lock_session, versions_by_session
 from shared.sessions.registry.configuration import settings_of
-from shared.settings import Settings
 
 MIN_BUDGET, MAX_BUDGET = 100, 2_000_000
 MAX_COMPONENTS = 100

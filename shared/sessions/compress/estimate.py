@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from shared.choices import KeepitMode
+from shared.base.choices import KeepitMode
 from shared.sessions.blocks import Block
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.run import CompressionRun

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from shared.choices import KeepitMode
+from shared.base.choices import KeepitMode
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import CompressionSettings

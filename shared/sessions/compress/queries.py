@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from shared.base.errors import NotFound
 from shared.contracts.jobs import JobKind
-from shared.errors import NotFound
 from shared.jobs.models import OPEN, Job
 from shared.sessions.blocks import Block, markdown_of
 from shared.sessions.models import (

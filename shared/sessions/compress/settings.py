@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.choices import Aggressiveness, KeepitMode, TierPreset
+from shared.base.choices import Aggressiveness, KeepitMode, TierPreset
 
 MIN_RATIO, MAX_RATIO = 2, 100
 MAX_DISTANCE = 1000

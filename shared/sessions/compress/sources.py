@@ -16,7 +16,7 @@ from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import Any
 
-from shared.errors import Conflict
+from shared.base.errors import Conflict
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
 from shared.sessions.compress.settings import CompressionSettings

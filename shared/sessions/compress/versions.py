@@ -16,10 +16,10 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.audit import Cause
-from shared.choices import KeepitMode
+from shared.base.audit import Cause
+from shared.base.choices import KeepitMode
+from shared.base.errors import Conflict
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind, WorkClass
-from shared.errors import Conflict
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions.compress.plan import MarkerDecision

@@ -19,15 +19,15 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.audit import Cause
-from shared.choices import TierPreset
-from shared.errors import Invalid
+from shared.base.audit import Cause
+from shared.base.choices import TierPreset
+from shared.base.errors import Invalid
+from shared.base.settings import Settings
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions.compress.settings import KeepitDecay
 from shared.sessions.models import Project, SessionChange
 from shared.sessions.registry.projects import SessionChangeKind, overlaid
 from shared.sessions.retention.rules import KEEPS, Retention
-from shared.settings import Settings
 
 EVERY_PROJECT = "*"
 """Stands for the project of a change that is about all of an app's; no project can be called so."""

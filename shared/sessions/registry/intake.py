@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakValueDictionary
 
-from shared.errors import Invalid, Limit, NotFound, Transient
+from shared.base.errors import Invalid, Limit, NotFound, Transient
+from shared.base.setting_groups import SessionSettings
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.setting_groups import SessionSettings
 
 TOO_LARGE = "too_large"
 MOST_MARKS = 2_000

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.audit import Cause
-from shared.errors import Conflict, Invalid
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, Invalid
 from shared.sessions.models import Project, RecordedSession, SessionChange
 from shared.sessions.queries import find_project
 from shared.sessions.retention.rules import KEEPS

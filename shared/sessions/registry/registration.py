@@ -18,9 +18,10 @@ from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, NotFound, Purged
+from shared.base.setting_groups import SessionSettings
 from shared.db.transactions import Transactions
-from shared.errors import Conflict, NotFound, Purged
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
@@ -40,7 +41,6 @@ from shared.sessions.semantic.queries import open_learning
 from shared.sessions.store import Store, chunks_of
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.setting_groups import SessionSettings
 
 _MOST_TOKENS = 2**31 - 1
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from shared.apps.queries import lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import AfterthoughtError, Transient
 from shared.contracts.values import ID_PATTERN
 from shared.db.transactions import Transactions
-from shared.errors import AfterthoughtError, Transient
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import get_project, lock_project, registered_in, sessions_of
 from shared.sessions.registry.intake import A_LINK, Intake, from_path, in_place

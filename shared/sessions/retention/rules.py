@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.choices import AgeingSchedule, TierPreset
+from shared.base.choices import AgeingSchedule, TierPreset
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.sessions.models import RecordedSession, SessionVersion
 

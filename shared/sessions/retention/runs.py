@@ -15,9 +15,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, NotFound
+from shared.base.settings import Settings
 from shared.db.transactions import Transactions
-from shared.errors import Conflict, NotFound
 from shared.sessions import manifest
 from shared.sessions.compress.queries import names_using
 from shared.sessions.compress.settings import CompressionSettings
@@ -45,7 +46,6 @@ from shared.sessions.retention.rules import (
     warnings_of,
 )
 from shared.sessions.store import Store
-from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)

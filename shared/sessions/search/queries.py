@@ -16,9 +16,9 @@ from sqlalchemy import func, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.audit import Cause
-from shared.errors import Conflict, NotFound
-from shared.ids import new_id
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, NotFound
+from shared.base.ids import new_id
 from shared.sessions.compose.queries import linked_to
 from shared.sessions.models import (
     BuildState,

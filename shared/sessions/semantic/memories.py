@@ -16,12 +16,12 @@ from hashlib import sha256
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.audit import Cause
-from shared.choices import SemanticVerdict
+from shared.base.audit import Cause
+from shared.base.choices import SemanticVerdict
+from shared.base.errors import Conflict, Invalid
+from shared.base.ids import new_id
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.db.inserting import insert_if_absent
-from shared.errors import Conflict, Invalid
-from shared.ids import new_id
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.sessions.blocks import Block, BlockKind

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Integer, Select, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from shared.choices import SemanticVerdict
+from shared.base.choices import SemanticVerdict
+from shared.base.errors import NotFound
 from shared.contracts.jobs import JobKind
-from shared.errors import NotFound
 from shared.jobs.models import OPEN, Job
 from shared.sessions.models import RecordedSession, SemanticKind, SemanticMemory, SemanticSource
 

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.transcripts.branches import BranchMap, said_hash
 from shared.sessions.transcripts.records import (

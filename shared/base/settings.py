@@ -15,10 +15,10 @@ from dotenv import dotenv_values
 from pydantic import AliasChoices, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.addresses import without_credentials
-from shared.errors import Configuration
-from shared.search_settings import SearchSettings
-from shared.setting_groups import (
+from shared.base.addresses import without_credentials
+from shared.base.errors import Configuration
+from shared.base.search_settings import SearchSettings
+from shared.base.setting_groups import (
     EnergySettings,
     EventSettings,
     FactSettings,

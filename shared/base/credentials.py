@@ -11,8 +11,8 @@ import secrets
 import stat
 from pathlib import Path
 
-from shared.errors import Configuration
-from shared.settings import Settings
+from shared.base.errors import Configuration
+from shared.base.settings import Settings
 
 _ENTROPY_BYTES = 24
 

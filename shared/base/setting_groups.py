@@ -1,6 +1,6 @@
 """The settings by subject: what each is called, what it may be and what it is for.
 
-``shared.settings`` puts them together and reads them.
+``shared.base.settings`` puts them together and reads them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from shared.addresses import database_address, redis_address
+from shared.base.addresses import database_address, redis_address
 from shared.text.languages import ENGLISH, KNOWN
 
 _DAY = 86_400

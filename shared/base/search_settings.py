@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from shared.choices import RankingFormula
-from shared.setting_groups import SettingsGroup
+from shared.base.choices import RankingFormula
+from shared.base.setting_groups import SettingsGroup
 
 
 class AppTuning(SettingsGroup):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-_CHECKOUT = Path(__file__).resolve().parents[1]
-_WEIGHTS = Path(__file__).parent / "llm/embedding.txt"
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_WEIGHTS = Path(__file__).parents[1] / "llm/embedding.txt"
 _EMBEDDING = "embedding"
 
 

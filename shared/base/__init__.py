@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, clock, ids, settings, who caused a change and whom it is about."""
