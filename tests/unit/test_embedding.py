@@ -184,7 +184,7 @@ def test_without_the_model_or_what_it_runs_in_letters_are_compared(
 @needs_model
 def test_a_runtime_that_does_not_run_here_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     # Python takes an entry of None for a module that cannot be imported.
-    monkeypatch.setitem(sys.modules, "shared.llm.minilm", None)
+    monkeypatch.setitem(sys.modules, "shared.llm.minilm_graph", None)
     with pytest.raises(Configuration, match="AFTERTHOUGHT_EMBEDDING=ngrams"):
         MiniLmEmbedder().embed(["Lives in Lyon"], Calls())
 
