@@ -13,6 +13,7 @@ from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served
 from tests.support.model_server import ModelServer
 from tests.support.providers import SERVERS
+from tests.support.sessions import Sessions, open_sessions
 
 
 @pytest.fixture
@@ -48,6 +49,13 @@ def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
 def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
     """The interface over SQLite, for what does not touch the database."""
     with open_api(sqlite_url, tmp_path / "home") as opened:
+        yield opened
+
+
+@pytest.fixture
+def sessions(api: Api, api_url: str, tmp_path: Path) -> Iterator[Sessions]:
+    """Recorded sessions of app chat at the interface, with a worker beside it."""
+    with open_sessions(api, api_url, tmp_path) as opened:
         yield opened
 
 

@@ -20,10 +20,13 @@ from shared.sessions.models import MarkerOutcome, RecordedSession, SessionVersio
 from shared.sessions.queries import get_session, lock_session, markers_of, outcomes_of
 from tests.support.house import House, call_once
 from tests.support.recordings import PROJECT, Shelf, Transcript
-from worker.agent.protocol import CompressionAgent
-from worker.agent.session_rules import ExtractiveCompressionAgent
+from tests.support.settings import default_settings
+from worker.agent.protocol import CompressionAgent, LearningAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
 from worker.pipelines.attempt import Pipeline
+from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession
+from worker.pipelines.learn_from_sessions import LearnFromSessions
 
 
 def uniform(ratio: int, **more: object) -> CompressionSettings:
@@ -77,7 +80,7 @@ class ScriptedCompressionAgent(CompressionAgent):
 
 
 class Press:
-    """A shelf of sessions, and what compresses them."""
+    """A shelf of sessions, and the worker that compresses them, composes them and learns from them."""
 
     def __init__(self, house: House, folder: Path, shelf: Shelf | None = None, app_id: str = "notes") -> None:
         self.house = house
@@ -87,15 +90,21 @@ class Press:
         self.agents: dict[str, CompressionAgent] = {
             "extractive": ExtractiveCompressionAgent(), self.scripted.name: self.scripted,
         }  # fmt: skip
+        self.learner: LearningAgent = ExtractiveLearningAgent()
         self.elapsed: Callable[[], float] = perf_counter
         house.pipeline_of = self._pipeline_of  # type: ignore[method-assign]
 
     def _pipeline_of(self, kind: str) -> Pipeline:
+        house, store = self.house, self.shelf.store
+        if kind == JobKind.COMPOSE_CONTEXT:
+            return ComposeContext(house.database, house.clock, store, house.metrics, default_settings())
+        if kind == JobKind.LEARN_FROM_SESSIONS:
+            how = (house.accountant, house.metrics, self.elapsed, None)
+            return LearnFromSessions(house.database, house.clock, self.learner, store, *how)
         assert kind == JobKind.COMPRESS_SESSION
-        house = self.house
         return CompressSession(
-            house.database, house.clock, self.agents.get, self.shelf.store, house.accountant, house.metrics,
-            self.elapsed, house.rules.sessions,
+            house.database, house.clock, self.agents.get, store, house.accountant, house.metrics, self.elapsed,
+            house.rules.sessions,
         )  # fmt: skip
 
     def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> SessionVersion:
