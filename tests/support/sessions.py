@@ -11,6 +11,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from loop.steps.sessions import IndexSessions
+from shared.contracts.jobs import JobKind
+from shared.errors import NotYet
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, finish, wait
 from tests.support.api import Api
 from tests.support.composing import Shop
 from tests.support.compressing import Press
@@ -88,6 +92,23 @@ class Sessions:
     def work_off(self) -> None:
         """Make attempts as a worker would, until nothing is due."""
         self.press.work_off()
+
+    def attempt(self, kind: JobKind) -> None:
+        """Make an attempt at each job of a kind that is due; those of other kinds are taken to be over."""
+        while claims := list(self.house.claims()):
+            for claim in claims:
+                if claim.kind == kind:
+                    self._try(claim)
+                else:
+                    with self.house.database.write() as session:
+                        finish(session, claim, JobState.DONE, self.house.clock.now())
+
+    def _try(self, claim: Claim) -> None:
+        try:
+            self.house.pipeline_of(claim.kind)(claim)
+        except NotYet as reason:
+            with self.house.database.write() as session:
+                wait(session, claim, reason.message, reason.until, self.house.clock.now())
 
     def index(self) -> None:
         """Make everything findable, as the loop does."""
