@@ -27,9 +27,9 @@ PINNED = "The key of the kite shed\n    is under  the mat."
 
 @pytest.fixture
 def sessions(sessions: Sessions) -> Sessions:
-    """A session ``s1`` of 21 prompts with two marks, and the model that does what a test says."""
+    """A session ``s1`` of 31 prompts with two marks, and the model that does what a test says."""
     said = sessions.shelf.transcript("s1").human(MARKED)
-    sessions.shelf.add(long_talk(said, 20), PROJECT, "chat")
+    sessions.shelf.add(long_talk(said, 30), PROJECT, "chat")
     return sessions
 
 
@@ -318,7 +318,6 @@ def test_the_mode_decides_on_marked_parts(sessions: Sessions, mode: str) -> None
 
 def test_each_part_is_kept_as_soon_as_it_is_made_and_none_is_made_twice(sessions: Sessions) -> None:
     now, press = iter(range(0, 10_000, 15)), sessions.press
-    press.scripted.tokens = 400
     press.elapsed = lambda: float(next(now))
     made, counts = ask_model(sessions), []
     while press.attempt():
