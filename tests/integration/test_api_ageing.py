@@ -180,6 +180,9 @@ def test_what_an_app_keeps_holds_for_projects_that_do_not_say(sessions: Sessions
     assert sessions.manifest()["settings"]["compressionRetention"] == "9 days"
     assert rules(sessions)["retention"]["count"] == 2
     assert sessions.ask("PUT", AGEING, body={"autoDecay": {"enabled": True}})["retention"]["count"] == 2
+    settings = {"settings": {"compressionRetention": 1}}
+    assert sessions.ask("PATCH", MINE, body=settings)["settings"]["compressionRetention"] == 1
+    assert sessions.get(AGEING)["retention"]["count"] == 1
     rules(sessions, retention={"keep": "all"})
     sessions.shop.version("s1", 300)
     for _ in range(2):
