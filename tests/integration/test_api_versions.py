@@ -149,25 +149,32 @@ def test_what_a_session_says_after_it_was_asked_for_is_left_to_the_next_version(
     assert "paint_everything_green" in sessions.compress("s2", **UNIFORM)["content"]
 
 
-BAD_TIERS = [{"endPercent": 90, "compactionRatio": 3, "aggressiveness": "minimal"}]
-REFUSED: dict[str, dict[str, Any]] = {
-    "a ratio of 1": {"mode": "uniform", "compactionRatio": 1},
-    "a ratio of 101": {"mode": "uniform", "compactionRatio": 101},
-    "tiers with the uniform mode": {"mode": "uniform", "tierPreset": "gentle"},
-    "a ratio with the tiered mode": {"compactionRatio": 5}, "custom without tiers": {"tierPreset": "custom"},
-    "a manner with the tiered mode": {"mode": "tiered", "aggressiveness": "minimal"},
-    "tiers that end early": {"customTiers": BAD_TIERS}, "no tiers": {"customTiers": []},
-    "tiers that descend": {"customTiers": [one | {"endPercent": 100} for one in BAD_TIERS * 2]},
-    "tiers and a preset": {"tierPreset": "gentle", "customTiers": [BAD_TIERS[0] | {"endPercent": 100}]},
-    "a distance of 0": {"sessionDistance": 0}, "less than none skipped": {"skipFirstMessages": -1},
-    "an unknown mode of marks": {"keepitMode": "forget"}, "an unknown model": {"model": "ollama:nobody"},
-    "an unknown field": {"ratio": 5}, "a source that is no version": {"sourceVersion": "latest"},
+TIER = {"endPercent": 100, "compactionRatio": 3, "aggressiveness": "minimal"}
+EARLY = TIER | {"endPercent": 90}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a ratio of 1": ({"mode": "uniform", "compactionRatio": 1}, "greater than or equal to 2"),
+    "a ratio of 101": ({"mode": "uniform", "compactionRatio": 101}, "less than or equal to 100"),
+    "tiers with the uniform mode": ({"mode": "uniform", "tierPreset": "gentle"}, "uniform mode takes"),
+    "a ratio with the tiered mode": ({"compactionRatio": 5}, "tiered mode takes"),
+    "a manner with the tiered mode": ({"aggressiveness": "minimal"}, "tiered mode takes"),
+    "custom without tiers": ({"tierPreset": "custom"}, "go together"),
+    "tiers and a preset": ({"tierPreset": "gentle", "customTiers": [TIER]}, "go together"),
+    "tiers that end early": ({"customTiers": [EARLY]}, "ascend"), "no tiers": ({"customTiers": []}, "ascend"),
+    "tiers alike": ({"customTiers": [EARLY, EARLY, TIER]}, "ascend"),
+    "tiers that descend": ({"customTiers": [TIER, EARLY]}, "ascend"),
+    "a tier of 101": ({"customTiers": [TIER | {"compactionRatio": 101}]}, "less than or equal to 100"),
+    "a distance of 0": ({"sessionDistance": 0}, "greater than or equal to 1"),
+    "less than none skipped": ({"skipFirstMessages": -1}, "greater than or equal to 0"),
+    "an unknown mode of marks": ({"keepitMode": "forget"}, "decay"),
+    "an unknown model": ({"model": "ollama:nobody"}, "ollama:nobody"),
+    "an unknown field": ({"tierpreset": "gentle"}, "tierpreset"),
+    "a source that is no version": ({"sourceVersion": "latest"}, "sourceVersion"),
 }  # fmt: skip
 
 
 def test_bad_settings_are_refused_before_anything_is_asked_for(sessions: Sessions) -> None:
-    for name, body in REFUSED.items():
-        assert sessions.refused(422, "POST", VERSIONS, body)["message"], name
+    for name, (body, word) in REFUSED.items():
+        assert word in sessions.refused(422, "POST", VERSIONS, body)["message"], name
     assert sessions.get(VERSIONS)["working"] is None
 
 
