@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -170,3 +172,15 @@ class Press:
 
     def jobs(self) -> list[Job]:
         return self.house.jobs(kind=JobKind.COMPRESS_SESSION)
+
+
+@contextmanager
+def open_press(sqlite_template: Path, folder: Path) -> Iterator[Press]:
+    """Install an app for a whole module of tests, on a copy of a migrated file."""
+    shutil.copy(sqlite_template, folder / "press.db")
+    house = House(f"sqlite:///{folder / 'press.db'}")
+    house.install()
+    try:
+        yield Press(house, folder)
+    finally:
+        house.database.dispose()
