@@ -194,53 +194,42 @@ def chosen(original: int, *candidates: SessionVersion, **criteria: object) -> in
     return best.number if isinstance(best, SessionVersion) else best
 
 
-def test_with_no_versions_at_all_but_an_original_that_fits_the_original_is_used() -> None:
-    assert chosen(4000, max_tokens=4000) is ComponentForm.ORIGINAL
-    assert chosen(4001, max_tokens=4000) is ComponentForm.COMPRESS
+ORIGINAL, COMPRESS, MOST = ComponentForm.ORIGINAL, ComponentForm.COMPRESS, {"max_tokens": 1000}
+LOSSY, STALE, TINY = candidate(1, 10, summarised=5), candidate(1, 990, source_bytes=900), candidate(1, 100)
+SIZES = [candidate(1, 300), candidate(2, 900), candidate(3, 600)]
+CHOICES: dict[str, tuple[int, list[SessionVersion], dict[str, Any], int | ComponentForm]] = {
+    "an original that fits": (1000, [], MOST, ORIGINAL), "one that does not": (1001, [], MOST, COMPRESS),
+    "no limit": (10**9, SIZES, {}, ORIGINAL), "most of the budget wins": (9000, SIZES, MOST, 2),
+    "a score below a half": (9000, [LOSSY], MOST | {"preserve_keepits": True}, COMPRESS),
+    "over the budget": (9000, [candidate(1, 1001)], MOST, COMPRESS),
+    "a fresh one before a stale one that scores higher": (9000, [STALE, candidate(2, 200)], MOST, 2),
+    "a stale one before none": (9000, [STALE], MOST, 1), "a tiny one": (9000, [TINY], MOST, 1),
+    "a tiny one where more is to be used": (9000, [TINY], MOST | {"least_use": 0.5}, COMPRESS),
+    "one that uses enough": (9000, [candidate(1, 500)], MOST | {"least_use": 0.5}, 1),
+}  # fmt: skip
 
 
-def test_without_a_limit_the_original_is_used() -> None:
-    assert chosen(10**9, candidate(1, 10)) is ComponentForm.ORIGINAL
+@pytest.mark.parametrize(("original", "versions", "criteria", "expected"), CHOICES.values(), ids=CHOICES)
+def test_the_version_is_used_that_serves_best(
+    original: int, versions: list[SessionVersion], criteria: dict[str, Any], expected: int | ComponentForm
+) -> None:
+    assert chosen(original, *versions, **criteria) == expected
 
 
-@pytest.mark.parametrize(
-    ("candidate", "criteria", "points"),
-    [
-        pytest.param(candidate(1, 1000), {"max_tokens": 1000}, 1.0, id="all of the budget"),
-        pytest.param(candidate(1, 500), {"max_tokens": 1000}, 0.75, id="half of the budget"),
-        pytest.param(candidate(1, 1001), {"max_tokens": 1000}, 0.1, id="over the budget"),
-        pytest.param(candidate(1, 1, ratio=10), {"preferred_ratio": 30}, 0.6, id="20 off the ratio preferred"),
-        pytest.param(candidate(1, 1, ratio=100), {"preferred_ratio": 30}, 0.5, id="far off the ratio preferred"),
-        pytest.param(
-            candidate(1, 1, preserved=1, summarised=3), {"preserve_keepits": True}, 0.625, id="a quarter kept"
-        ),
-        pytest.param(candidate(1, 1), {"preserve_keepits": True}, 1.0, id="nothing marked"),
-        pytest.param(
-            candidate(1, 500, ratio=10, preserved=1, summarised=1),
-            {"max_tokens": 1000, "preferred_ratio": 30, "preserve_keepits": True},
-            0.75 * 0.6 * 0.75,
-            id="all of it together",
-        ),
-    ],
-)
-def test_the_score_is_the_seeds(candidate: SessionVersion, criteria: dict[str, float], points: float) -> None:
-    assert version_score(candidate, VersionCriteria(**criteria)) == pytest.approx(points)  # type: ignore[arg-type]
+KEPT, NEAR = {"preserve_keepits": True}, {"preferred_ratio": 30}
+SCORES: dict[str, tuple[SessionVersion, dict[str, Any], float]] = {
+    "all of the budget": (candidate(1, 1000), MOST, 1.0), "half of it": (candidate(1, 500), MOST, 0.75),
+    "over the budget": (candidate(1, 1001), MOST, 0.1), "20 off the ratio": (candidate(1, 1, ratio=10), NEAR, 0.6),
+    "far off the ratio": (candidate(1, 1, ratio=100), NEAR, 0.5), "nothing marked": (candidate(1, 1), KEPT, 1.0),
+    "a quarter kept": (candidate(1, 1, preserved=1, summarised=3), KEPT, 0.625),
+    "all together": (
+        candidate(1, 500, ratio=10, preserved=1, summarised=1), MOST | NEAR | KEPT, 0.75 * 0.6 * 0.75),
+}  # fmt: skip
 
 
-def test_the_version_that_uses_most_of_the_budget_wins() -> None:
-    assert chosen(9000, candidate(1, 300), candidate(2, 900), candidate(3, 600), max_tokens=1000) == 2
-
-
-def test_a_best_score_below_a_half_needs_a_new_version() -> None:
-    lossy = candidate(1, 10, preserved=0, summarised=5)
-    assert chosen(9000, lossy, max_tokens=1000, preserve_keepits=True) is ComponentForm.COMPRESS
-    assert chosen(9000, candidate(1, 1001), max_tokens=1000) is ComponentForm.COMPRESS
-
-
-def test_a_fresh_version_goes_before_a_stale_one_that_scores_higher() -> None:
-    stale, fresh = candidate(1, 990, source_bytes=900), candidate(2, 200)
-    assert chosen(9000, stale, fresh, max_tokens=1000) == 2
-    assert chosen(9000, stale, max_tokens=1000) == 1
+@pytest.mark.parametrize(("version", "criteria", "points"), SCORES.values(), ids=SCORES)
+def test_the_score_is_the_seeds(version: SessionVersion, criteria: dict[str, Any], points: float) -> None:
+    assert version_score(version, VersionCriteria(**criteria)) == pytest.approx(points)
 
 
 @pytest.mark.parametrize(("covers", "number"), [(1000, 1), (999, 2), (900, 2), (889, 2), (888, 3), (500, 6), (0, 10)])
@@ -249,11 +238,4 @@ def test_freshness_runs_from_1_for_all_of_it_to_10_for_none(covers: int, number:
     assert freshness(stale, SIZE) == number
     assert chosen(9000, stale, max_tokens=1000, min_freshness=number) == 1
     if number > 1:
-        assert chosen(9000, stale, max_tokens=1000, min_freshness=number - 1) is ComponentForm.COMPRESS
-
-
-def test_a_version_that_uses_too_little_is_not_good_where_that_is_asked() -> None:
-    tiny = candidate(1, 100)
-    assert chosen(9000, tiny, max_tokens=1000) == 1
-    assert chosen(9000, tiny, max_tokens=1000, least_use=0.5) is ComponentForm.COMPRESS
-    assert chosen(9000, candidate(1, 500), max_tokens=1000, least_use=0.5) == 1
+        assert chosen(9000, stale, max_tokens=1000, min_freshness=number - 1) is COMPRESS
