@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,8 @@ from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_lin
 from shared.sessions.compress.queries import find_version, get_version, versions_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import request_version
-from shared.sessions.models import MarkerOutcome, RecordedSession, SessionVersion
-from shared.sessions.queries import get_session, lock_session, markers_of, outcomes_of
+from shared.sessions.models import SessionVersion
+from shared.sessions.queries import get_session, lock_session
 from tests.support.house import House, call_once
 from tests.support.recordings import PROJECT, Shelf, Transcript
 from tests.support.settings import default_settings
@@ -150,10 +150,6 @@ class Press:
             recorded = get_session(session, self.app_id, session_id)
             return [one.version_id for one in versions_of(session, recorded.key)]
 
-    def recorded(self, session_id: str) -> RecordedSession:
-        with self.house.database.read() as session:
-            return get_session(session, self.app_id, session_id)
-
     def folder(self, session_id: str) -> Path:
         return self.shelf.store.versions_folder(self.app_id, PROJECT, session_id)
 
@@ -162,13 +158,6 @@ class Press:
 
     def text(self, version: SessionVersion, session_id: str, ending: str = "md") -> str:
         return (self.folder(session_id) / f"{version.file}.{ending}").read_bytes().decode()
-
-    def outcomes(self, version: SessionVersion) -> dict[int, bool]:
-        """Return whether each marker survived, by its ordinal."""
-        with self.house.database.read() as session:
-            markers = {one.key: one.ordinal for one in markers_of(session, version.session_key)}
-            outcomes: Sequence[MarkerOutcome] = outcomes_of(session, [version.key])
-            return {markers[outcome.marker_key]: outcome.survived for outcome in outcomes}
 
     def jobs(self) -> list[Job]:
         return self.house.jobs(kind=JobKind.COMPRESS_SESSION)

@@ -107,17 +107,11 @@ def test_rules_the_last_request_and_failures_stand_at_a_high_ratio_too(make: Mak
 
 
 def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: Make) -> None:
-    long = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
-    made = make(talk().human(long), 20)
-    [request] = texts(made, BlockKind.REQUEST)
+    one = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
+    [request] = texts(make(talk().human(one), 20), BlockKind.REQUEST)
     assert request.startswith("Sort this list:") and request.endswith(" […]"), "it is one sentence, and not spliced"
-
-
-def test_a_last_request_of_many_sentences_keeps_the_first_and_the_last_ones(make: Make) -> None:
-    long = (
-        "Sort this list. " + "".join(f"Fruit {number} is an apple. " for number in range(400)) + "Print it at the end."
-    )
-    [request] = texts(make(talk().human(long), 20), BlockKind.REQUEST)
+    many = "".join(f"Fruit {number} is an apple. " for number in range(400))
+    [request] = texts(make(talk().human(f"Sort this list. {many}Print it at the end."), 20), BlockKind.REQUEST)
     assert request.startswith("Sort this list. Fruit 0 is an apple.") and request.endswith("Print it at the end.")
     assert request.count("[…]") == 1
 
@@ -141,17 +135,12 @@ def test_a_call_is_kept_with_its_result_where_there_is_room_and_their_ids_agree(
     assert pair.call.result and "12 passed" in pair.call.result and pair.call.tool_use_id == "toolu_1"
 
 
-def test_the_lines_of_a_result_that_say_how_it_went_come_first() -> None:
+def test_of_a_result_the_lines_that_say_how_it_went_stay_and_of_an_input_what_identifies_it() -> None:
     result = "\n".join([*(f"ok {n}" for n in range(99)), "ERROR in b.py: boom", *("ok" for _ in range(99)), "3 failed"])
     told = shorten_result(result, 120)
     assert len(told) <= 120 and "ERROR in b.py: boom" in told and "3 failed" in told and "ok 0" in told
-    assert shorten_result("short", 120) == "short"
-    assert len(shorten_result("x" * 9_999, 120)) <= 120
-
-
-def test_an_input_keeps_what_identifies_it() -> None:
-    given = {"old_string": "x" * 500, "file_path": "/w/a.py", "limit": 3}
-    kept = shorten_input(given, 100)
+    assert shorten_result("short", 120) == "short" and len(shorten_result("x" * 9_999, 120)) <= 120
+    kept = shorten_input({"old_string": "x" * 500, "file_path": "/w/a.py", "limit": 3}, 100)
     assert kept["file_path"] == "/w/a.py" and len(kept["old_string"]) <= 100
 
 
@@ -166,11 +155,21 @@ def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is
     assert has_failed(tool, result, is_error) is failed
 
 
-def test_a_failure_names_what_was_tried_and_the_first_line_that_says_why() -> None:
-    result = "<tool_use_error>\nloading\nModuleNotFoundError: No module named 'x'\n  at y\n</tool_use_error>"
-    assert failure_line("Bash", {"command": "python x.py"}, result) == (
-        "ran `python x.py`: ModuleNotFoundError: No module named 'x'"
-    )
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ("<tool_use_error>\nloading\nModuleNotFoundError: No module named 'x'\n  at y\n</tool_use_error>",
+         "ModuleNotFoundError: No module named 'x'"),
+        ("Exit code 1\n\n> vitest run\n FAIL a.test.ts\nAssertionError: 3 is not 4", "AssertionError: 3 is not 4"),
+        ("FAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for ':t'.",
+         "Execution failed"),
+        ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no queen', "ValueError: no queen"),
+        ("Exit code 8\nTest project /b\n 1/4 Test #1: test_i2c ....***Failed 0.42 sec", "1/4 Test #1: test_i2c"),
+    ],
+    ids=["first that says why", "vitest", "gradle", "python", "ctest"],
+)  # fmt: skip
+def test_a_failure_names_what_was_tried_and_why_it_failed(result: str, why: str) -> None:
+    assert failure_line("Bash", {"command": "run it all"}, result).startswith(f"ran `run it all`: {why}")
 
 
 @pytest.mark.parametrize(
@@ -184,19 +183,17 @@ def test_a_rule_is_told_from_a_remark(text: str, standing: bool) -> None:
     assert is_rule(text) is standing
 
 
-def test_names_are_found_exactly_as_they_stand() -> None:
+def test_names_are_found_exactly_as_they_stand_and_quickly() -> None:
     text = (
         "See src/wind/parse.py and https://kites.example/a?b=c#d, run `make fly --fast`; parse_wind() and GustTable in "
         "v2.1.7 fail on ~/kites.toml since 3f2a9bc (#42), port 8700, MAX_GUSTS. And/or so, e.g. this."
     )
-    found = list(names_in(text))
-    assert found == [
+    assert list(names_in(text)) == [
         "src/wind/parse.py", "https://kites.example/a?b=c#d", "make fly --fast", "parse_wind", "GustTable", "v2.1.7",
         "~/kites.toml", "3f2a9bc", "#42", "8700", "MAX_GUSTS", "And/or",
     ]  # fmt: skip
-
-
-def test_long_text_without_any_name_is_looked_through_quickly() -> None:
+    text = "<command-args></command-args> cut off: http://localhost:300… and look\\nDemo is src/new.py, `/init` too"
+    assert list(names_in(text)) == ["src/new.py", "/init"], "what only looks like a name is none"
     for text in ("a" * 100_000, "a." * 50_000, "/" * 100_000, "a/" * 50_000, "`" * 100_000, "_" * 100_000):
         names_in(text)
 
@@ -207,11 +204,6 @@ def test_names_that_found_no_place_are_listed_the_most_important_first(make: Mak
         transcript.assistant("It blows " * 20 + f"over value_{number}. " + "And on " * 20)
     names = ", ".join(texts(make(transcript, 10), BlockKind.NAMES)).split(", ")
     assert len(names) > 5 and all(name.startswith("value_") for name in names)
-
-
-def test_what_only_looks_like_a_name_is_none() -> None:
-    text = "<command-args></command-args> cut off: http://localhost:300… and look\\nDemo is src/new.py, `/init` too"
-    assert list(names_in(text)) == ["src/new.py", "/init"]
 
 
 def test_bare_numbers_take_no_room_among_names() -> None:

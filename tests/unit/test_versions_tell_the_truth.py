@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from shared.sessions.compress.sources import failure_line
 from shared.sessions.models import SessionVersion
 from shared.sessions.transcripts.overview import overview_of
 from tests.support.compressing import Press, open_press, uniform
@@ -199,23 +198,6 @@ def test_titles_of_other_sessions_are_no_topics(tmp_path: Path) -> None:
     session.prompt("Weigh the swarm again.")
     topics = overview_of(session.finish().write(tmp_path), "titled").details["primaryTopics"]
     assert "swarm" in topics and "storybook" not in topics
-
-
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        ("Exit code 1\n\n> vitest run\n FAIL a.test.ts\nAssertionError: 3 is not 4", "AssertionError: 3 is not 4"),
-        (
-            "FAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for ':t'.",
-            "Execution failed",
-        ),
-        ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no queen', "ValueError: no queen"),
-        ("Exit code 8\nTest project /b\n 1/4 Test #1: test_i2c ....***Failed 0.42 sec", "1/4 Test #1: test_i2c"),
-    ],
-    ids=["vitest", "gradle", "python", "ctest"],
-)
-def test_a_failed_command_is_told_with_its_reason(result: str, why: str) -> None:
-    assert failure_line("Bash", {"command": "run it all"}, result).startswith(f"ran `run it all`: {why}")
 
 
 _IN_VAIN = "A trigger on the refund table did not help, because the import turns triggers off."
