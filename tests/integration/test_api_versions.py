@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ import pytest
 from shared.apps.queries import lock_app
 from shared.errors import Transient
 from shared.llm.tokens import estimate_tokens
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.compress.queries import find_version, parts_of
 from shared.sessions.models import SessionVersion, VersionPart
 from shared.sessions.queries import get_session
 from shared.sessions.recording import blocks_in
 from tests.support.compressing import long_talk
 from tests.support.sessions import PROJECT, Sessions
+from tests.support.transcripts import assistant, lines, tool, user
 
 VERSIONS = "/sessions/s1/versions"
 UNIFORM = {"mode": "uniform", "compactionRatio": 5}
@@ -393,3 +396,44 @@ def test_what_is_unregistered_leaves_no_job_that_others_would_wait_for(sessions:
     ended = [(one.kind, one.state) for one in sessions.house.jobs()]
     assert {("compress_session", "cancelled"), ("learn_from_sessions", "cancelled")} <= set(ended)
     assert {state for _, state in ended} <= {"done", "cancelled"}
+
+
+PAGE = lines(
+    user("Make it faster. Reading takes too long.\n\n##keepit0.90## Keep the API.", "u1"),
+    assistant("First I look.\n\nThen I measure.", "a1"), *tool("Bash", {"command": "ls"}, "a.py\nb.py\n" * 9, 1),
+    *tool("Bash", {"command": "whoami"}, "dev", 2), user("Thanks.", "u2"),
+)  # fmt: skip
+LS = RecordedToolCall("t1", "Bash", {"command": "ls"}, None)
+
+
+def words(kind: BlockKind, text: str, *sources: str, role: str = "assistant", **more: Any) -> Block:
+    return Block(kind, role, text, sources=sources, **more)
+
+
+HELD: dict[str, tuple[list[Block], dict[str, str]]] = {
+    "a line that tells calls holds their results only where it says them": (
+        [words(BlockKind.TOOL, "Ran `ls`, `whoami` (dev)", "use1", "res1", "use2", "res2")],
+        {"use1": "part", "res1": "none", "use2": "part", "res2": "whole"}),
+    **{f"a call that is kept with {result!r} for its result": (
+        [words(BlockKind.TOOL, "Ran `ls`", "use1", "res1", call=replace(LS, result=result))],
+        {"use1": "whole", "res1": held})
+       for result, held in (("a.py\nb.py\n" * 9, "whole"), ("a.py\n…", "part"), ("", "none"), (None, "none"))},
+    "words": (
+        [words(BlockKind.REQUEST, "Make it faster. […]", "u1", role="user"),
+         words(BlockKind.KEEPIT, "Keep the API.", "u1", role="user"),
+         words(BlockKind.WORDS, "First I look.\n\nThen I measure.\n\nAnd more.", "a1", "a2")],
+        {"u1": "part", "a1": "whole", "u2": "none"}),
+    "a summary": ([words(BlockKind.SUMMARY, "It was measured.", "a1", "res1")],
+                  {"a1": "part", "res1": "part", "use1": "none"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "expected"), HELD.values(), ids=HELD)
+def test_an_original_is_read_beside_a_version_with_how_much_of_each_message_it_holds(
+    sessions: Sessions, version: list[Block], expected: dict[str, str]
+) -> None:
+    sessions.upload("read", PAGE)
+    sessions.shop.version_of("read", version)
+    read = sessions.get("/sessions/read/messages", versionId="v001")["messages"]
+    held = {one["uuid"]: one["held"] for one in read}
+    assert {uuid: held[uuid] for uuid in expected} == expected
