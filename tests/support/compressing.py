@@ -19,7 +19,9 @@ from shared.sessions.compress.queries import find_version, get_version, versions
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import request_version
 from shared.sessions.models import SessionVersion
-from shared.sessions.queries import get_session, lock_session
+from shared.sessions.queries import get_session, lock_project, lock_session
+from shared.sessions.semantic.memories import request_learning
+from shared.sessions.semantic.queries import list_semantic_memories
 from tests.support.house import House, call_once
 from tests.support.recordings import PROJECT, Shelf, Transcript
 from tests.support.settings import default_settings
@@ -101,7 +103,7 @@ class Press:
         if kind == JobKind.COMPOSE_CONTEXT:
             return ComposeContext(house.database, house.clock, store, house.metrics, default_settings())
         if kind == JobKind.LEARN_FROM_SESSIONS:
-            how = (house.accountant, house.metrics, self.elapsed, None)
+            how = (house.accountant, house.metrics, self.elapsed, house.rules.learning)
             return LearnFromSessions(house.database, house.clock, self.learner, store, *how)
         assert kind == JobKind.COMPRESS_SESSION
         return CompressSession(
@@ -123,6 +125,17 @@ class Press:
         asked = self.ask(session_id, settings, source)
         self.work_off()
         return self.version(session_id, asked.version_id)
+
+    def learn(self, learner: LearningAgent) -> dict[str, str]:
+        """Have the project's sessions learnt from; return what is known then, each with who found it."""
+        self.learner = learner
+        with self.house.database.write() as session:
+            app = lock_app(session, self.app_id)
+            project = lock_project(session, self.app_id, PROJECT)
+            request_learning(session, app, project, self.house.clock.now(), 5)
+        self.work_off()
+        with self.house.database.read() as session:
+            return {one.content: one.agent for one in list_semantic_memories(session, project.key)}
 
     def work_off(self, limit: int = 50) -> None:
         """Make attempts as a worker would, until nothing is due."""
