@@ -298,7 +298,7 @@ def test_files_go_again_where_the_rows_do_not_come_to_be(sessions: Sessions) -> 
     upload.write_bytes(export(sessions))
     loop, place = sessions.api.loop, SessionPlace("email", PROJECT, "", 7)
     with check_archive(sessions.store, "email", upload, loop.settings, 2**27) as found, pytest.raises(Purged):
-        restore_archive(loop.database, sessions.store, place, found, sessions.shop.cause(), sessions.shop._carry, True)
+        restore_archive(loop.database, sessions.store, place, found, sessions.shop.cause(), sessions.shelf._carry, True)
     upload.unlink()
     assert sessions.files("email") == [] and sessions.get("/projects", appId="email")["projects"] == []
 

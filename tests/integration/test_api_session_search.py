@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
@@ -180,7 +180,10 @@ _SAID = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join)
 
 
 @given(told=st.lists(st.tuples(st.sampled_from(("chat", "email")), _SAID), min_size=1, max_size=4), text=_SAID)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)  # fmt: skip
 def test_no_search_of_an_app_brings_a_session_of_another(
     sessions: Sessions, told: list[tuple[str, str]], text: str
 ) -> None:
