@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
 
@@ -14,7 +13,7 @@ from shared.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compress.settings import CompressionBase, KeepitDecay
 from shared.sessions.markers import WEIGHT_PRESETS, MarkerNames, find_markers, survives, threshold
-from tests.support.transcripts import real_files
+from tests.support.transcripts import markable, real_files, records_in
 
 
 def parts(text: str) -> list[tuple[int, str]]:
@@ -111,16 +110,7 @@ def test_a_paragraph_marked_in_a_real_session_is_found_exactly(data: st.DataObje
     if not files:
         pytest.skip("the recorded sessions are not here")
     path = data.draw(st.sampled_from(files))
-    texts = [
-        block["text"]
-        for line in path.read_text("utf-8").splitlines()
-        if isinstance(record := _parsed(line), dict) and isinstance(message := record.get("message"), dict)
-        for block in (message.get("content") if isinstance(message.get("content"), list) else [])
-        if isinstance(block, dict)
-        and block.get("type") == "text"
-        and "`" not in block["text"]
-        and block["text"].strip()
-    ]
+    texts = [text for holder, name in markable(records_in(path)) if (text := holder[name]).strip() and "`" not in text]
     if not texts:
         return
     paragraphs = re.split(r"\n\s*\n", data.draw(st.sampled_from(texts)).strip())
@@ -149,13 +139,6 @@ def test_only_people_and_the_assistant_mark_and_names_stay() -> None:
     assert len(set(ids)) == 4, "a record that occurs twice has parts of its own"
     assert [one.marker_id for one in MarkerNames("s1").of(turns[0])[0]] == ids[:2]
     assert not {one.marker_id for one in MarkerNames("s2").of(turns[0])[0]} & set(ids)
-
-
-def _parsed(line: str) -> object:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
 
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE

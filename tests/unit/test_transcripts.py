@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -302,7 +302,7 @@ def _long_session(path: Path, size_bytes: int) -> Path:
     sources = [record.fields for file in real_files() for record in read_records(file) if isinstance(record, Record)]
     sources = sources or [user("Please look at app/config.py again", "1"), assistant("It reads the file. " * 200, "2")]
     with path.open("wb") as file:
-        for number in _count():
+        for number in count():
             for record in sources:
                 message = record.get("message")
                 ids = {name: f"{record[name]}-{number}" for name in ("uuid", "parentUuid") if record.get(name)}
@@ -312,13 +312,6 @@ def _long_session(path: Path, size_bytes: int) -> Path:
             if file.tell() >= size_bytes:
                 return path
     raise AssertionError
-
-
-def _count() -> Iterator[int]:
-    number = 0
-    while True:
-        yield number
-        number += 1
 
 
 @pytest.mark.parametrize(
