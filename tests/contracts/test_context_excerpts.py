@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import lock_app
+from shared.base.errors import Transient
 from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.rendering import EARLIER, PROFILE, SUMMARY
 from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import Utterance
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import withdraw_consent
-from shared.errors import Transient
 from shared.profiles import consent
 from shared.profiles.models import AuditKind, Content
 from shared.profiles.queries import audit_of

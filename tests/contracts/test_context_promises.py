@@ -14,7 +14,9 @@ from pydantic import BaseModel
 
 from ops.bench import composing
 from shared.apps.models import App
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import Conflict, NotFound, Transient
+from shared.base.subjects import NOBODY
 from shared.context import queries
 from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
@@ -27,14 +29,12 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS, rate_of
-from shared.errors import Conflict, NotFound, Transient
 from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.chat import Question, Reply, call_of
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
-from shared.subjects import NOBODY
 from shared.telemetry.metrics import CompactionStage
 from tests.support.house import House
 from tests.support.minds import Thinking, call, respond

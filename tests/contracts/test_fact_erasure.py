@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from shared.apps.models import Erasure
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import Conflict
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
-from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind

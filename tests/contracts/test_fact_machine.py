@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import Conflict, NotFound
 from shared.erasure.erasing import finish_fact_deletes
-from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.changes import certainty

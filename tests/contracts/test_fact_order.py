@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import get_app
-from shared.choices import FactState
+from shared.base.choices import FactState
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_conversation

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.base.errors import Conflict, NotFound
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
-from shared.errors import Conflict, NotFound
 from shared.search.candidates import HitKind, MessageFilters
 from shared.search.models import doc_id_of
 from shared.search.search import SearchRequest

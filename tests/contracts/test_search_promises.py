@@ -14,12 +14,13 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.choices import RankingFormula
+from shared.base.choices import RankingFormula
+from shared.base.errors import Configuration, NotFound, Transient
+from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewMessage, Role
-from shared.db.counting import count
+from shared.db.queries import count
 from shared.energy.models import Spending
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.errors import Configuration, NotFound, Transient
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.candidates import HitKind, MessageFilters
@@ -29,7 +30,6 @@ from shared.search.search import SearchRequest
 from shared.search.search_queries import MOST_CHARS, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
 from shared.search.view import QueryEmbedders
-from shared.search_settings import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 

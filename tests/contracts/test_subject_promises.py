@@ -11,12 +11,13 @@ from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, LeaseLost
+from shared.base.subjects import NOBODY, Subject
 from shared.db.base import Base
 from shared.db.schema import migrate
 from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
-from shared.errors import Conflict, LeaseLost
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, write
 from shared.jobs import ownership
@@ -27,7 +28,6 @@ from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of, standing
 from shared.memories.writing import InsertedMemory, NewMemory, place, restore
 from shared.profiles.consent import grant
-from shared.subjects import NOBODY, Subject
 from tests.support.house import House
 
 ANN, BOB = Subject("notes", "ann"), Subject("notes", "bob")

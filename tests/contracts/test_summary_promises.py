@@ -9,13 +9,13 @@ import pytest
 
 from loop.steps.due_jobs import AskForSummaries
 from shared.apps.queries import lock_app
+from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.errors import Transient
 from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
 from shared.llm.calls import Meter

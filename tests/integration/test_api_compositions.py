@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from shared.base.errors import Conflict
 from shared.contracts.jobs import JobKind
-from shared.errors import Conflict
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import BuildState

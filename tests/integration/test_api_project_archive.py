@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from shared.errors import Purged
+from shared.base.errors import Purged
 from shared.sessions.archive import restore
 from shared.sessions.archive.document import CHECKSUMS, DOCUMENT
 from shared.sessions.archive.restore import check_archive, restore_archive

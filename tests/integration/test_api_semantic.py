@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import Conflict, LeaseLost, Transient
+from shared.base.errors import Conflict, LeaseLost, Transient
 from shared.llm.calls import Meter
 from shared.sessions.models import SemanticKind
 from shared.sessions.queries import find_session, lock_project

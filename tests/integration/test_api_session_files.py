@@ -13,8 +13,8 @@ from sqlalchemy import delete, update
 
 from loop.steps.sessions import ScanSessions, TendSessions
 from loop.steps.upkeep import FinishErasures
+from shared.base.errors import Purged
 from shared.erasure.erasing import erase_app
-from shared.errors import Purged
 from shared.jobs.models import Job, JobState
 from shared.sessions import sweep
 from shared.sessions.registry.intake import from_path

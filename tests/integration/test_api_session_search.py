@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from shared.errors import NotFound
+from shared.base.errors import NotFound
 from shared.sessions.models import RecordedSession, SessionPassage, SessionWord
 from shared.sessions.search.index import index_session
 from tests.support.compressing import long_talk

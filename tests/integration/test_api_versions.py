@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.apps.queries import lock_app
-from shared.errors import Transient
+from shared.base.errors import Transient
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.compress.queries import find_version, parts_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import Configuration, ModelOutput, Transient
+from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome
 from shared.llm.chat import PromptCut
 from shared.llm.providers import make_chat

@@ -15,7 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
 from shared.sessions.blocks import Block, BlockKind, Heading, markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compose.requests import (

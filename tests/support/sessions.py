@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from loop.steps.sessions import IndexSessions
+from shared.base.errors import NotYet
 from shared.contracts.jobs import JobKind
-from shared.errors import NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, finish, wait
 from tests.support.api import Api

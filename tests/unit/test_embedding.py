@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.errors import Configuration
+from shared.base.errors import Configuration
+from shared.base.setting_groups import ModelSettings
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.llm.embedding import Embedder, NgramEmbedder, book_local, from_bytes, to_bytes
 from shared.llm.minilm import MiniLmEmbedder
 from shared.llm.providers import make_embedder
-from shared.setting_groups import ModelSettings
 from tests.support.meters import Calls
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.choices import Aggressiveness
+from shared.base.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compress.settings import CompressionBase, KeepitDecay
 from shared.sessions.markers import WEIGHT_PRESETS, MarkerNames, find_markers, survives, threshold

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import Configuration, ModelOutput
+from shared.base.errors import Configuration, ModelOutput
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.choices import AgeingSchedule
+from shared.base.choices import AgeingSchedule
 from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.retention import rules
 from shared.sessions.retention.rules import (

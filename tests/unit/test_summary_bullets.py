@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.tokens import estimate_tokens
-from shared.summaries.bullets import MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of, written
+from shared.summaries.queries import MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of, written
 
 FENCE = "Look:\n```python\nconnection.execute('PRAGMA wal')\nend\n```\nand\n~~~\nSELECT  *  FROM rows\n~~~"
 

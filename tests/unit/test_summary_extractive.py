@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.calls import EXTRACTIVE, WorkKind
-from shared.summaries.bullets import MOST_TOKENS, written
+from shared.summaries.queries import MOST_TOKENS, written
 from tests.support.meters import Calls
 from worker.agent.protocol import Digest, SummaryRequest, TranscriptTurn
-from worker.agent.summary_rules import ExtractiveSummaryAgent
+from worker.agent.summary_model import ExtractiveSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TALK = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import Configuration, ModelOutput, Transient
+from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
 from tests.support.meters import Calls

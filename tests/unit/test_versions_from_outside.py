@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.choices import TierPreset
+from shared.base.choices import TierPreset
 from shared.sessions.compress.settings import CompressionSettings
 from tests.support.compressing import Press, open_press, uniform
 from tests.support.odd_recorder import Labels, OddTranscript, Spoken, Typed
