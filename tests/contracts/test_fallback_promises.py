@@ -14,17 +14,13 @@ from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
 from shared.memories.queries import changes_of_app
 from shared.sessions.compress.queries import parts_of
-from tests.contracts.test_compression_promises import by_model
-from tests.contracts.test_semantic_promises import RULE, ask, carry_out, memories
 from tests.contracts.test_summary_promises import exchange, open_conversation, summaries, tick
-from tests.support.compressing import Press, long_talk
+from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
-from tests.support.recordings import Shelf
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
 from worker.agent.memory_model import ModelAgent
 from worker.agent.session_model import ModelLearningAgent
-from worker.agent.session_rules import ExtractiveLearningAgent
 from worker.agent.summary_model import ModelSummaryAgent
 from worker.wiring import rules_behind
 
@@ -179,7 +175,7 @@ def test_a_version_is_made_anew_by_the_rules_whole(house: House, tmp_path: Path)
     press = Press(house, tmp_path)
     press.shelf.add(long_talk(press.shelf.transcript("s1")))
     press.scripted.says = [None, None, ModelOutput("no usable answer")]  # type: ignore[list-item]
-    version = press.make("s1", by_model())
+    version = press.make("s1", uniform(5).model_copy(update={"model": MODEL}))
     [job] = house.jobs(kind=JobKind.COMPRESS_SESSION)
     assert (job.state, job.attempts, len(press.scripted.seen)) == ("done", 1, 3)
     assert "went well" not in press.text(version, "s1"), "one version has one author"
@@ -189,14 +185,12 @@ def test_a_version_is_made_anew_by_the_rules_whole(house: House, tmp_path: Path)
 
 
 def test_a_project_of_many_sessions_is_left_to_the_rules_once(house: House, tmp_path: Path) -> None:
-    shelf = Shelf(house, tmp_path)
+    press, chat = Press(house, tmp_path), ScriptedChat([GARBAGE] * 20)
     for name in ("one", "two", "three"):
-        shelf.add(shelf.transcript(name).human(f"{RULE} Mind {name}."))
-    chat = ScriptedChat([GARBAGE] * 20)
-    ask(shelf)
-    carry_out(shelf, ModelLearningAgent(chat, MODEL, 8192, 30.0), rules=ExtractiveLearningAgent())
-    assert len(chat.questions) == 3
-    assert memories(shelf) and {one.agent for one in memories(shelf).values()} == {"extractive"}
+        said = f"Always run make lint before a commit. Mind {name}."
+        press.shelf.add(press.shelf.transcript(name).human(said))
+    found = press.learn(ModelLearningAgent(chat, MODEL, 8192, 30.0))
+    assert len(chat.questions) == 3 and found and set(found.values()) == {"extractive"}
 
 
 @pytest.mark.parametrize(("most", "tries"), [(5, 3), (2, 2)], ids=["of five attempts", "of two attempts"])

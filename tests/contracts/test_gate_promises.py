@@ -21,13 +21,11 @@ from shared.llm.chat import Question
 from shared.memories.models import Change, Memory
 from shared.sessions.models import SemanticMemory
 from shared.summaries.models import Summary
-from tests.contracts.test_semantic_promises import ask, carry_out
 from tests.contracts.test_summary_promises import ask as ask_summary
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.meters import Calls
 from tests.support.minds import Thinking, call
-from tests.support.recordings import Shelf
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
 from tests.unit.test_model_agent import ARRIVED, EXISTING, transcript
@@ -194,11 +192,10 @@ def test_nothing_hostile_becomes_a_memory_fact_or_summary(house: House) -> None:
 
 
 def test_nothing_hostile_becomes_a_proposal(house: House, tmp_path: Path) -> None:
-    hostile, shelf = Hostile(), Shelf(house, tmp_path)
+    hostile, press = Hostile(), Press(house, tmp_path)
     for number in range(20):
-        shelf.add(shelf.transcript(f"s{number}").human(f"Always run make lint-{number} before a commit."))
-    ask(shelf)
-    carry_out(shelf, ModelLearningAgent(hostile.chat(), MODEL, 8192, 30.0))
+        press.shelf.add(press.shelf.transcript(f"s{number}").human(f"Always run make lint-{number} before a commit."))
+    press.learn(ModelLearningAgent(hostile.chat(), MODEL, 8192, 30.0))
     assert len(hostile.said["findings"]) >= 300
     with house.database.read() as session:
         assert not list(session.scalars(select(SemanticMemory.content)))

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from shared.base.settings import Settings, environment_names
+from tests.conftest import DATABASES
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served
 from tests.support.model_server import ModelServer
 from tests.support.providers import SERVERS
+from tests.support.sessions import Sessions, open_sessions
 
 
 @pytest.fixture
@@ -28,12 +30,9 @@ def server(provider: str) -> Iterator[ModelServer]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
+@pytest.fixture(params=DATABASES)
 def api_url(request: pytest.FixtureRequest) -> str:
-    """A fresh database with our tables, on SQLite and in long runs on PostgreSQL too.
-
-    What is asked of the database itself is tried on both in every run, by the contracts.
-    """
+    """A fresh database with our tables, once on SQLite and once on PostgreSQL."""
     return str(request.getfixturevalue(f"{request.param}_url"))
 
 
@@ -48,6 +47,13 @@ def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
 def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
     """The interface over SQLite, for what does not touch the database."""
     with open_api(sqlite_url, tmp_path / "home") as opened:
+        yield opened
+
+
+@pytest.fixture
+def sessions(api: Api, api_url: str, tmp_path: Path) -> Iterator[Sessions]:
+    """Recorded sessions of app chat at the interface, with a worker beside it."""
+    with open_sessions(api, api_url, tmp_path) as opened:
         yield opened
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from tests.support.api import Api
 
-_OURS = ("memoryId", "relatedMemoryId", "exportedAt", "appId", "name")
+_OURS = ("memoryId", "relatedMemoryId", "factId", "exportedAt", "appId", "name")
 
 
 def _full_app(api: Api) -> str:
@@ -24,6 +23,7 @@ def _full_app(api: Api) -> str:
     api.ask("PATCH", f"{path}/memories/{by_hand}", json={"content": "By hand, edited."})
     oldest = api.ask("GET", f"{path}/memories")["memories"][-1]["id"]
     api.ask("DELETE", f"{path}/memories/{oldest}")
+    api.ask("POST", f"{path}/facts", json={"fact": "Likes tea"})
     return path
 
 
@@ -51,14 +51,30 @@ def test_an_app_put_into_another_is_the_same_but_for_our_ids(api: Api) -> None:
         "messages": 6,
         "memories": {"imported": 3, "skipped": 0},
         "history": {"imported": len(taken["history"]), "skipped": 0},
-        "facts": {"imported": 0, "skipped": 0},
-        "factHistory": {"imported": 0, "skipped": 0},
+        "facts": {"imported": 1, "skipped": 0},
+        "factHistory": {"imported": 1, "skipped": 0},
         "summaries": 0,
         "profiles": {"imported": 0, "skipped": 0},
     }
     again = api.ask("GET", "/apps/copy/export")
     assert _without_our_ids(again) == _without_our_ids(taken)
     assert {change["actor"] for change in again["history"]} > {"import"}
+
+
+AT = "2026-03-01T12:00:00Z"
+MESSAGE = {"messageId": "m0", "role": "user", "name": None, "content": "I like tea 0.", "payload": None, "tokens": None,
+           "createdAt": AT, "utcOffsetMinutes": None}  # fmt: skip
+SOURCE = {"conversationId": None, "messageIds": [], "statement": "Likes tea", "category": "preference",
+          "agent": "admin", "mentions": 1, "saidAt": AT, "firstSeen": AT, "lastSeen": AT}  # fmt: skip
+
+
+def test_the_parts_of_an_archive_have_the_names_they_always_had(api: Api) -> None:
+    taken = api.ask("GET", f"{_full_app(api)}/export")
+    first = taken["conversations"][0]["messages"][0]
+    later = api.clock.now().isoformat().replace("+00:00", "Z")
+    said = SOURCE | dict.fromkeys(("saidAt", "firstSeen", "lastSeen"), later)
+    assert list(first.items()) == list(MESSAGE.items())
+    assert list(taken["facts"][0]["sources"][0].items()) == list(said.items())
 
 
 def test_importing_twice_adds_nothing(api: Api) -> None:
@@ -106,36 +122,31 @@ def _twice(archive: dict[str, Any], part: str) -> None:
     archive[part] = archive[part] * 2
 
 
-@pytest.mark.parametrize(
-    ("spoil", "status"),
-    [
-        (lambda a: a.update(format="other"), 422),
-        (lambda a: a.update(version=2), 422),
-        (lambda a: a.update(surprise=1), 422),
-        (lambda a: a["memories"][0].update(surprise=1), 422),
-        (lambda a: a["memories"][0].update(importance=11), 422),
-        (lambda a: a["memories"][0].update(createdAt="2026-01-01T00:00:00"), 422),
-        (lambda a: a["memories"][0].update(createdAt="0001-01-01T00:00:00+14:00"), 422),
-        (lambda a: a["memories"][0].update(content="x" * 201), 413),
-        (lambda a: a["memories"][0].update(content="a\0b"), 422),
-        (lambda a: a["conversations"][0]["messages"][0].update(content="x" * 200_001), 413),
-        (lambda a: a["conversations"][0].update(conversationId="../c"), 422),
-        (lambda a: _twice(a, "memories"), 422),
-        (lambda a: _twice(a, "conversations"), 422),
-        (lambda a: _twice(a["conversations"][0], "messages"), 422),
-        (lambda a: a.update(origins=[]), 409),
-        (lambda a: a.pop("app"), 422),
-    ],
-    ids=[
-        "format", "version", "field", "inner field", "importance", "naive time", "early time", "long memory", "nul",
-        "long message", "bad id", "memories twice", "conversations twice", "messages twice", "no origins", "no app",
-    ],
-)  # fmt: skip
-def test_an_archive_that_is_not_right_is_refused(sqlite_api: Api, spoil: Any, status: int) -> None:
-    archive = sqlite_api.ask("GET", f"{_full_app(sqlite_api)}/export")
-    spoil(archive)
-    sqlite_api.refused(status, "POST", "/apps/copy/import", json=archive)
-    sqlite_api.refused(404, "GET", "/apps/copy")
+SPOILT: dict[str, tuple[Callable[[Any], object], int]] = {
+    "format": (lambda a: a.update(format="other"), 422), "version": (lambda a: a.update(version=2), 422),
+    "field": (lambda a: a.update(surprise=1), 422), "inner field": (lambda a: a["memories"][0].update(surprise=1), 422),
+    "importance": (lambda a: a["memories"][0].update(importance=11), 422),
+    "naive time": (lambda a: a["memories"][0].update(createdAt="2026-01-01T00:00:00"), 422),
+    "early time": (lambda a: a["memories"][0].update(createdAt="0001-01-01T00:00:00+14:00"), 422),
+    "long memory": (lambda a: a["memories"][0].update(content="x" * 201), 413),
+    "nul": (lambda a: a["memories"][0].update(content="a\0b"), 422),
+    "long message": (lambda a: a["conversations"][0]["messages"][0].update(content="x" * 200_001), 413),
+    "bad id": (lambda a: a["conversations"][0].update(conversationId="../c"), 422),
+    "memories twice": (lambda a: _twice(a, "memories"), 422),
+    "conversations twice": (lambda a: _twice(a, "conversations"), 422),
+    "messages twice": (lambda a: _twice(a["conversations"][0], "messages"), 422),
+    "no origins": (lambda a: a.update(origins=[]), 409), "no app": (lambda a: a.pop("app"), 422),
+}  # fmt: skip
+
+
+def test_an_archive_that_is_not_right_is_refused(sqlite_api: Api) -> None:
+    whole = json.dumps(sqlite_api.ask("GET", f"{_full_app(sqlite_api)}/export"))
+    for name, (spoil, status) in SPOILT.items():
+        archive = json.loads(whole)
+        spoil(archive)
+        answer = sqlite_api.send("POST", "/apps/copy/import", json=archive)
+        assert (name, answer.status_code) == (name, status)
+        sqlite_api.refused(404, "GET", "/apps/copy")
 
 
 def test_an_archive_may_be_larger_than_other_bodies(sqlite_api: Api) -> None:

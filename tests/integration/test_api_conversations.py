@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from sqlalchemy import text
 
 from loop.steps.due_jobs import EndSilent, WakeSnoozed
@@ -30,12 +29,6 @@ def test_a_conversation_is_opened_filled_shown_and_ended(api: Api) -> None:
     assert shown["jobs"] == ended["jobs"]
 
 
-def test_ending_a_conversation_again_answers_the_same_jobs(api: Api) -> None:
-    conversation = api.converse(api.install(), "c1", "Hello.")
-    first, again = (api.ask("POST", f"{conversation}/end") for _ in range(2))
-    assert first == again and [job["kind"] for job in first["jobs"]] == ["create_memory", "extract_facts"]
-
-
 def test_facts_are_extracted_when_somebody_asks(sqlite_api: Api) -> None:
     api = sqlite_api
     conversation = api.converse(api.install(), "c1", "I live in Lyon.")
@@ -47,12 +40,12 @@ def test_facts_are_extracted_when_somebody_asks(sqlite_api: Api) -> None:
     assert again["jobId"] != asked["job"]["jobId"] and again["state"] == "pending"
     silent = api.converse("/apps/chat", "c2")
     assert api.refused(409, "POST", f"{silent}/extract")["code"] == "nothing_new"
-    api.refused(404, "POST", "/apps/chat/conversations/c3/extract")
 
 
-def test_an_ended_conversation_takes_no_message_and_no_snooze(api: Api) -> None:
+def test_an_ended_conversation_takes_no_message_and_no_snooze_and_ends_once(api: Api) -> None:
     conversation = api.converse(api.install(), "c1", "Hello.")
-    api.ask("POST", f"{conversation}/end")
+    first, again = (api.ask("POST", f"{conversation}/end") for _ in range(2))
+    assert first == again and [job["kind"] for job in first["jobs"]] == ["create_memory", "extract_facts"]
     said = {"role": "user", "content": "More."}
     assert api.refused(409, "POST", f"{conversation}/messages", json=said)["code"] == "conversation_ended"
     api.refused(409, "POST", f"{conversation}/snooze", json={"minutes": 5})
@@ -62,8 +55,7 @@ def test_the_same_message_id_twice_is_one_message(api: Api) -> None:
     conversation = api.converse(api.install(), "c1")
     said = {"role": "user", "content": "Hello.", "messageId": "m1", "createdAt": "2026-02-03T04:05:06+02:00"}
     first, again = (api.ask("POST", f"{conversation}/messages", json=said) for _ in range(2))
-    assert first == again
-    assert first["messages"][0]["createdAt"] == "2026-02-03T02:05:06Z"
+    assert first == again and first["messages"][0]["createdAt"] == "2026-02-03T02:05:06Z"
     assert api.ask("GET", conversation)["messageCount"] == 1
 
 
@@ -152,64 +144,42 @@ def test_a_conversation_that_moves_to_another_app_still_ends_by_itself(sqlite_ap
     assert sqlite_api.ask("GET", f"{other}/conversations/c1")["state"] == "ended"
 
 
-@pytest.mark.parametrize("minutes", [0, 10_081, "30", 1.5])
-def test_the_silence_that_ends_a_conversation_has_bounds(sqlite_api: Api, minutes: object) -> None:
+STANDS: list[tuple[float | None, tuple[float, ...], str | None, float | None]] = [
+    (None, (30,), None, None), (0, (), "depleted", 0), (100, (30, 20), "within", 50), (50, (50,), "depleted", 0),
+    (25.5, (30,), "exceeded", -4.5), (1_000_000, (), "within", 1_000_000),
+]  # fmt: skip
+
+
+def test_a_conversation_shows_where_it_stands_against_its_budget(api: Api) -> None:
+    path = f"{api.install()}/conversations"
+    for number, (budget, parts, status, remaining) in enumerate(STANDS):
+        one = f"c{number}"
+        opened = api.ask("POST", path, 201, json={"conversationId": one, "energyBudget": budget})
+        assert opened["energyBudget"] == budget
+        for part in parts:
+            api.spend("chat", part, one)
+        shown = api.ask("GET", f"{path}/{one}")
+        assert (shown["energySpent"], shown["energyBudget"]) == (sum(parts), budget)
+        assert (shown["budgetStatus"], shown["energyRemaining"]) == (status, remaining)
+
+
+def test_what_a_conversation_cannot_be_opened_with_is_refused_and_named(sqlite_api: Api) -> None:
     path = f"{sqlite_api.install()}/conversations"
-    assert "endAfterMinutes" in sqlite_api.refused(422, "POST", path, json={"endAfterMinutes": minutes})["message"]
+    wrong = {"energyBudget": [-10, "invalid", "5", True, 1e300, [1]], "endAfterMinutes": [0, 10_081, "30", 1.5]}
+    for name, values in wrong.items():
+        for value in values:
+            error = sqlite_api.refused(422, "POST", path, json={name: value})
+            assert error["details"]["fields"][0]["field"] == name and name in error["message"], value
 
 
-@pytest.mark.parametrize(
-    ("budget", "spent", "status", "remaining"),
-    [
-        (None, 30, None, None),
-        (0, 0, "depleted", 0),
-        (100, 50, "within", 50),
-        (50, 50, "depleted", 0),
-        (25.5, 30, "exceeded", -4.5),
-    ],
-    ids=["none", "zero", "within", "used up", "exceeded"],
-)
-def test_a_conversation_shows_where_it_stands_against_its_budget(
-    sqlite_api: Api, budget: float | None, spent: float, status: str | None, remaining: float | None
-) -> None:
-    path = sqlite_api.install()
-    sqlite_api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "energyBudget": budget})
-    sqlite_api.spend("chat", spent, "c1")
-    shown = sqlite_api.ask("GET", f"{path}/conversations/c1")
-    assert (shown["energySpent"], shown["energyBudget"]) == (spent, budget)
-    assert (shown["budgetStatus"], shown["energyRemaining"]) == (status, remaining)
-
-
-def test_what_is_spent_in_parts_is_taken_from_the_budget_of_its_conversation(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    sqlite_api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "energyBudget": 100})
-    for part in (30, 20):
-        sqlite_api.spend("chat", part, "c1")
-    assert sqlite_api.ask("GET", f"{path}/conversations/c1")["energyRemaining"] == 50
-
-
-@pytest.mark.parametrize("budget", [50, 0, None, 25.5, 1_000_000], ids=str)
-def test_the_budget_of_a_conversation_may_be(api: Api, budget: float | None) -> None:
-    opened = api.ask("POST", f"{api.install()}/conversations", 201, json={"energyBudget": budget})
-    assert opened["energyBudget"] == budget
-
-
-@pytest.mark.parametrize("budget", [-10, "invalid", "5", True, 1e300, [1]], ids=str)
-def test_the_budget_of_a_conversation_may_not_be(sqlite_api: Api, budget: object) -> None:
-    path = sqlite_api.install()
-    error = sqlite_api.refused(422, "POST", f"{path}/conversations", json={"energyBudget": budget})
-    assert error["details"]["fields"][0]["field"] == "energyBudget"
-
-
-@pytest.mark.parametrize("rest", ["", "/messages", "/end", "/snooze"])
-def test_an_unknown_conversation_is_not_found(sqlite_api: Api, rest: str) -> None:
-    path = sqlite_api.install()
-    bodies = {"/messages": {"role": "user", "content": "x"}, "/snooze": {"minutes": 1}}
-    if rest in bodies or rest == "/end":
-        sqlite_api.refused(404, "POST", f"{path}/conversations/none{rest}", json=bodies.get(rest, {}))
-    if rest in ("", "/messages"):
-        sqlite_api.refused(404, "GET", f"{path}/conversations/none{rest}")
-        sqlite_api.refused(404, "GET", f"/apps/none/conversations/none{rest}")
+def test_an_unknown_conversation_is_not_found(sqlite_api: Api) -> None:
+    path = f"{sqlite_api.install()}/conversations/none"
+    for rest, body in (("/messages", {"role": "user", "content": "x"}), ("/snooze", {"minutes": 1}), ("/end", {}),
+                       ("/extract", None)):  # fmt: skip
+        sqlite_api.refused(404, "POST", f"{path}{rest}", json=body)
+    for rest in ("", "/messages"):
+        for one in (path, "/apps/none/conversations/none"):
+            sqlite_api.refused(404, "GET", f"{one}{rest}")
 
 
 def test_messages_are_taken_without_a_word_index_and_counted(api: Api) -> None:

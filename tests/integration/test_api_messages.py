@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.support.api import Api
 
 SECRET = "TOOLSECRET"
@@ -42,11 +40,8 @@ def test_results_of_tools_that_a_user_brings_are_not_the_users_words(api: Api) -
     used = {"role": "assistant", "content": [{"type": "text", "text": "A moment."}, USE]}
     stands = say(api, conversation, asked, used, {"role": "user", "content": [RESULT]})
     assert stands["unansweredSince"] is None, "nobody waits: the assistant said something, and no user did since"
-    beside = {
-        "role": "user",
-        "content": [{**RESULT, "tool_use_id": "toolu_2"}, {"type": "text", "text": "And an egret?"}],
-    }
-    assert say(api, conversation, beside)["unansweredSince"] is not None
+    parts = [{**RESULT, "tool_use_id": "toolu_2"}, {"type": "text", "text": "And an egret?"}]
+    assert say(api, conversation, {"role": "user", "content": parts})["unansweredSince"] is not None
     assert found(api, path, SECRET) == []
     assert found(api, path, "egret")[0] == "And an egret?"
     assert not any(SECRET in one for one in found(api, path, "heron egret moment"))
@@ -99,29 +94,24 @@ REFUSED = [
     ({"role": "assistant", "function_call": {}}, "function_call", "must have name"),
     ({"role": "user", "content": "x", "message_id": "m1"}, "", "message_id is no key of a message"),
     ({"role": "user", "content": "x", "name": "n" * 201}, "name", "at most 200 characters"),
-    (
-        {"role": "user", "content": [{"type": "a", "x": [[[[[[[[[[[[[[[[[[[[5]]]]]]]]]]]]]]]]]]]]}]},
-        "",
-        "nested more than",
-    ),
+    ({"role": "user", "content": [{"type": "a", "x": [[[[[[[[[[[[[[[[[[[[5]]]]]]]]]]]]]]]]]]]]}]}, "",
+     "nested more than"),
     ({"role": "user", "content": [{"type": "a", "x": [0] * 10_000}]}, "", "more than 10000 values"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("message", "field", "problem"), REFUSED, ids=lambda value: str(value)[:50])
-def test_what_cannot_be_understood_is_refused_with_what_is_wrong(
-    sqlite_api: Api, message: dict[str, Any], field: str, problem: str
-) -> None:
+def test_what_cannot_be_understood_is_refused_with_what_is_wrong(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     conversation = sqlite_api.converse(path, "c1")
-    for address, body, place in (
-        (f"{conversation}/messages", message, ""),
-        (f"{conversation}/messages", {"messages": [message]}, "messages.0"),
-        (f"{path}/context", {"messages": [message]}, "messages.0"),
-    ):
-        [first, *_] = sqlite_api.refused(422, "POST", address, json=body)["details"]["fields"]
-        assert first["field"] == (".".join(filter(None, (place, field))) or "body"), first
-        assert problem in first["problem"] and len(first["problem"]) < 200
+    for message, field, problem in REFUSED:
+        for address, body, place in (
+            (f"{conversation}/messages", message, ""),
+            (f"{conversation}/messages", {"messages": [message]}, "messages.0"),
+            (f"{path}/context", {"messages": [message]}, "messages.0"),
+        ):
+            [first, *_] = sqlite_api.refused(422, "POST", address, json=body)["details"]["fields"]
+            assert first["field"] == (".".join(filter(None, (place, field))) or "body"), (message, first)
+            assert problem in first["problem"] and len(first["problem"]) < 200
     assert sqlite_api.ask("GET", conversation)["messageCount"] == 0
 
 
@@ -129,13 +119,10 @@ def test_everything_in_a_message_counts_towards_its_longest(sqlite_api: Api) -> 
     conversation = sqlite_api.converse(sqlite_api.install(), "c1")
     most = sqlite_api.loop.settings.max_message_chars
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * most}}
+    called = {"name": "f", "arguments": "1" * most}
     for message in (
         {"role": "user", "content": [image]},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{**CALL, "function": {"name": "f", "arguments": "1" * most}}],
-        },
+        {"role": "assistant", "content": None, "tool_calls": [{**CALL, "function": called}]},
         {"role": "user", "content": "x" * (most + 1)},
     ):
         error = sqlite_api.refused(413, "POST", f"{conversation}/messages", json=message)

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from shared.llm.chat import MOSTLY_CACHED
 from shared.llm.providers import make_chat
@@ -48,19 +49,14 @@ def compress(press: Press, provider: str = "ollama") -> SessionVersion:
 
 def test_a_version_by_a_model_holds_its_lines_and_what_must_not_be_lost(press: Press, server: ModelServer) -> None:
     made = compress(press)
-    text = press.text(made, "s1")
+    told = press.text(made, "s1")
     assert (made.state, made.agent) == ("ready", "ollama:tiny") and made.parts_total == len(server.chats) > 1
     assert made.ratio == pytest.approx(5, rel=0.2)
-    assert PINNED in text and "**Summary:**" in text and "/etc/kites_39.conf" in text
+    assert all(one in told for one in (PINNED, "**Summary:**", "/etc/kites_39.conf"))
     assert all(PINNED not in str(chat) for chat in server.chats), "what survives is never shown"
     with press.house.database.read() as session:
-        assert session.execute(_spent()).scalar_one() == len(server.chats)
-
-
-def _spent() -> object:
-    from sqlalchemy import text
-
-    return text("SELECT count(*) FROM energy_ledger WHERE kind = 'compress_session'")
+        spent = session.execute(text("SELECT count(*) FROM energy_ledger WHERE kind = 'compress_session'"))
+        assert spent.scalar_one() == len(server.chats)
 
 
 UNUSABLE = {

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -17,8 +16,6 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
-from shared.contracts.jobs import JobKind, JobMessage
-from shared.jobs.dispatch import take_due
 from shared.sessions.blocks import Block, BlockKind, Heading, markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compose.requests import (
@@ -30,16 +27,11 @@ from shared.sessions.compress.queries import working_of
 from shared.sessions.models import BuildState, Composition, RecordedSession, SessionVersion
 from shared.sessions.queries import get_session
 from shared.sessions.recording import RecordOrigin, line_of, records_of
-from shared.sessions.registry.intake import from_path
-from shared.sessions.registry.registration import Registrar, SessionPlace
 from shared.sessions.store import Store
+from tests.support.compressing import Press
 from tests.support.house import House
+from tests.support.recordings import Shelf
 from tests.support.settings import default_settings
-from worker.agent.protocol import CompressionAgent
-from worker.agent.session_rules import ExtractiveCompressionAgent
-from worker.pipelines.attempt import Pipeline
-from worker.pipelines.compose_context import ComposeContext
-from worker.pipelines.compress_session import CompressSession
 
 DAY = datetime(2026, 2, 1, 9, tzinfo=UTC)
 PROJECT = "-home-dev-shop"
@@ -93,16 +85,11 @@ class Shop:
 
     def take_in(self, session_id: str, text: str) -> None:
         """Register a session that says ``text``."""
-        original = self.folder / f"{session_id}.jsonl"
-        original.write_text(text)
-        registrar = Registrar(self.house.database, self.store, default_settings(sessions_max_mb=64))
-        place = SessionPlace(self.app_id, self.project_id, session_id, 0)
-        with from_path(self.store, self.app_id, session_id, original, registrar.settings) as intake:
-            registrar.register(place, intake, self.cause(), self._carry)
+        self._shelf.add_text(session_id, text, self.project_id, self.app_id)
 
-    def _carry(self, work: Any) -> None:
-        with self.house.database.write() as session:
-            work(session)
+    @property
+    def _shelf(self) -> Shelf:
+        return Shelf(self.house, self.folder, self.store)
 
     def cause(self, reason: str = "by hand") -> Cause:
         return Cause("admin", reason, self.house.clock.now())
@@ -173,24 +160,7 @@ class Shop:
 
     def work_off(self, limit: int = 50) -> None:
         """Make attempts as a worker would, until nothing is due: compress with the extractive agent, and compose."""
-        self.house.pipeline_of = self._pipeline_of  # type: ignore[method-assign]
-        for _ in range(limit):
-            with self.house.database.write() as session:
-                sent = take_due(session, self.house.clock.now(), 10, 60)
-            for one in sent:
-                self.house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
-            self.house.clock.advance(1)
-            if not sent:
-                return
-
-    def _pipeline_of(self, kind: str) -> Pipeline:
-        house = self.house
-        if kind == JobKind.COMPOSE_CONTEXT:
-            return ComposeContext(house.database, house.clock, self.store, house.metrics, default_settings())
-        agents: dict[str, CompressionAgent] = {"extractive": ExtractiveCompressionAgent()}
-        return CompressSession(
-            house.database, house.clock, agents.get, self.store, house.accountant, house.metrics, perf_counter
-        )
+        Press(self.house, self.folder, self._shelf, self.app_id).work_off(limit)
 
     def composition(self, key: int) -> Composition:
         with self.house.database.read() as session:

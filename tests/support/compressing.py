@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -16,14 +18,19 @@ from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_lin
 from shared.sessions.compress.queries import find_version, get_version, versions_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import request_version
-from shared.sessions.models import MarkerOutcome, RecordedSession, SessionVersion
-from shared.sessions.queries import get_session, lock_session, markers_of, outcomes_of
+from shared.sessions.models import SessionVersion
+from shared.sessions.queries import get_session, lock_project, lock_session
+from shared.sessions.semantic.memories import request_learning
+from shared.sessions.semantic.queries import list_semantic_memories
 from tests.support.house import House, call_once
 from tests.support.recordings import PROJECT, Shelf, Transcript
-from worker.agent.protocol import CompressionAgent
-from worker.agent.session_rules import ExtractiveCompressionAgent
+from tests.support.settings import default_settings
+from worker.agent.protocol import CompressionAgent, LearningAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
 from worker.pipelines.attempt import Pipeline
+from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession
+from worker.pipelines.learn_from_sessions import LearnFromSessions
 
 
 def uniform(ratio: int, **more: object) -> CompressionSettings:
@@ -77,7 +84,7 @@ class ScriptedCompressionAgent(CompressionAgent):
 
 
 class Press:
-    """A shelf of sessions, and what compresses them."""
+    """A shelf of sessions, and the worker that compresses them, composes them and learns from them."""
 
     def __init__(self, house: House, folder: Path, shelf: Shelf | None = None, app_id: str = "notes") -> None:
         self.house = house
@@ -87,15 +94,21 @@ class Press:
         self.agents: dict[str, CompressionAgent] = {
             "extractive": ExtractiveCompressionAgent(), self.scripted.name: self.scripted,
         }  # fmt: skip
+        self.learner: LearningAgent = ExtractiveLearningAgent()
         self.elapsed: Callable[[], float] = perf_counter
         house.pipeline_of = self._pipeline_of  # type: ignore[method-assign]
 
     def _pipeline_of(self, kind: str) -> Pipeline:
+        house, store = self.house, self.shelf.store
+        if kind == JobKind.COMPOSE_CONTEXT:
+            return ComposeContext(house.database, house.clock, store, house.metrics, default_settings())
+        if kind == JobKind.LEARN_FROM_SESSIONS:
+            how = (house.accountant, house.metrics, self.elapsed, house.rules.learning)
+            return LearnFromSessions(house.database, house.clock, self.learner, store, *how)
         assert kind == JobKind.COMPRESS_SESSION
-        house = self.house
         return CompressSession(
-            house.database, house.clock, self.agents.get, self.shelf.store, house.accountant, house.metrics,
-            self.elapsed, house.rules.sessions,
+            house.database, house.clock, self.agents.get, store, house.accountant, house.metrics, self.elapsed,
+            house.rules.sessions,
         )  # fmt: skip
 
     def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> SessionVersion:
@@ -112,6 +125,17 @@ class Press:
         asked = self.ask(session_id, settings, source)
         self.work_off()
         return self.version(session_id, asked.version_id)
+
+    def learn(self, learner: LearningAgent) -> dict[str, str]:
+        """Have the project's sessions learnt from; return what is known then, each with who found it."""
+        self.learner = learner
+        with self.house.database.write() as session:
+            app = lock_app(session, self.app_id)
+            project = lock_project(session, self.app_id, PROJECT)
+            request_learning(session, app, project, self.house.clock.now(), 5)
+        self.work_off()
+        with self.house.database.read() as session:
+            return {one.content: one.agent for one in list_semantic_memories(session, project.key)}
 
     def work_off(self, limit: int = 50) -> None:
         """Make attempts as a worker would, until nothing is due."""
@@ -139,10 +163,6 @@ class Press:
             recorded = get_session(session, self.app_id, session_id)
             return [one.version_id for one in versions_of(session, recorded.key)]
 
-    def recorded(self, session_id: str) -> RecordedSession:
-        with self.house.database.read() as session:
-            return get_session(session, self.app_id, session_id)
-
     def folder(self, session_id: str) -> Path:
         return self.shelf.store.versions_folder(self.app_id, PROJECT, session_id)
 
@@ -152,12 +172,17 @@ class Press:
     def text(self, version: SessionVersion, session_id: str, ending: str = "md") -> str:
         return (self.folder(session_id) / f"{version.file}.{ending}").read_bytes().decode()
 
-    def outcomes(self, version: SessionVersion) -> dict[int, bool]:
-        """Return whether each marker survived, by its ordinal."""
-        with self.house.database.read() as session:
-            markers = {one.key: one.ordinal for one in markers_of(session, version.session_key)}
-            outcomes: Sequence[MarkerOutcome] = outcomes_of(session, [version.key])
-            return {markers[outcome.marker_key]: outcome.survived for outcome in outcomes}
-
     def jobs(self) -> list[Job]:
         return self.house.jobs(kind=JobKind.COMPRESS_SESSION)
+
+
+@contextmanager
+def open_press(sqlite_template: Path, folder: Path) -> Iterator[Press]:
+    """Install an app for a whole module of tests, on a copy of a migrated file."""
+    shutil.copy(sqlite_template, folder / "press.db")
+    house = House(f"sqlite:///{folder / 'press.db'}")
+    house.install()
+    try:
+        yield Press(house, folder)
+    finally:
+        house.database.dispose()

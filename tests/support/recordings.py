@@ -66,7 +66,7 @@ class Shelf:
         self.house = house
         self.folder = folder
         self.store = store or Store(folder / "store")
-        self.settings = default_settings(sessions_max_mb=50)
+        self.settings = default_settings(sessions_max_mb=64)
         self.registrar = Registrar(house.database, self.store, self.settings)
 
     def transcript(self, session_id: str, cwd: str = FOLDER) -> Transcript:
@@ -74,10 +74,14 @@ class Shelf:
 
     def add(self, transcript: Transcript, project_id: str = PROJECT, app_id: str = "notes") -> RecordedSession:
         """Register a transcript; its project is made if it is not there."""
-        original = self.folder / f"{app_id}-{transcript.session_id}.jsonl"
-        original.write_text(transcript.text(), "utf-8")
-        place = self.registrar.place(app_id, project_id, transcript.session_id)
-        with from_path(self.store, app_id, transcript.session_id, original, self.settings) as intake:
+        return self.add_text(transcript.session_id, transcript.text(), project_id, app_id)
+
+    def add_text(self, session_id: str, text: str, project_id: str, app_id: str) -> RecordedSession:
+        """Register what a transcript says."""
+        original = self.folder / f"{app_id}-{session_id}.jsonl"
+        original.write_text(text, "utf-8")
+        place = self.registrar.place(app_id, project_id, session_id)
+        with from_path(self.store, app_id, session_id, original, self.settings) as intake:
             return self.registrar.register(place, intake, self.cause("a test"), self._carry)
 
     def sync(self, transcript: Transcript, app_id: str = "notes") -> RecordedSession:

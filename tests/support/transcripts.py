@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +46,29 @@ def write(path: Path, *records: dict[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lines(*records))
     return path
+
+
+def records_in(path: Path) -> list[Any]:
+    """Return the records of a transcript; what is no JSON stays as it is."""
+    found: list[Any] = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            found.append(line)
+    return found
+
+
+def markable(records: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
+    """Return the parts of records that hold what a person or the assistant said, each with the name of its text."""
+    found: list[tuple[dict[str, Any], str]] = []
+    for record in records:
+        message = record.get("message") if isinstance(record, dict) else None
+        if not isinstance(message, dict) or record.get("isSidechain") or record.get("isMeta"):
+            continue
+        content = message.get("content")
+        if isinstance(content, str) and not content.startswith("<"):
+            found.append((message, "content"))
+        elif isinstance(content, list):
+            found += [(one, "text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
+    return found

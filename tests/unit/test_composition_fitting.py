@@ -134,15 +134,6 @@ def blocks(found: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
     return [(place, block) for place, content in lists if isinstance(content, list) for block in content]
 
 
-@given(SESSIONS, st.integers(100, 1500))
-@settings(max_examples=25, deadline=None)
-def test_the_same_parts_give_the_same_bytes(sessions: list[list[Block]], budget: int) -> None:
-    first, second = composed_or_refused(sessions, budget), composed_or_refused(sessions, budget)
-    if first is not None and second is not None:
-        assert "".join(first.markdown()) == "".join(second.markdown())
-        assert list(first.lines(CHAIN)) == list(second.lines(CHAIN))
-
-
 def test_the_least_valuable_goes_first() -> None:
     kinds = [
         BlockKind.NAMES, BlockKind.INSTRUCTION, BlockKind.FAILURE, BlockKind.REQUEST,

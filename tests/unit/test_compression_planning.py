@@ -1,4 +1,4 @@
-"""What is chosen for a version and how it is told: tiers, tools before words, rules, requests, failures, names."""
+"""How a version is asked for, what is chosen for it and how it is told: presets, tiers, rules, requests, names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from shared.base.choices import Aggressiveness, TierPreset
+from shared.base.choices import Aggressiveness, KeepitMode, TierPreset
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines, markdown_of
 from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression, statements_in
 from shared.sessions.compress.run import Version
-from shared.sessions.compress.settings import PRESETS, CompressionSettings, Tier
+from shared.sessions.compress.settings import PRESETS, CompressionMode, CompressionSettings, Tier, aggressiveness_of
 from shared.sessions.compress.sources import (
     failure_line,
     has_failed,
@@ -26,6 +26,51 @@ from shared.sessions.transcripts.contents import read_blocks
 from tests.support.clock import FrozenClock
 from tests.support.recordings import Transcript
 from tests.unit.test_compression_properties import compressed
+
+MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
+ORACLE = {
+    TierPreset.GENTLE: [(25, 10, MOD), (50, 7, MOD), (75, 5, MIN), (90, 4, MIN), (100, 2, MIN)],
+    TierPreset.STANDARD: [(25, 25, AGG), (50, 15, AGG), (75, 10, MOD), (90, 5, MOD), (100, 3, MIN)],
+    TierPreset.AGGRESSIVE: [(25, 50, AGG), (50, 35, AGG), (75, 20, AGG), (90, 10, MOD), (100, 5, MIN)],
+}
+TIERS = [{"endPercent": 40, "compactionRatio": 20, "aggressiveness": "moderate"},
+         {"endPercent": 100, "compactionRatio": 10, "aggressiveness": "moderate"}]  # fmt: skip
+
+
+@pytest.mark.parametrize("preset", ORACLE)
+def test_a_preset_has_the_tiers_of_the_oracle(preset: TierPreset) -> None:
+    found = CompressionSettings(tier_preset=preset).tiers
+    assert [(one.end_percent, one.compaction_ratio, one.aggressiveness) for one in found] == ORACLE[preset]
+    assert PRESETS.keys() == ORACLE.keys()
+
+
+def test_every_default_is_written_out() -> None:
+    plain = CompressionSettings().complete("ollama:x")
+    assert (plain.mode, plain.tier_preset, plain.model) == (CompressionMode.TIERED, TierPreset.STANDARD, "ollama:x")
+    assert (plain.keepit_mode, plain.session_distance, plain.skip_first_messages) == (KeepitMode.DECAY, 1, 0)
+    uniform = CompressionSettings(mode=CompressionMode.UNIFORM, model="extractive").complete("ollama:x")
+    assert (uniform.compaction_ratio, uniform.aggressiveness, uniform.model) == (10, MOD, "extractive")
+    custom = CompressionSettings.model_validate({"customTiers": TIERS}).complete("extractive")
+    assert (custom.tier_preset, [one.compaction_ratio for one in custom.tiers]) == (TierPreset.CUSTOM, [20, 10])
+
+
+@pytest.mark.parametrize(("ratio", "how"), [(2, MIN), (5, MIN), (6, MOD), (15, MOD), (16, AGG), (100, AGG)])
+def test_a_ratio_says_how_aggressive_it_is_unless_it_is_said(ratio: int, how: Aggressiveness) -> None:
+    assert aggressiveness_of(ratio) is how
+    uniform = CompressionSettings(mode=CompressionMode.UNIFORM, compaction_ratio=ratio)
+    assert uniform.model_copy(update={"aggressiveness": MIN}).complete("extractive").aggressiveness is MIN
+    (only,) = uniform.complete("extractive").tiers
+    assert (only.end_percent, only.compaction_ratio, only.aggressiveness) == (100, ratio, how)
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [({}, "tiered-standard"), ({"tierPreset": "gentle"}, "tiered-gentle"), ({"customTiers": TIERS}, "tiered-custom"),
+     ({"mode": "uniform", "compactionRatio": 30}, "uniform-aggressive")],
+)  # fmt: skip
+def test_the_name_of_a_version_says_how_it_was_made(given: dict[str, Any], label: str) -> None:
+    assert CompressionSettings.model_validate(given).complete("extractive").label == label
+
 
 Make = Callable[[Transcript, int], Version]
 
@@ -107,17 +152,11 @@ def test_rules_the_last_request_and_failures_stand_at_a_high_ratio_too(make: Mak
 
 
 def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: Make) -> None:
-    long = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
-    made = make(talk().human(long), 20)
-    [request] = texts(made, BlockKind.REQUEST)
+    one = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
+    [request] = texts(make(talk().human(one), 20), BlockKind.REQUEST)
     assert request.startswith("Sort this list:") and request.endswith(" […]"), "it is one sentence, and not spliced"
-
-
-def test_a_last_request_of_many_sentences_keeps_the_first_and_the_last_ones(make: Make) -> None:
-    long = (
-        "Sort this list. " + "".join(f"Fruit {number} is an apple. " for number in range(400)) + "Print it at the end."
-    )
-    [request] = texts(make(talk().human(long), 20), BlockKind.REQUEST)
+    many = "".join(f"Fruit {number} is an apple. " for number in range(400))
+    [request] = texts(make(talk().human(f"Sort this list. {many}Print it at the end."), 20), BlockKind.REQUEST)
     assert request.startswith("Sort this list. Fruit 0 is an apple.") and request.endswith("Print it at the end.")
     assert request.count("[…]") == 1
 
@@ -141,17 +180,12 @@ def test_a_call_is_kept_with_its_result_where_there_is_room_and_their_ids_agree(
     assert pair.call.result and "12 passed" in pair.call.result and pair.call.tool_use_id == "toolu_1"
 
 
-def test_the_lines_of_a_result_that_say_how_it_went_come_first() -> None:
+def test_of_a_result_the_lines_that_say_how_it_went_stay_and_of_an_input_what_identifies_it() -> None:
     result = "\n".join([*(f"ok {n}" for n in range(99)), "ERROR in b.py: boom", *("ok" for _ in range(99)), "3 failed"])
     told = shorten_result(result, 120)
     assert len(told) <= 120 and "ERROR in b.py: boom" in told and "3 failed" in told and "ok 0" in told
-    assert shorten_result("short", 120) == "short"
-    assert len(shorten_result("x" * 9_999, 120)) <= 120
-
-
-def test_an_input_keeps_what_identifies_it() -> None:
-    given = {"old_string": "x" * 500, "file_path": "/w/a.py", "limit": 3}
-    kept = shorten_input(given, 100)
+    assert shorten_result("short", 120) == "short" and len(shorten_result("x" * 9_999, 120)) <= 120
+    kept = shorten_input({"old_string": "x" * 500, "file_path": "/w/a.py", "limit": 3}, 100)
     assert kept["file_path"] == "/w/a.py" and len(kept["old_string"]) <= 100
 
 
@@ -166,11 +200,21 @@ def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is
     assert has_failed(tool, result, is_error) is failed
 
 
-def test_a_failure_names_what_was_tried_and_the_first_line_that_says_why() -> None:
-    result = "<tool_use_error>\nloading\nModuleNotFoundError: No module named 'x'\n  at y\n</tool_use_error>"
-    assert failure_line("Bash", {"command": "python x.py"}, result) == (
-        "ran `python x.py`: ModuleNotFoundError: No module named 'x'"
-    )
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ("<tool_use_error>\nloading\nModuleNotFoundError: No module named 'x'\n  at y\n</tool_use_error>",
+         "ModuleNotFoundError: No module named 'x'"),
+        ("Exit code 1\n\n> vitest run\n FAIL a.test.ts\nAssertionError: 3 is not 4", "AssertionError: 3 is not 4"),
+        ("FAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for ':t'.",
+         "Execution failed"),
+        ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no queen', "ValueError: no queen"),
+        ("Exit code 8\nTest project /b\n 1/4 Test #1: test_i2c ....***Failed 0.42 sec", "1/4 Test #1: test_i2c"),
+    ],
+    ids=["first that says why", "vitest", "gradle", "python", "ctest"],
+)  # fmt: skip
+def test_a_failure_names_what_was_tried_and_why_it_failed(result: str, why: str) -> None:
+    assert failure_line("Bash", {"command": "run it all"}, result).startswith(f"ran `run it all`: {why}")
 
 
 @pytest.mark.parametrize(
@@ -184,19 +228,17 @@ def test_a_rule_is_told_from_a_remark(text: str, standing: bool) -> None:
     assert is_rule(text) is standing
 
 
-def test_names_are_found_exactly_as_they_stand() -> None:
+def test_names_are_found_exactly_as_they_stand_and_quickly() -> None:
     text = (
         "See src/wind/parse.py and https://kites.example/a?b=c#d, run `make fly --fast`; parse_wind() and GustTable in "
         "v2.1.7 fail on ~/kites.toml since 3f2a9bc (#42), port 8700, MAX_GUSTS. And/or so, e.g. this."
     )
-    found = list(names_in(text))
-    assert found == [
+    assert list(names_in(text)) == [
         "src/wind/parse.py", "https://kites.example/a?b=c#d", "make fly --fast", "parse_wind", "GustTable", "v2.1.7",
         "~/kites.toml", "3f2a9bc", "#42", "8700", "MAX_GUSTS", "And/or",
     ]  # fmt: skip
-
-
-def test_long_text_without_any_name_is_looked_through_quickly() -> None:
+    text = "<command-args></command-args> cut off: http://localhost:300… and look\\nDemo is src/new.py, `/init` too"
+    assert list(names_in(text)) == ["src/new.py", "/init"], "what only looks like a name is none"
     for text in ("a" * 100_000, "a." * 50_000, "/" * 100_000, "a/" * 50_000, "`" * 100_000, "_" * 100_000):
         names_in(text)
 
@@ -207,11 +249,6 @@ def test_names_that_found_no_place_are_listed_the_most_important_first(make: Mak
         transcript.assistant("It blows " * 20 + f"over value_{number}. " + "And on " * 20)
     names = ", ".join(texts(make(transcript, 10), BlockKind.NAMES)).split(", ")
     assert len(names) > 5 and all(name.startswith("value_") for name in names)
-
-
-def test_what_only_looks_like_a_name_is_none() -> None:
-    text = "<command-args></command-args> cut off: http://localhost:300… and look\\nDemo is src/new.py, `/init` too"
-    assert list(names_in(text)) == ["src/new.py", "/init"]
 
 
 def test_bare_numbers_take_no_room_among_names() -> None:

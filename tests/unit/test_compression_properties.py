@@ -26,7 +26,7 @@ from tests.support.compressing import long_talk
 from tests.support.meters import Calls
 from tests.support.recordings import Transcript
 from tests.support.transcripts import REAL as SESSIONS
-from tests.support.transcripts import real_files
+from tests.support.transcripts import markable, real_files, records_in
 from worker.agent.session_rules import ExtractiveCompressionAgent
 
 REAL = real_files()
@@ -91,32 +91,6 @@ _SETTINGS = st.builds(
     st.integers(1, 12),
     st.sampled_from([0, 0, 1, 3]),
 )
-
-
-def records_in(path: Path) -> list[Any]:
-    """Return the records of a transcript; what is no JSON stays as it is."""
-    found: list[Any] = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            found.append(line)
-    return found
-
-
-def markable(records: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
-    """Return the parts of records that hold what a person or the assistant said, each with the name of its text."""
-    found: list[tuple[dict[str, Any], str]] = []
-    for record in records:
-        message = record.get("message") if isinstance(record, dict) else None
-        if not isinstance(message, dict) or record.get("isSidechain") or record.get("isMeta"):
-            continue
-        content = message.get("content")
-        if isinstance(content, str) and not content.startswith("<"):
-            found.append((message, "content"))
-        elif isinstance(content, list):
-            found += [(one, "text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
-    return found
 
 
 def marked_copy(source: Path, target: Path, markings: Sequence[Marking]) -> Path:

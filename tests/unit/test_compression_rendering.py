@@ -86,45 +86,12 @@ def _said(record: dict[str, object]) -> str:
     )
 
 
-def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
-    call = RecordedToolCall("toolu_7", "Bash", {"command": "make"}, "ok")
-    segments = [
-        Block(BlockKind.REQUEST, "user", "build it", AT),
-        Block(BlockKind.TOOL, "assistant", "ran make", AT, call=call),
-        Block(BlockKind.WORDS, "assistant", "built"),
-    ]
-    records = list(records_of(segments, V001))
-    assert [record["parentUuid"] for record in records] == [None, *(record["uuid"] for record in records[:-1])]
-    assert [record["type"] for record in records] == ["user", "assistant", "user", "assistant"]
-    use, result = records[1]["message"]["content"][0], records[2]["message"]["content"][0]
-    assert (use["type"], result["type"]) == ("tool_use", "tool_result")
-    assert use["id"] == result["tool_use_id"] == "toolu_7"
-    assert records[3]["timestamp"] == "2026-03-04T05:06:07.890000Z", "what is not dated follows what is"
-    opening, undated = records_of(segments[2:], V001)
-    assert undated["timestamp"] == "1970-01-01T00:00:00Z"
-    assert (opening["type"], opening["isMeta"]) == ("user", True), "a transcript begins with a user's message"
-
-
-def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -> None:
-    segments = [Block(BlockKind.WORDS, "assistant", "x", AT)]
-    first, again, other = (list(records_of(segments, RecordOrigin("s1", name))) for name in ("v001", "v001", "v002"))
-    assert first == again
-    assert first[0]["uuid"] != other[0]["uuid"]
-
-
 @pytest.mark.parametrize(
     ("text", "closing"),
-    [
-        ("plain", ""),
-        ("```py\nx = 1\n```", ""),
-        ("```py\nx = 1", "\n```"),
-        ("~~~~\n```\n", "\n~~~~"),
-        ("~~~\nx = 1", "\n~~~"),
-        ("the end\n```", "\n```"),
-        ("a ```span``` in a line", ""),
-    ],
+    [("plain", ""), ("```py\nx = 1\n```", ""), ("```py\nx = 1", "\n```"), ("~~~~\n```\n", "\n~~~~"),
+     ("~~~\nx = 1", "\n~~~"), ("the end\n```", "\n```"), ("a ```span``` in a line", "")],
     ids=["none", "closed", "open", "other marks inside", "open tildes", "closing only", "span"],
-)
+)  # fmt: skip
 def test_a_fence_left_open_does_not_swallow_what_follows(text: str, closing: str) -> None:
     assert markdown_of(Block(BlockKind.KEEPIT, "user", text)).endswith(f"{text}{closing}\n\n")
 
@@ -139,6 +106,16 @@ def test_half_a_character_is_written_as_a_question_mark(tmp_path: Path) -> None:
     segments = [Block(BlockKind.WORDS, "user", "a\ud83db")]
     (tmp_path / "v").write_text("".join(map(line_of, records_of(segments, V001))), encoding="utf-8")
     assert [segment.text for segment in blocks_in(tmp_path / "v")] == ["a?b"]
+
+
+def test_what_is_not_dated_follows_what_is_and_another_version_has_other_ids() -> None:
+    words = [Block(BlockKind.REQUEST, "user", "build it", AT), Block(BlockKind.WORDS, "assistant", "built")]
+    assert [one["timestamp"] for one in records_of(words, V001)] == ["2026-03-04T05:06:07.890000Z"] * 2
+    opening, undated = records_of(words[1:], V001)
+    assert undated["timestamp"] == "1970-01-01T00:00:00Z"
+    assert (opening["type"], opening["isMeta"]) == ("user", True), "a transcript begins with a user's message"
+    other = list(records_of(words, RecordOrigin("s1", "v002")))
+    assert not {one["uuid"] for one in other} & {one["uuid"] for one in records_of(words, V001)}
 
 
 def test_that_somebody_went_back_stands_before_the_prompt_said_instead() -> None:

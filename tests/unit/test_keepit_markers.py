@@ -1,17 +1,19 @@
-"""Marked parts: where they begin and end, what is not taken for one, and that their names do not change."""
+"""Marked parts: where they begin and end, what is not taken for one, their names, and whether they survive."""
 
 from __future__ import annotations
 
-import json
 import re
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.base.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.markers import MarkerNames, find_markers
-from tests.support.transcripts import real_files
+from shared.sessions.compress.settings import CompressionBase, KeepitDecay
+from shared.sessions.markers import WEIGHT_PRESETS, MarkerNames, find_markers, survives, threshold
+from tests.support.transcripts import markable, real_files, records_in
 
 
 def parts(text: str) -> list[tuple[int, str]]:
@@ -108,16 +110,7 @@ def test_a_paragraph_marked_in_a_real_session_is_found_exactly(data: st.DataObje
     if not files:
         pytest.skip("the recorded sessions are not here")
     path = data.draw(st.sampled_from(files))
-    texts = [
-        block["text"]
-        for line in path.read_text("utf-8").splitlines()
-        if isinstance(record := _parsed(line), dict) and isinstance(message := record.get("message"), dict)
-        for block in (message.get("content") if isinstance(message.get("content"), list) else [])
-        if isinstance(block, dict)
-        and block.get("type") == "text"
-        and "`" not in block["text"]
-        and block["text"].strip()
-    ]
+    texts = [text for holder, name in markable(records_in(path)) if (text := holder[name]).strip() and "`" not in text]
     if not texts:
         return
     paragraphs = re.split(r"\n\s*\n", data.draw(st.sampled_from(texts)).strip())
@@ -148,8 +141,48 @@ def test_only_people_and_the_assistant_mark_and_names_stay() -> None:
     assert not {one.marker_id for one in MarkerNames("s2").of(turns[0])[0]} & set(ids)
 
 
-def _parsed(line: str) -> object:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
+MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
+_FRACTIONS = {MIN: Fraction(1, 10), MOD: Fraction(3, 10), AGG: Fraction(5, 10)}
+
+
+@pytest.mark.parametrize(
+    ("weight", "distance", "how", "ratio", "least", "kept"),
+    [(80, 10, AGG, 30, 800, True), (80, 5, AGG, 30, 650, True), (25, 10, MOD, 15, 450, False),
+     (50, 7, MIN, 5, 135, True), (100, 10, AGG, 100, 1500, True), (99, 10, AGG, 100, 1500, False),
+     (80, 1000, AGG, 30, 800, True), (79, 10, AGG, 30, 800, False), (10, 0, MIN, 100, 100, True)],
+)  # fmt: skip
+def test_the_examples_of_the_seed(
+    weight: int, distance: int, how: Aggressiveness, ratio: int, least: int, kept: bool
+) -> None:
+    assert threshold(how, ratio, distance) == least
+    assert survives(weight, how, ratio, distance) is kept
+
+
+def test_every_case_is_decided_as_exact_fractions_decide_it() -> None:
+    for how, base in _FRACTIONS.items():
+        for ratio in range(1, 101):
+            for distance in range(13):
+                least = base + Fraction(ratio, 100) * Fraction(min(distance, 10), 10)
+                assert threshold(how, ratio, distance) == least * 1000
+                expected = [weight == 100 or Fraction(weight, 100) >= least for weight in range(101)]
+                assert [survives(weight, how, ratio, distance) for weight in range(101)] == expected
+
+
+@given(
+    weight=st.integers(0, 100), ratio=st.integers(1, 100), distance=st.integers(0, 1000),
+    how=st.sampled_from(list(_FRACTIONS)), base=st.integers(0, 1000), farthest=st.integers(1, 1000),
+    pinned=st.integers(1, 100),
+)  # fmt: skip
+def test_whatever_is_set_is_decided_as_exact_fractions_decide_it(
+    weight: int, ratio: int, distance: int, how: Aggressiveness, base: int, farthest: int, pinned: int
+) -> None:
+    written = dict.fromkeys(("light", "moderate", "aggressive"), base / 1000)
+    wire = {"compressionBase": written, "maxSessionDistance": farthest, "pinnedWeight": pinned / 100}
+    decay = KeepitDecay.model_validate_json(KeepitDecay.model_validate(wire).model_dump_json(by_alias=True))
+    least = Fraction(base, 1000) + Fraction(ratio, 100) * Fraction(min(distance, farthest), farthest)
+    assert survives(weight, how, ratio, distance, decay) is (weight >= pinned or Fraction(weight, 100) >= least)
+
+
+def test_the_presets_weigh_what_the_seed_says() -> None:
+    assert list(WEIGHT_PRESETS.values()) == [100, 90, 75, 50, 25, 10]
+    assert [CompressionBase().thousandths(how) for how in (MIN, MOD, AGG)] == [100, 300, 500]

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from shared.base.choices import AgeingSchedule
 from shared.sessions.models import RecordedSession, SessionVersion
+from shared.sessions.retention import rules
 from shared.sessions.retention.rules import (
-    MOST_FAILURES,
     AgedVersion,
     Ageing,
     AgeingSession,
@@ -23,11 +22,6 @@ from shared.sessions.retention.rules import (
     Retention,
     RetentionMode,
     VersionRemovals,
-    decay_session,
-    expired_versions,
-    is_due,
-    prune_versions,
-    warnings_of,
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -47,99 +41,74 @@ def numbers(removals: VersionRemovals) -> tuple[list[int], list[int]]:
     return [one.version.row.number for one in removals.go], [one.version.row.number for one in removals.stay]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "go"),
-    [
-        pytest.param(PruningRules(unused=True), [1, 3], id="unused"),
-        pytest.param(PruningRules(superseded=True), [1], id="superseded"),
-        pytest.param(PruningRules(older_than_days=30), [1, 4], id="older than"),
-        pytest.param(PruningRules(unused=True, older_than_days=30), [1], id="all of what is said must hold"),
-        pytest.param(PruningRules(unused=True, session_ids=["s2"]), [], id="of another session"),
-        pytest.param(PruningRules(), [], id="nothing is said"),
-    ],
-)
-def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: PruningRules, go: list[int]) -> None:
-    versions = [
-        version(1, 50, settings=AGGRESSIVE),
-        version(2, 40, uses=1, last_used=NOW - timedelta(days=2)),
-        version(3, 5, settings=AGGRESSIVE),
-        version(4, 30, uses=3, last_used=NOW - timedelta(days=30), settings={"other": 1}),
-    ]
-    assert numbers(prune_versions(versions, wanted, NOW))[0] == go
+UNUSED, SUPERSEDED = PruningRules(unused=True), PruningRules(superseded=True)
+VERSIONS = [
+    version(1, 50, settings=AGGRESSIVE), version(2, 40, uses=1, last_used=NOW - timedelta(days=2)),
+    version(3, 5, settings=AGGRESSIVE),
+    version(4, 30, uses=3, last_used=NOW - timedelta(days=30), settings={"other": 1}),
+]  # fmt: skip
+HELD = [version(1, used_in=("start", "fix")), version(2, is_source=True), version(3)]
+PRUNED = {
+    "unused": (VERSIONS, UNUSED, [1, 3], []), "superseded": (VERSIONS, SUPERSEDED, [1], []),
+    "older than": (VERSIONS, PruningRules(older_than_days=30), [1, 4], []),
+    "all of what is said must hold": (VERSIONS, PruningRules(unused=True, older_than_days=30), [1], []),
+    "of another session": (VERSIONS, PruningRules(unused=True, session_ids=["s2"]), [], []),
+    "nothing is said": (VERSIONS, PruningRules(), [], []), "in use": (HELD, UNUSED, [3], [1, 2]),
+    "superseded by one of less": ([version(1), version(2, source_bytes=SIZE - 1)], SUPERSEDED, [], []),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "wanted", [PruningRules(unused=True), PruningRules(superseded=True), PruningRules(older_than_days=0)], ids=str
-)
-def test_one_rule_is_enough_to_prune_by(wanted: PruningRules) -> None:
-    assert wanted.says_anything and not PruningRules(session_ids=["s1"]).says_anything
+@pytest.mark.parametrize(("versions", "wanted", "go", "stay"), PRUNED.values(), ids=PRUNED)
+def test_pruning_by_hand_takes_what_meets_all_that_is_said(
+    versions: list[AgedVersion], wanted: PruningRules, go: list[int], stay: list[int]
+) -> None:
+    assert numbers(rules.prune_versions(versions, wanted, NOW)) == (go, stay)
 
 
-def test_a_newer_version_of_less_supersedes_nothing() -> None:
-    assert numbers(
-        prune_versions([version(1), version(2, source_bytes=SIZE - 1)], PruningRules(superseded=True), NOW)
-    ) == (
-        [],
-        [],
-    )
+def test_warnings_say_what_stays_where_it_is_used_and_which_session_is_left_without_versions() -> None:
+    in_use = rules.warnings_of(rules.prune_versions(HELD, UNUSED, NOW), HELD)
+    assert "start, fix" in in_use[0] and "being made" in in_use[1]
+    alone = [version(1)]
+    assert rules.warnings_of(rules.prune_versions(alone, UNUSED, NOW), alone) == ["s1 is left without any version"]
 
 
-def test_what_is_in_use_stays_and_it_is_said_where() -> None:
-    held = [version(1, used_in=("start", "fix")), version(2, is_source=True), version(3)]
-    found = prune_versions(held, PruningRules(unused=True), NOW)
-    assert numbers(found) == ([3], [1, 2])
-    assert "start, fix" in warnings_of(found, held)[0] and "being made" in warnings_of(found, held)[1]
+KEPT = [version(1, 60), version(2, 40), version(3, 40, last_used=NOW - timedelta(days=3)), version(4, 1)]
+OLD_ONES = [version(number, 400) for number in (1, 2, 3)]
 
 
-def test_a_session_that_is_left_without_versions_is_named() -> None:
-    one = [version(1)]
-    assert warnings_of(prune_versions(one, PruningRules(unused=True), NOW), one) == ["s1 is left without any version"]
+def newest(count: int) -> Retention:
+    return Retention(keep=RetentionMode.NEWEST, count=count)
 
 
-RETENTIONS = [
-    pytest.param(Retention(), [], id="all"),
-    pytest.param(Retention(keep=RetentionMode.NEWEST, count=2), [2, 1], id="the newest two"),
-    pytest.param(Retention(keep=RetentionMode.NEWEST, count=9), [], id="more than there are"),
-    pytest.param(Retention(keep=RetentionMode.DAYS, days=30), [2, 1], id="of the last 30 days"),
-    pytest.param(Retention(keep=RetentionMode.DAYS, days=41), [1], id="of the last 41 days"),
-]
+def of_days(days: int) -> Retention:
+    return Retention(keep=RetentionMode.DAYS, days=days)
 
 
-@pytest.mark.parametrize(("retention", "go"), RETENTIONS)
-def test_retention_keeps_as_many_as_it_says(retention: Retention, go: list[int]) -> None:
-    versions = [version(1, 60), version(2, 40), version(3, 40, last_used=NOW - timedelta(days=3)), version(4, 1)]
-    assert numbers(expired_versions(versions, retention, NOW)) == (go, [])
+EXPIRED = {
+    "all": (KEPT, Retention(), [], []), "the newest two": (KEPT, newest(2), [2, 1], []),
+    "more than there are": (KEPT, newest(9), [], []), "of the last 30 days": (KEPT, of_days(30), [2, 1], []),
+    "of the last 41 days": (KEPT, of_days(41), [1], []),
+    "all too old, so that the newest stays alone": (OLD_ONES, of_days(30), [2, 1], [3]),
+}  # fmt: skip
 
 
-def test_of_versions_that_are_all_too_old_the_newest_stays_alone() -> None:
-    versions = [version(number, 400) for number in (1, 2, 3)]
-    found = expired_versions(versions, Retention(keep=RetentionMode.DAYS, days=30), NOW)
-    assert (sorted(numbers(found)[0]), numbers(found)[1]) == ([1, 2], [3])
-
-
-VERSIONS = st.lists(
-    st.builds(
-        lambda days, used: {"days": days, "used_in": ("start",) if used else ()},
-        st.integers(0, 400),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=8,
-)
+@pytest.mark.parametrize(("versions", "retention", "go", "stay"), EXPIRED.values(), ids=EXPIRED)
+def test_retention_keeps_as_many_as_it_says(
+    versions: list[AgedVersion], retention: Retention, go: list[int], stay: list[int]
+) -> None:
+    assert numbers(rules.expired_versions(versions, retention, NOW)) == (go, stay)
 
 
 @given(
-    VERSIONS,
-    st.integers(1, 8).map(lambda count: Retention(keep=RetentionMode.NEWEST, count=count))
-    | st.integers(1, 400).map(lambda days: Retention(keep=RetentionMode.DAYS, days=days)),
+    st.lists(st.tuples(st.integers(0, 400), st.booleans()), min_size=1, max_size=8),
+    st.integers(1, 8).map(newest) | st.integers(1, 400).map(of_days),
 )
 def test_retention_never_removes_what_is_in_use_nor_the_only_version(
-    made: list[dict[str, Any]], retention: Retention
+    made: list[tuple[int, bool]], retention: Retention
 ) -> None:
-    versions = [version(number + 1, **more) for number, more in enumerate(made)]
-    going = {one.version.row.number for one in expired_versions(versions, retention, NOW).go}
-    assert not any(one.row.number in going for one in versions if one.used_in)
-    assert len(going) < len(versions)
+    versions = [version(n + 1, days, used_in=("start",) if used else ()) for n, (days, used) in enumerate(made)]
+    going = {one.version.row.number for one in rules.expired_versions(versions, retention, NOW).go}
+    assert not any(one.row.number in going for one in versions if one.used_in) and len(going) < len(versions)
 
 
 def session(days: float | None, *versions: AgedVersion, **more: Any) -> AgeingSession:
@@ -148,103 +117,62 @@ def session(days: float | None, *versions: AgedVersion, **more: Any) -> AgeingSe
     return AgeingSession(recorded, versions, **more)
 
 
-def decided(one: AgeingSession, **rules: Any) -> tuple[str | None, list[int], list[int]]:
-    made, removals = decay_session(one, AutoDecay(enabled=True, rules=DecayRules(**rules)), NOW)
-    return made.preset.value if made else None, *numbers(removals)
-
-
 OLD, HARD = version(1), version(2, settings=AGGRESSIVE)
+DECAYING = {
+    "younger than 7 days": (session(6.99), None, [], []), "7 days, nothing yet": (session(7), "standard", [], []),
+    "7 days, a version": (session(7, OLD), None, [], []),
+    "a version of less": (session(29.99, version(1, source_bytes=SIZE - 1)), "standard", [], []),
+    "30 days, nothing yet: not both": (session(30), "aggressive", [], []),
+    "30 days, a milder version": (session(30, OLD), "aggressive", [], []),
+    "30 days, done": (session(30, OLD, HARD), None, [], []), "not yet 60": (session(59.99, OLD, HARD), None, [], []),
+    "60 days: the milder one goes": (session(60, OLD, HARD), None, [1], []),
+    "60 days, but no aggressive one to go on with": (session(60, OLD), "aggressive", [], []),
+    "the last one stays": (session(60, version(3, settings=AGGRESSIVE), HARD), None, [2], []),
+    "in use": (session(60, version(1, used_in=("start",)), HARD), None, [], [1]),
+    "another is made from it": (session(60, version(1, is_source=True), HARD), None, [], [1]),
+    "made within a day": (session(60, version(1, 0.5), HARD), None, [], [1]),
+    "used within a day": (session(60, version(1, last_used=NOW - timedelta(hours=23)), HARD), None, [], [1]),
+    "one at a time": (session(90, is_being_compressed=True), None, [], []),
+    "failed too often": (session(90, failures=rules.MOST_FAILURES), None, [], []),
+    "no time of its own": (session(None), None, [], []), "said in the future": (session(-3), None, [], []),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("one", "make", "go", "stay"),
-    [
-        pytest.param(session(6.99), None, [], [], id="younger than 7 days"),
-        pytest.param(session(7), "standard", [], [], id="7 days, nothing yet"),
-        pytest.param(session(7, OLD), None, [], [], id="7 days, a version"),
-        pytest.param(session(29.99, version(1, source_bytes=SIZE - 1)), "standard", [], [], id="a version of less"),
-        pytest.param(session(30), "aggressive", [], [], id="30 days, nothing yet: not both"),
-        pytest.param(session(30, OLD), "aggressive", [], [], id="30 days, a milder version"),
-        pytest.param(session(30, OLD, HARD), None, [], [], id="30 days, done"),
-        pytest.param(session(59.99, OLD, HARD), None, [], [], id="not yet 60 days"),
-        pytest.param(session(60, OLD, HARD), None, [1], [], id="60 days: the milder one goes"),
-        pytest.param(session(60, OLD), "aggressive", [], [], id="60 days, but no aggressive one to go on with"),
-        pytest.param(session(60, version(3, settings=AGGRESSIVE), HARD), None, [2], [], id="the last one stays"),
-        pytest.param(session(60, version(1, used_in=("start",)), HARD), None, [], [1], id="in use"),
-        pytest.param(session(60, version(1, is_source=True), HARD), None, [], [1], id="another is made from it"),
-        pytest.param(session(60, version(1, 0.5), HARD), None, [], [1], id="made within a day"),
-        pytest.param(
-            session(60, version(1, last_used=NOW - timedelta(hours=23)), HARD), None, [], [1], id="used within a day"
-        ),
-        pytest.param(session(90, is_being_compressed=True), None, [], [], id="one at a time"),
-        pytest.param(session(90, failures=MOST_FAILURES), None, [], [], id="failed too often"),
-        pytest.param(session(None), None, [], [], id="no time of its own"),
-        pytest.param(session(-3), None, [], [], id="said in the future"),
-    ],
-)
+@pytest.mark.parametrize(("one", "make", "go", "stay"), DECAYING.values(), ids=DECAYING)
 def test_a_session_decays_by_its_age(one: AgeingSession, make: str | None, go: list[int], stay: list[int]) -> None:
-    assert decided(one) == (make, go, stay)
+    made, removals = rules.decay_session(one, AutoDecay(enabled=True), NOW)
+    assert (made.preset.value if made else None, *numbers(removals)) == (make, go, stay)
+    nothing = rules.decay_session(one, AutoDecay(), NOW)
+    assert nothing[0] is None and numbers(nothing[1]) == ([], [])
 
 
 def test_the_rules_are_the_projects_own() -> None:
-    rules = {"create_after_days": 1, "create_preset": "gentle", "aggressive_after_days": 2}
-    assert decided(session(1.5), **rules)[0] == "gentle"
-    assert decided(session(2), **rules)[0] == "aggressive"
+    own = DecayRules(create_after_days=1, create_preset="gentle", aggressive_after_days=2)  # type: ignore[arg-type]
+    made = [rules.decay_session(session(days), AutoDecay(enabled=True, rules=own), NOW)[0] for days in (1.5, 2)]
+    assert [one and one.preset.value for one in made] == ["gentle", "aggressive"]
 
 
-def test_nothing_decays_where_it_is_not_enabled() -> None:
-    assert decay_session(session(400, OLD, HARD), AutoDecay(), NOW) == decay_session(
-        session(None), AutoDecay(enabled=True), NOW
-    )
+HOUR = timedelta(hours=1)
+ON_ACCESS, DAILY, WEEKLY = AgeingSchedule.ON_ACCESS, AgeingSchedule.DAILY, AgeingSchedule.WEEKLY
 
 
 @pytest.mark.parametrize(
-    ("schedule", "hours_since", "used_since", "due"),
+    ("schedule", "hours_since", "used_after", "due"),
     [
-        (AgeingSchedule.DAILY, None, False, True),
-        (AgeingSchedule.DAILY, 23.9, True, False),
-        (AgeingSchedule.DAILY, 24, False, True),
-        (AgeingSchedule.WEEKLY, 24 * 6.9, True, False),
-        (AgeingSchedule.WEEKLY, 24 * 7, False, True),
-        (AgeingSchedule.ON_ACCESS, 500, False, False),
-        (AgeingSchedule.ON_ACCESS, 0.9, True, False),
-        (AgeingSchedule.ON_ACCESS, 1, True, True),
+        (DAILY, None, None, True), (DAILY, 23.9, 1, False), (DAILY, 24, None, True), (WEEKLY, 24 * 6.9, 1, False),
+        (WEEKLY, 24 * 7, None, True), (ON_ACCESS, 500, None, False), (ON_ACCESS, 0.9, 0.9, False),
+        (ON_ACCESS, 1, 1, True), (ON_ACCESS, 72, 0, False), (ON_ACCESS, 72, 0.001, True),
     ],
-)
+)  # fmt: skip
 def test_a_project_is_looked_at_when_its_schedule_says(
-    schedule: AgeingSchedule, hours_since: float | None, used_since: bool, due: bool
+    schedule: AgeingSchedule, hours_since: float | None, used_after: float | None, due: bool
 ) -> None:
-    aged = None if hours_since is None else NOW - timedelta(hours=hours_since)
-    accessed = NOW if used_since else NOW - timedelta(days=365)
-    assert is_due(schedule, aged, accessed, NOW) is due
-
-
-def test_a_project_used_no_later_than_it_was_aged_is_not_looked_at_on_access() -> None:
-    aged = NOW - timedelta(days=3)
-    assert not is_due(AgeingSchedule.ON_ACCESS, aged, aged, NOW)
-    assert is_due(AgeingSchedule.ON_ACCESS, aged, aged + timedelta(seconds=1), NOW)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"retention": {"keep": "newest"}},
-        {"retention": {"keep": "all", "count": 3}},
-        {"retention": {"keep": "days", "count": 3}},
-        {"autoDecay": {"rules": {"createAfterDays": 31}}},
-        {"autoDecay": {"rules": {"createPreset": "custom"}}},
-        {"autoDecay": {"schedule": "hourly"}},
-    ],
-    ids=str,
-)
-def test_rules_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        Ageing.model_validate(wrong)
+    aged = None if hours_since is None else NOW - hours_since * HOUR
+    used = NOW - 9000 * HOUR if used_after is None or aged is None else aged + used_after * HOUR
+    assert rules.is_due(schedule, aged, used, NOW) is due
 
 
 def test_other_rules_have_another_digest_and_another_schedule_has_not() -> None:
-    plain = Ageing()
-    weekly = Ageing(auto_decay=AutoDecay(schedule=AgeingSchedule.WEEKLY))
-    newest = Ageing(retention=Retention(keep=RetentionMode.NEWEST, count=1))
-    assert plain.digest == weekly.digest != newest.digest
-    assert (plain.is_active, newest.is_active) == (False, True)
+    plain, kept = Ageing(), Ageing(retention=newest(1))
+    weekly = Ageing(auto_decay=AutoDecay(schedule=WEEKLY))
+    assert plain.digest == weekly.digest != kept.digest and (plain.is_active, kept.is_active) == (False, True)

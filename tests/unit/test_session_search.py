@@ -52,46 +52,28 @@ def test_a_text_is_cut_into_pieces_that_lose_nothing_but_white_space_and_an_endl
 
 
 def test_passages_are_what_was_asked_and_answered_and_a_line_for_each_use_of_a_tool() -> None:
+    use = RecordedToolCall("t1", "Edit", {"file_path": "a/up.py", "old_string": "x"}, None)
+    failed = RecordedToolCall("t2", "", {}, None, is_error=True)
     turns = [
-        turn(0, BlockKind.HUMAN, "Fix the retry."),
-        turn(1, BlockKind.THINKING, "hmm"),
-        turn(
-            2,
-            BlockKind.TOOL_USE,
-            "{}",
-            call=RecordedToolCall("t1", "Edit", {"file_path": "a/up.py", "old_string": "x"}, None),
-        ),
-        turn(3, BlockKind.TOOL_RESULT, "fine"),
-        turn(
-            4,
-            BlockKind.TOOL_RESULT,
-            "Error: no such file\nTraceback",
-            call=RecordedToolCall("t2", "", {}, None, is_error=True),
-        ),
-        turn(5, BlockKind.META, "<hook>"),
-        turn(6, BlockKind.ASSISTANT, "Done."),
+        turn(0, BlockKind.HUMAN, "Fix the retry."), turn(1, BlockKind.THINKING, "hmm"),
+        turn(2, BlockKind.TOOL_USE, "{}", call=use), turn(3, BlockKind.TOOL_RESULT, "fine"),
+        turn(4, BlockKind.TOOL_RESULT, "Error: no such file\nTraceback", call=failed),
+        turn(5, BlockKind.META, "<hook>"), turn(6, BlockKind.ASSISTANT, "Done."),
         turn(7, BlockKind.HUMAN, "a sub-agent's order", is_sidechain=True),
-    ]
+    ]  # fmt: skip
     assert [(one.kind, one.text, one.message_uuid) for one in passages_of(turns)] == [
-        ("human", "Fix the retry.", "u0"),
-        ("tool_use", "Edit a/up.py", "u2"),
-        ("tool_result", "Error: no such file Traceback", "u4"),
-        ("assistant", "Done.", "u6"),
-    ]
+        ("human", "Fix the retry.", "u0"), ("tool_use", "Edit a/up.py", "u2"),
+        ("tool_result", "Error: no such file Traceback", "u4"), ("assistant", "Done.", "u6"),
+    ]  # fmt: skip
 
 
-def test_of_a_very_long_session_passages_of_the_whole_are_kept_and_every_prompt() -> None:
+def test_of_a_very_long_session_passages_of_the_whole_are_kept_and_every_prompt_that_fits() -> None:
     kinds = [BlockKind.HUMAN if number % 50 == 0 else BlockKind.ASSISTANT for number in range(5000)]
     kept = passages_of(turn(number, kind, f"said {number}") for number, kind in enumerate(kinds))
-    assert len(kept) <= MOST_OF_A_SESSION
-    assert sum(one.kind == "human" for one in kept) == 100
+    assert len(kept) <= MOST_OF_A_SESSION and sum(one.kind == "human" for one in kept) == 100
     places = [int(one.text.split()[1]) for one in kept]
-    assert places == sorted(places)
     fifths = [sum(1000 * n <= place < 1000 * (n + 1) for place in places) for n in range(5)]
-    assert min(fifths) > 30
-
-
-def test_prompts_beyond_what_fits_are_thinned_too() -> None:
+    assert places == sorted(places) and min(fifths) > 30
     kept = passages_of(turn(number, BlockKind.HUMAN, f"said {number}") for number in range(3000))
     assert 0 < len(kept) <= MOST_OF_A_SESSION
 
@@ -115,19 +97,15 @@ def test_a_session_counts_by_its_best_passage_and_a_little_by_its_next_ones() ->
 
 
 def test_being_recent_adds_a_tenth_at_most() -> None:
-    assert with_recency(1.0, NOW, NOW) == pytest.approx(1.1)
+    assert with_recency(1.0, NOW, NOW) == pytest.approx(1.1) and recency(None, NOW) == 0
     assert recency(NOW - timedelta(days=60), NOW) == pytest.approx(0.5)
-    assert recency(None, NOW) == 0
 
 
-def test_a_snippet_shows_the_words_where_most_of_them_stand_together() -> None:
+def test_a_snippet_shows_the_words_where_most_of_them_stand_together_and_cuts_no_word_in_two() -> None:
     text = "kite. " + "filler words " * 60 + "the kite flew over parse_config in the wind " + "more " * 100
     shown = snippet_of(text, query_words("kite parse_config"))
     assert len(shown.text) <= LONGEST_SNIPPET
     assert [shown.text[a:b] for a, b in shown.marks] == ["kite", "parse_config"]
-
-
-def test_a_snippet_cuts_no_word_in_two() -> None:
     text = "wonderful " * 40 + "kites " + "marvellous " * 40
     assert set(snippet_of(text, query_words("kites")).text.split()) == {"wonderful", "kites", "marvellous"}
     assert snippet_of("x" * 900, ["nothing"]).text == "x" * LONGEST_SNIPPET
@@ -141,38 +119,23 @@ def test_marks_always_lie_within_the_snippet_and_on_words_that_were_asked_for(te
 
 
 @pytest.mark.parametrize(
-    ("wanted", "touched", "expected"),
-    [
-        ("up.py", ["/home/me/a/up.py", "/home/me/a/startup.py"], ["/home/me/a/up.py"]),
-        ("/home/me/a/up.py", ["a/up.py"], ["a/up.py"]),
-        ("b/up.py", ["/home/me/a/up.py"], []),
-        ("", ["/home/me/a/up.py"], []),
-    ],
-    ids=["by its name", "from elsewhere", "another folder", "nothing"],
-)
-def test_a_file_is_meant_by_its_path_or_the_end_of_it(wanted: str, touched: list[str], expected: list[str]) -> None:
-    assert matched_files((wanted,), touched) == expected
+    ("wanted", "touched", "is_meant"),
+    [("up.py", "/home/me/a/up.py", True), ("up.py", "/home/me/a/startup.py", False),
+     ("/home/me/a/up.py", "a/up.py", True), ("b/up.py", "/home/me/a/up.py", False), ("", "/home/me/a/up.py", False)],
+    ids=["by its name", "by a part of it", "from elsewhere", "another folder", "nothing"],
+)  # fmt: skip
+def test_a_file_is_meant_by_its_path_or_the_end_of_it(wanted: str, touched: str, is_meant: bool) -> None:
+    assert matched_files((wanted,), [touched]) == ([touched] if is_meant else [])
 
 
-def test_a_topic_is_meant_by_a_part_of_it_in_any_case() -> None:
+def test_what_is_near_in_topic_time_and_place() -> None:
     assert matched_topics(("UPLOAD", ""), ["uploader", "kites"]) == ["uploader"]
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "is_in"),
-    [(None, None, True), (NOW, None, True), (NOW + timedelta(1), None, False), (None, NOW - timedelta(3), False)],
-)
-def test_a_session_is_in_time_when_a_part_of_it_is(since: datetime, until: datetime, is_in: bool) -> None:
-    assert DateRange(start=since, end=until).overlaps(facts_of().recorded) is is_in
-
-
-@pytest.mark.parametrize(
-    ("mine", "other", "near"),
-    [("/a/b", "/a/b", 1.0), ("/a/b/c", "/a/b", 0.5), ("/a", "/a/b/c", 1 / 3), ("/a/b", "/a/c", 0), ("/a", "/", 0)],
-)
-def test_a_folder_is_near_to_those_within_and_above_it(mine: str, other: str, near: float) -> None:
-    assert nearness(mine, other) == pytest.approx(near)
-    assert nearness(mine, None) == 0
+    day = timedelta(days=1)
+    times = {(None, None): True, (NOW, None): True, (NOW + day, None): False, (None, NOW - 3 * day): False}
+    assert {one: DateRange(start=one[0], end=one[1]).overlaps(facts_of().recorded) for one in times} == times
+    near = {("/a/b", "/a/b"): 1.0, ("/a/b/c", "/a/b"): 0.5, ("/a", "/a/b/c"): 1 / 3, ("/a/b", "/a/c"): 0,
+            ("/a", "/"): 0, ("/a", None): 0}  # fmt: skip
+    assert {folders: nearness(*folders) for folders in near} == pytest.approx(near)
 
 
 def version_of(number: int, tokens: int, covers: int = 5000) -> SessionVersion:

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -302,7 +302,7 @@ def _long_session(path: Path, size_bytes: int) -> Path:
     sources = [record.fields for file in real_files() for record in read_records(file) if isinstance(record, Record)]
     sources = sources or [user("Please look at app/config.py again", "1"), assistant("It reads the file. " * 200, "2")]
     with path.open("wb") as file:
-        for number in _count():
+        for number in count():
             for record in sources:
                 message = record.get("message")
                 ids = {name: f"{record[name]}-{number}" for name in ("uuid", "parentUuid") if record.get(name)}
@@ -312,13 +312,6 @@ def _long_session(path: Path, size_bytes: int) -> Path:
             if file.tell() >= size_bytes:
                 return path
     raise AssertionError
-
-
-def _count() -> Iterator[int]:
-    number = 0
-    while True:
-        yield number
-        number += 1
 
 
 @pytest.mark.parametrize(
@@ -380,13 +373,26 @@ def asked(text: str, uuid: str, parent: str | None, **more: Any) -> dict[str, An
     return user(text, uuid, parentUuid=parent, **more)
 
 
-_HOOKED = [
-    asked("A", "1", None),
-    call(1, "2", "1"),
-    result(1, "3", "2"),
-    assistant("B", "4", "3"),
-    asked("C", "5", "4"),
-]
+def written(tree: str, by: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Return records written as what.uuid.parent: u and a with words, c and r with the number of a call, or a dash.
+
+    A call may name its message behind; a dash stands for a record ``by`` the recorder.
+    """
+    found = []
+    for what, uuid, parent, *message in (one.split(".") for one in tree.split()):
+        kind, said = what[0], what[1:]
+        if kind == "-":
+            found.append(aside(uuid=uuid, parent=parent, **(by or {})))
+        elif kind in "cr":
+            found.append(call(int(said), uuid, parent, *message) if kind == "c" else result(int(said), uuid, parent))
+        elif kind == "u":
+            found.append(asked(said, uuid, parent or None))
+        else:
+            found.append(assistant(said, uuid, parent or None))
+    return found
+
+
+_HOOKED = "uA.1. c1.2.1 r1.3.2 aB.4.3 uC.5.4"
 _ASIDES = [
     {"kind": "progress", "data": {"type": "hook_progress"}}, {"kind": "attachment", "attachment": {"type": "hook"}},
     {"kind": "system", "subtype": "stop_hook_summary"}, {"kind": "system", "subtype": "api_error"},
@@ -395,40 +401,19 @@ _ASIDES = [
     {"kind": "user", "isMeta": True, "message": {"content": "Stop hook feedback:\nlint"}},
 ]  # fmt: skip
 _NOBODY_WENT_BACK = {
-    "a call behind a record of the recorder's": lambda by: [
-        asked("A", "1", None), call(1, "2", "1"), aside(uuid="3", parent="2", **by), call(2, "4", "3"),
-        result(1, "5", "2"),
-        aside(uuid="6", parent="5", **by), call(3, "7", "6"), result(2, "8", "4"), result(3, "9", "7"),
-        assistant("B", "10", "9"),
-    ],
-    "words behind a record of the recorder's": lambda by: [
-        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="6", **by), assistant("E", "8", "7"),
-        asked("F", "9", "6"),
-    ],
-    "a reply beside it": lambda by: [
-        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="5", **by), asked("E", "8", "7"),
-        assistant("F", "9", "8"),
-    ],
-    "an answer beside and one behind it": lambda by: [
-        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="5", **by), assistant("E", "8", "7"),
-        asked("F", "9", "8"),
-    ],
-    "answers beside it": lambda by: [
-        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="5", **by), assistant("E", "8", "5"),
-        asked("F", "9", "8"),
-    ],
-    "a late one on which the next prompt hangs": lambda by: [
-        *_HOOKED, assistant("D", "6", "5"), aside(uuid="7", parent="4", **by), asked("E", "8", "7"),
-        assistant("F", "9", "8"),
-    ],
-}  # fmt: skip
+    "a call behind a record of the recorder's": "uA.1. c1.2.1 -.3.2 c2.4.3 r1.5.2 -.6.5 c3.7.6 r2.8.4 r3.9.7 aB.10.9",
+    "words behind a record of the recorder's": f"{_HOOKED} aD.6.5 -.7.6 aE.8.7 uF.9.6",
+    "a reply beside it": f"{_HOOKED} aD.6.5 -.7.5 uE.8.7 aF.9.8",
+    "an answer beside and one behind it": f"{_HOOKED} aD.6.5 -.7.5 aE.8.7 uF.9.8",
+    "answers beside it": f"{_HOOKED} aD.6.5 -.7.5 aE.8.5 uF.9.8",
+    "a late one on which the next prompt hangs": f"{_HOOKED} aD.6.5 -.7.4 uE.8.7 aF.9.8",
+}
 
 
 @pytest.mark.parametrize("by", _ASIDES, ids=lambda by: by.get("subtype", by["kind"]))
 @pytest.mark.parametrize("shape", _NOBODY_WENT_BACK)
 def test_nothing_is_rewound_at_what_the_recorder_writes_beside(shape: str, by: dict[str, Any], tmp_path: Path) -> None:
-    records = _NOBODY_WENT_BACK[shape](by)
-    _all_is_read(tmp_path / "s.jsonl", records)
+    _all_is_read(tmp_path / "s.jsonl", written(_NOBODY_WENT_BACK[shape], by))
 
 
 def _all_is_read(path: Path, records: list[dict[str, Any]]) -> None:
@@ -446,79 +431,52 @@ def _blocks(record: dict[str, Any]) -> Iterator[str]:
 
 
 _OTHER_RECORDERS = {
-    "answers hang on the prompt": [
-        asked("A", "1", None), call(1, "2", "1", "m1"), result(1, "3", "2"), assistant("B", "4", "1"),
-        call(2, "5", "1", "m2"), result(2, "6", "5"), assistant("C", "7", "1"), asked("D", "8", "7"),
-        assistant("E", "9", "8"),
-    ],
-    "prompts hang on the prompt before": [
-        asked("A", "1", None), assistant("B", "2", "1"), asked("C", "3", "1"), assistant("D", "4", "3"),
-        asked("E", "5", "3"), assistant("F", "6", "5"),
-    ],
-    "all hang on the first prompt": [
-        asked("A", "1", None), call(1, "2", "1", "m1"), result(1, "3", "1"), assistant("B", "4", "1"),
-        asked("C", "5", "1"),
-        call(2, "6", "1", "m2"), result(2, "7", "1"), assistant("D", "8", "1"), asked("E", "9", "1"),
-        assistant("F", "10", "1"),
-    ],
-    "nothing hangs on anything": [
-        {name: value for name, value in one.items() if name != "parentUuid"}
-        for one in (asked("A", "1", None), assistant("B", "2"), asked("C", "3", None), assistant("D", "4"))
-    ],
-    "calls at once on the prompt": [
-        *_HOOKED, call(2, "6", "5", "m2"), call(3, "7", "5", "m3"), result(2, "8", "6"), result(3, "9", "7"),
-        assistant("D", "10", "9"), asked("E", "11", "10"),
-    ],
-    "calls on the prompt, each result behind its own": [
-        *_HOOKED, assistant("W", "12", "5"), call(2, "6", "5", "m2"), result(2, "8", "6"), call(3, "7", "5", "m3"),
-        result(3, "9", "7"), assistant("D", "10", "9"), asked("E", "11", "10"),
-    ],
-    "an error beside the answer": [
-        *_HOOKED, assistant("D", "6", "5"), assistant("E", "7", "5", isApiErrorMessage=True), asked("F", "8", "6"),
-    ],
-    "calls at once, each result on its own": [
-        asked("A", "1", None), call(1, "2", "1"), call(2, "3", "2"), call(3, "4", "3"), result(2, "5", "3"),
-        result(1, "6", "2"),
-        result(3, "7", "4"), assistant("B", "8", "7"), asked("C", "9", "8"),
-    ],
+    "answers hang on the prompt": "uA.1. c1.2.1.m1 r1.3.2 aB.4.1 c2.5.1.m2 r2.6.5 aC.7.1 uD.8.7 aE.9.8",
+    "prompts hang on the prompt before": "uA.1. aB.2.1 uC.3.1 aD.4.3 uE.5.3 aF.6.5",
+    "all hang on the first prompt": (
+        "uA.1. c1.2.1.m1 r1.3.1 aB.4.1 uC.5.1 c2.6.1.m2 r2.7.1 aD.8.1 uE.9.1 aF.10.1"),
+    "nothing hangs on anything": "uA.1. aB.2. uC.3. aD.4.",
+    "calls at once on the prompt": f"{_HOOKED} c2.6.5.m2 c3.7.5.m3 r2.8.6 r3.9.7 aD.10.9 uE.11.10",
+    "calls on the prompt, each result behind its own": (
+        f"{_HOOKED} aW.12.5 c2.6.5.m2 r2.8.6 c3.7.5.m3 r3.9.7 aD.10.9 uE.11.10"),
+    "calls at once, each result on its own": "uA.1. c1.2.1 c2.3.2 c3.4.3 r2.5.3 r1.6.2 r3.7.4 aB.8.7 uC.9.8",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("recorder", _OTHER_RECORDERS)
 def test_nothing_is_rewound_where_a_recorder_hangs_records_its_own_way(recorder: str, tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    if recorder == "an error beside the answer":
-        assert [one.text for one in read_blocks(write(path, *_OTHER_RECORDERS[recorder]))][-3:] == ["D", "E", "F"]
-        return
-    _all_is_read(path, _OTHER_RECORDERS[recorder])
+    records = written(_OTHER_RECORDERS[recorder])
+    if recorder.startswith("nothing"):
+        records = [{name: value for name, value in one.items() if name != "parentUuid"} for one in records]
+    _all_is_read(tmp_path / "s.jsonl", records)
+
+
+def test_an_error_beside_the_answer_is_no_branch(tmp_path: Path) -> None:
+    beside = assistant("E", "7", "5", isApiErrorMessage=True)
+    records = [*written(f"{_HOOKED} aD.6.5"), beside, asked("F", "8", "6")]
+    assert [one.text for one in read_blocks(write(tmp_path / "s.jsonl", *records))][-3:] == ["D", "E", "F"]
 
 
 _COMMAND = "<command-name>/model</command-name>\n<command-args></command-args>"
 _SET = "<command-name>/model</command-name>\n<command-args>opus</command-args>"
+_PRINTED = "<local-command-stdout>set</local-command-stdout>"
 _WENT_BACK = {
-    "twice to one place": [asked("D", "6", "4"), assistant("E", "7", "6"), asked("F", "8", "4")],
-    "behind a hook": [aside("system", "6", "5"), assistant("D", "7", "6"), asked("F", "8", "4"),
-    assistant("G", "9", "8")],
+    "twice to one place": written("uD.6.4 aE.7.6 uF.8.4"), "behind a hook": written(
+        "-.6.5 aD.7.6 uF.8.4 aG.9.8", {"kind": "system"}),
     "with a command before the prompt": [
         asked("Caveat: The messages below were generated by the user", "6", "4", isMeta=True),
-        asked(_COMMAND, "7", "6"),
-        asked("<local-command-stdout>set</local-command-stdout>", "8", "7"), asked("F", "9", "8"),
-        assistant("G", "10", "9"),
-    ],
+        asked(_COMMAND, "7", "6"), asked(_PRINTED, "8", "7"), *written("uF.9.8 aG.10.9")],
     "with a command that was given something": [
-        asked(_SET, "7", "4"), asked("<local-command-stdout>set</local-command-stdout>", "8", "7"),
-        asked("F", "9", "8"), assistant("G", "10", "9"),
-    ],
+        asked(_SET, "7", "4"), asked(_PRINTED, "8", "7"), *written("uF.9.8 aG.10.9")],
     "with a command that is the system's": [
-        aside("system", "6", "4", subtype="local_command", content=_COMMAND), asked("F", "7", "6"),
-        assistant("G", "8", "7"),
-    ],
+        aside("system", "6", "4", subtype="local_command", content=_COMMAND), *written("uF.7.6 aG.8.7")],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("how", _WENT_BACK)
 def test_who_goes_back_leaves_a_branch(how: str, tmp_path: Path) -> None:
-    found = [(str(one.kind), one.text) for one in read_blocks(write(tmp_path / "s.jsonl", *_HOOKED, *_WENT_BACK[how]))]
+    path = write(tmp_path / "s.jsonl", *written(_HOOKED), *_WENT_BACK[how])
+    found = [(str(one.kind), one.text) for one in read_blocks(path)]
     said = [text for kind, text in found if kind in ("human", "assistant")]
     assert said[:2] == ["A", "B"] and "C" not in said and "D" not in said and "F" in said
     assert sum(kind == "left" for kind, _ in found) == (2 if how == "twice to one place" else 1)
@@ -526,9 +484,8 @@ def test_who_goes_back_leaves_a_branch(how: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("printed_at", "next_at"), [("7", "4"), ("4", "4"), ("7", "8")])
 def test_nobody_went_back_who_only_set_something(printed_at: str, next_at: str, tmp_path: Path) -> None:
-    printed = asked("<local-command-stdout>set</local-command-stdout>", "8", printed_at)
-    beside = [asked(_SET, "7", "4"), printed, asked("F", "9", next_at), assistant("G", "10", "9")]
-    path = write(tmp_path / "s.jsonl", *_HOOKED[:-1], *beside)
+    beside = [asked(_SET, "7", "4"), asked(_PRINTED, "8", printed_at), *written(f"uF.9.{next_at} aG.10.9")]
+    path = write(tmp_path / "s.jsonl", *written(_HOOKED)[:-1], *beside)
     assert [one.text for one in read_blocks(path)][-4:] == ["/model\nopus", "set", "F", "G"]
 
 

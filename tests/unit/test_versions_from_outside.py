@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ import pytest
 
 from shared.base.choices import TierPreset
 from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.transcripts.overview import overview_of
-from tests.support.compressing import Press, uniform
-from tests.support.house import House
-from tests.support.odd_recorder import Labels, OddTranscript, Recorder, Spoken, Typed
-from tests.support.odd_transcripts import CELLO, mixed_transcript, odd_transcripts, work
+from tests.support.compressing import Press, open_press, uniform
+from tests.support.odd_recorder import Labels, OddTranscript, Spoken, Typed
+from tests.support.odd_transcripts import mixed_transcript, odd_transcripts
 from tests.support.recorded_speech import read_speech
 from tests.support.version_checker import Verdict, check_version, sentences_of
 
@@ -38,15 +35,10 @@ each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
 @pytest.fixture(scope="module")
 def press(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Press]:
-    folder = tmp_path_factory.mktemp("odd")
-    shutil.copy(sqlite_template, folder / "odd.db")
-    house = House(f"sqlite:///{folder / 'odd.db'}")
-    house.install()
-    press = Press(house, folder)
-    for odd in ODD:
-        press.shelf.add(odd)
-    yield press
-    house.database.dispose()
+    with open_press(sqlite_template, tmp_path_factory.mktemp("odd")) as press:
+        for odd in ODD:
+            press.shelf.add(odd)
+        yield press
 
 
 @pytest.fixture(scope="module")
@@ -64,26 +56,13 @@ def verdict_of(press: Press) -> Callable[[OddTranscript, str], Verdict]:
     return judged
 
 
-RULES = {
-    "a person's sentences are whole or cut with a sign": ("spliced", "gap"),
-    "every speaker is right": ("speaker",),
-    "a branch that was left is one line": ("left branch",),
-    "the last request and what came of it stand there": ("last request", "outcome"),
-    "no question stands without its answer": ("answer",),
-    "names are few and apart": ("names",),
-    "heads keep a member": ("head",),
-    "records are those the recorder writes": ("record", "roles", "pairs"),
-    "both forms say the same": ("forms",),
-}
-
-
 @each_setting
 @each_odd_one
-@pytest.mark.parametrize("promise", RULES)
 def test_a_version_of_an_odd_transcript_keeps_its_promises(
-    odd: OddTranscript, setting: str, promise: str, verdict_of: Callable[[OddTranscript, str], Verdict]
+    odd: OddTranscript, setting: str, verdict_of: Callable[[OddTranscript, str], Verdict]
 ) -> None:
-    assert verdict_of(odd, setting).broken(*RULES[promise]) == []
+    """Sentences whole or cut with a sign, every speaker right, the end there, both forms alike: the checker's rules."""
+    assert verdict_of(odd, setting).violations == []
 
 
 @pytest.mark.parametrize("setting", LEAST_KEPT)
@@ -125,14 +104,8 @@ def sound_version(labels: Labels) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _record(kind: str, **more: Any) -> dict[str, Any]:
-    return {
-        "type": kind,
-        "sessionId": "s",
-        "cwd": "/c",
-        "version": "2.1.12",
-        "timestamp": "2026-03-02T08:00:00Z",
-        **more,
-    }
+    frame = {"sessionId": "s", "cwd": "/c", "version": "2.1.12", "timestamp": "2026-03-02T08:00:00Z"}
+    return {"type": kind, **frame, **more}
 
 
 def judge(markdown: str, records: list[dict[str, Any]], labels: Labels) -> Verdict:
@@ -269,66 +242,3 @@ def test_the_same_seed_gives_the_same_transcripts_and_another_gives_others() -> 
     made = [one.text() for one in (*odd_transcripts(), *map(mixed_transcript, MIXED))]
     assert made == [one.text() for one in ODD] and len(set(made)) == len(made)
     assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in odd_transcripts()]
-
-
-# What is yet to be done, and what was tried in vain.
-
-_IN_VAIN = "A trigger on the refund table did not help, because the import turns triggers off."
-_TASKS = ("Move the ledger to cents", "Backfill March", "Tell the luthiers about the new deposit")
-
-
-def test_a_version_tells_what_is_yet_to_be_done_and_what_was_tried_in_vain(press: Press) -> None:
-    session = Recorder("openends", CELLO.folder, 5)
-    for number in range(8):
-        session.prompt(f"Please look at the {CELLO.things[number]} rounding next.")
-        work(session, CELLO, 4)
-        if number == 3:
-            session.say(f"{_IN_VAIN} So the refund is guarded by a key now. The key is the id of the booking.")
-        session.say(f"The {CELLO.things[number]} is rounded half up now.")
-    states = ("completed", "in_progress", "pending")
-    todos = [{"content": one, "status": state} for one, state in zip(_TASKS, states, strict=True)]
-    session.tool("TodoWrite", {"todos": todos}, "Todos have been modified successfully.")
-    session.prompt("How far are we with the deposit?")
-    session.say(
-        "The deposit is booked in cents. Refunds are still to be checked against the bank's file. "
-        "I ran the suite twice."
-    )
-    work(session, CELLO, 4)
-    session.prompt("Rename the tenant column to renter.")
-    work(session, CELLO, 4)
-    session.say("The column is called renter now and the suite passes.")
-    odd = session.finish()
-    press.shelf.add(odd)
-    for ratio in (5, 10, 20):
-        text = press.text(press.make(odd.name, uniform(ratio)), odd.name, "md")
-        assert "Refunds are still to be checked against the bank's file." in text
-        assert _IN_VAIN in text
-        assert "Backfill March" in text and "(1 of 3 done)" in text
-
-
-def test_a_prompt_that_was_never_sent_is_told_as_one(press: Press) -> None:
-    session = Recorder("unsent", CELLO.folder, 6)
-    session.prompt("Rename the tenant column to renter, please.")
-    work(session, CELLO, 6)
-    session.leave_queued("And drop the case column as well.")
-    session.say("The column is called renter now.")
-    odd = session.finish()
-    press.shelf.add(odd)
-    text = press.text(press.make(odd.name, uniform(5)), odd.name, "md")
-    assert "**User, not sent:** And drop the case column as well." in text
-    assert (
-        "**User:** Rename the tenant column to renter, please." in text and "The column is called renter now." in text
-    )
-
-
-def test_marks_in_what_tools_were_given_and_gave_back_are_reported(tmp_path: Path) -> None:
-    session = Recorder("toolmarks", CELLO.folder, 7)
-    session.prompt("Show me the guide.")
-    session.tool("Read", {"file_path": "GUIDE.md"}, "Write ##keepit0.90## before what matters.")
-    session.tool("Bash", {"command": "echo '##keepit1.00## deploy on Fridays' >> GUIDE.md"}, "")
-    overview = overview_of(session.finish().write(tmp_path), "toolmarks")
-    told = [(one["written"], one["reason"].split(";")[0]) for one in overview.marker_problems]
-    assert overview.markers == () and told == [
-        ("##keepit0.90##", "it stands in: what a tool gave back"),
-        ("##keepit1.00##", "it stands in: what a tool was given"),
-    ]

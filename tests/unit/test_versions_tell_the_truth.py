@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,23 +10,17 @@ from typing import Any
 
 import pytest
 
-from shared.sessions.compress.sources import failure_line
 from shared.sessions.models import SessionVersion
 from shared.sessions.transcripts.overview import overview_of
-from tests.support.compressing import Press, uniform
-from tests.support.house import House
+from tests.support.compressing import Press, open_press, uniform
 from tests.support.odd_recorder import Recorder
-from tests.support.odd_transcripts import HIVE, LANTERN, work
+from tests.support.odd_transcripts import CELLO, HIVE, LANTERN, work
 
 
 @pytest.fixture(scope="module")
 def press(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Press]:
-    folder = tmp_path_factory.mktemp("truth")
-    shutil.copy(sqlite_template, folder / "truth.db")
-    house = House(f"sqlite:///{folder / 'truth.db'}")
-    house.install()
-    yield Press(house, folder)
-    house.database.dispose()
+    with open_press(sqlite_template, tmp_path_factory.mktemp("truth")) as press:
+        yield press
 
 
 @dataclass(frozen=True)
@@ -207,18 +200,62 @@ def test_titles_of_other_sessions_are_no_topics(tmp_path: Path) -> None:
     assert "swarm" in topics and "storybook" not in topics
 
 
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        ("Exit code 1\n\n> vitest run\n FAIL a.test.ts\nAssertionError: 3 is not 4", "AssertionError: 3 is not 4"),
-        (
-            "FAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for ':t'.",
-            "Execution failed",
-        ),
-        ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no queen', "ValueError: no queen"),
-        ("Exit code 8\nTest project /b\n 1/4 Test #1: test_i2c ....***Failed 0.42 sec", "1/4 Test #1: test_i2c"),
-    ],
-    ids=["vitest", "gradle", "python", "ctest"],
-)
-def test_a_failed_command_is_told_with_its_reason(result: str, why: str) -> None:
-    assert failure_line("Bash", {"command": "run it all"}, result).startswith(f"ran `run it all`: {why}")
+_IN_VAIN = "A trigger on the refund table did not help, because the import turns triggers off."
+_TASKS = ("Move the ledger to cents", "Backfill March", "Tell the luthiers about the new deposit")
+
+
+def test_a_version_tells_what_is_yet_to_be_done_and_what_was_tried_in_vain(press: Press) -> None:
+    session = Recorder("openends", CELLO.folder, 5)
+    for number in range(8):
+        session.prompt(f"Please look at the {CELLO.things[number]} rounding next.")
+        work(session, CELLO, 4)
+        if number == 3:
+            session.say(f"{_IN_VAIN} So the refund is guarded by a key now. The key is the id of the booking.")
+        session.say(f"The {CELLO.things[number]} is rounded half up now.")
+    states = ("completed", "in_progress", "pending")
+    todos = [{"content": one, "status": state} for one, state in zip(_TASKS, states, strict=True)]
+    session.tool("TodoWrite", {"todos": todos}, "Todos have been modified successfully.")
+    session.prompt("How far are we with the deposit?")
+    session.say(
+        "The deposit is booked in cents. Refunds are still to be checked against the bank's file. "
+        "I ran the suite twice."
+    )
+    work(session, CELLO, 4)
+    session.prompt("Rename the tenant column to renter.")
+    work(session, CELLO, 4)
+    session.say("The column is called renter now and the suite passes.")
+    odd = session.finish()
+    press.shelf.add(odd)
+    for ratio in (5, 10, 20):
+        text = press.text(press.make(odd.name, uniform(ratio)), odd.name, "md")
+        assert "Refunds are still to be checked against the bank's file." in text
+        assert _IN_VAIN in text
+        assert "Backfill March" in text and "(1 of 3 done)" in text
+
+
+def test_a_prompt_that_was_never_sent_is_told_as_one(press: Press) -> None:
+    session = Recorder("unsent", CELLO.folder, 6)
+    session.prompt("Rename the tenant column to renter, please.")
+    work(session, CELLO, 6)
+    session.leave_queued("And drop the case column as well.")
+    session.say("The column is called renter now.")
+    odd = session.finish()
+    press.shelf.add(odd)
+    text = press.text(press.make(odd.name, uniform(5)), odd.name, "md")
+    assert "**User, not sent:** And drop the case column as well." in text
+    assert (
+        "**User:** Rename the tenant column to renter, please." in text and "The column is called renter now." in text
+    )
+
+
+def test_marks_in_what_tools_were_given_and_gave_back_are_reported(tmp_path: Path) -> None:
+    session = Recorder("toolmarks", CELLO.folder, 7)
+    session.prompt("Show me the guide.")
+    session.tool("Read", {"file_path": "GUIDE.md"}, "Write ##keepit0.90## before what matters.")
+    session.tool("Bash", {"command": "echo '##keepit1.00## deploy on Fridays' >> GUIDE.md"}, "")
+    overview = overview_of(session.finish().write(tmp_path), "toolmarks")
+    told = [(one["written"], one["reason"].split(";")[0]) for one in overview.marker_problems]
+    assert overview.markers == () and told == [
+        ("##keepit0.90##", "it stands in: what a tool gave back"),
+        ("##keepit1.00##", "it stands in: what a tool was given"),
+    ]

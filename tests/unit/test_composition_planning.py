@@ -1,4 +1,4 @@
-"""How a budget is shared among sessions, and as which version each gets in."""
+"""How a budget is shared among sessions, as which version each gets in, and which of its versions serves best."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ from shared.sessions.compose.plan import (
     ComponentWish,
     CompositionTerms,
     TokenNeed,
+    VersionCriteria,
     allocate,
+    freshness,
     plan_components,
+    select_best,
+    version_score,
 )
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.models import BuildState, RecordedSession, SessionVersion
@@ -173,3 +177,65 @@ def test_a_version_that_leaves_most_of_its_share_unused_is_followed_by_a_longer_
     assert (one.way, number(one)) == (ComponentForm.VERSION, 1)
     [one] = planned(of(50_000, same, size=10), available=2000)
     assert one.way is ComponentForm.COMPRESS
+
+
+SIZE = 1000
+
+
+def candidate(number: int, tokens: int, **more: float) -> SessionVersion:
+    stats = {"preserved": more.pop("preserved", 0), "summarized": more.pop("summarised", 0)}
+    figures = {"ratio": 10.0, "source_bytes": SIZE} | more
+    return SessionVersion(number=number, output_tokens=tokens, keepit_stats=stats, settings={}, **figures)
+
+
+def chosen(original: int, *candidates: SessionVersion, **criteria: object) -> int | ComponentForm:
+    recorded = RecordedSession(original_tokens=original, size_bytes=SIZE)
+    best = select_best(recorded, candidates, VersionCriteria(**criteria))  # type: ignore[arg-type]
+    return best.number if isinstance(best, SessionVersion) else best
+
+
+ORIGINAL, COMPRESS, MOST = ComponentForm.ORIGINAL, ComponentForm.COMPRESS, {"max_tokens": 1000}
+LOSSY, STALE, TINY = candidate(1, 10, summarised=5), candidate(1, 990, source_bytes=900), candidate(1, 100)
+SIZES = [candidate(1, 300), candidate(2, 900), candidate(3, 600)]
+CHOICES: dict[str, tuple[int, list[SessionVersion], dict[str, Any], int | ComponentForm]] = {
+    "an original that fits": (1000, [], MOST, ORIGINAL), "one that does not": (1001, [], MOST, COMPRESS),
+    "no limit": (10**9, SIZES, {}, ORIGINAL), "most of the budget wins": (9000, SIZES, MOST, 2),
+    "a score below a half": (9000, [LOSSY], MOST | {"preserve_keepits": True}, COMPRESS),
+    "over the budget": (9000, [candidate(1, 1001)], MOST, COMPRESS),
+    "a fresh one before a stale one that scores higher": (9000, [STALE, candidate(2, 200)], MOST, 2),
+    "a stale one before none": (9000, [STALE], MOST, 1), "a tiny one": (9000, [TINY], MOST, 1),
+    "a tiny one where more is to be used": (9000, [TINY], MOST | {"least_use": 0.5}, COMPRESS),
+    "one that uses enough": (9000, [candidate(1, 500)], MOST | {"least_use": 0.5}, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("original", "versions", "criteria", "expected"), CHOICES.values(), ids=CHOICES)
+def test_the_version_is_used_that_serves_best(
+    original: int, versions: list[SessionVersion], criteria: dict[str, Any], expected: int | ComponentForm
+) -> None:
+    assert chosen(original, *versions, **criteria) == expected
+
+
+KEPT, NEAR = {"preserve_keepits": True}, {"preferred_ratio": 30}
+SCORES: dict[str, tuple[SessionVersion, dict[str, Any], float]] = {
+    "all of the budget": (candidate(1, 1000), MOST, 1.0), "half of it": (candidate(1, 500), MOST, 0.75),
+    "over the budget": (candidate(1, 1001), MOST, 0.1), "20 off the ratio": (candidate(1, 1, ratio=10), NEAR, 0.6),
+    "far off the ratio": (candidate(1, 1, ratio=100), NEAR, 0.5), "nothing marked": (candidate(1, 1), KEPT, 1.0),
+    "a quarter kept": (candidate(1, 1, preserved=1, summarised=3), KEPT, 0.625),
+    "all together": (
+        candidate(1, 500, ratio=10, preserved=1, summarised=1), MOST | NEAR | KEPT, 0.75 * 0.6 * 0.75),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "criteria", "points"), SCORES.values(), ids=SCORES)
+def test_the_score_is_the_seeds(version: SessionVersion, criteria: dict[str, Any], points: float) -> None:
+    assert version_score(version, VersionCriteria(**criteria)) == pytest.approx(points)
+
+
+@pytest.mark.parametrize(("covers", "number"), [(1000, 1), (999, 2), (900, 2), (889, 2), (888, 3), (500, 6), (0, 10)])
+def test_freshness_runs_from_1_for_all_of_it_to_10_for_none(covers: int, number: int) -> None:
+    stale = candidate(1, 990, source_bytes=covers)
+    assert freshness(stale, SIZE) == number
+    assert chosen(9000, stale, max_tokens=1000, min_freshness=number) == 1
+    if number > 1:
+        assert chosen(9000, stale, max_tokens=1000, min_freshness=number - 1) is COMPRESS
