@@ -24,7 +24,9 @@ from tests.support.waiting import wait_until
 share_compiled_statements()
 
 _MARKER = "PYTEST_AFTERTHOUGHT_SESSION"
-_DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+_BY_DATABASE = ("database_url", "empty_database_url", "api_url")
+"""Fixtures with both databases; the second is for long runs, but for tests marked ``both_databases``."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,12 +37,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is marked long unless it was asked for; begin with what takes long, so that no process ends alone."""
     items.sort(key=_haste)
+    for item in items:
+        if _is_second_database(item):
+            item.add_marker(pytest.mark.long)
     if config.getoption("--long"):
         return
     skip = pytest.mark.skip(reason="long; run with --long")
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
+
+
+def _is_second_database(item: pytest.Item) -> bool:
+    """Return whether a test that runs on either database would run on PostgreSQL here though its SQL is the same."""
+    if item.get_closest_marker("both_databases") or "tests/faults/" in item.nodeid:
+        return False
+    chosen = getattr(item, "callspec", None)
+    return chosen is not None and any(chosen.params.get(name) == "postgres" for name in _BY_DATABASE)
 
 
 def _haste(item: pytest.Item) -> int:
@@ -174,13 +187,13 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'afterthought.db'}"
 
 
-@pytest.fixture(params=_DATABASES)
+@pytest.fixture(params=DATABASES)
 def database_url(request: pytest.FixtureRequest) -> str:
     """A fresh database with our tables, once on SQLite and once on PostgreSQL."""
     return str(request.getfixturevalue(f"{request.param}_url"))
 
 
-@pytest.fixture(params=_DATABASES)
+@pytest.fixture(params=DATABASES)
 def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A fresh database without tables, once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.ledger import Booking
@@ -12,6 +14,8 @@ from shared.errors import OverBudget
 from shared.llm.calls import CallOutcome, ModelCall, Prospect, WorkKind
 from tests.contracts.test_governing_promises import set_app
 from tests.support.house import House
+
+pytestmark = pytest.mark.both_databases
 
 SPENDERS = 6
 ROUNDS = 8

@@ -18,6 +18,8 @@ from worker.agent.protocol import NothingToRemember
 from worker.pipelines.attempt import Attempts, JobFailed
 from worker.pipelines.end_conversation import EndConversationByMessage
 
+pytestmark = pytest.mark.both_databases
+
 KIND = "create_memory"
 
 

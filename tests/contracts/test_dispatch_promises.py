@@ -26,6 +26,8 @@ from tests.support.house import House
 from tests.support.relaying import Relay, spend
 from tests.support.settings import default_settings
 
+pytestmark = pytest.mark.both_databases
+
 PROSPECT = Prospect(WorkKind.CREATE, "ollama:test", 100, 100)
 
 

@@ -15,6 +15,8 @@ from tests.support.house import House
 from tests.support.relaying import spend
 from tests.support.settings import default_settings
 
+pytestmark = pytest.mark.both_databases
+
 
 def regulator(house: House, refill: float = 1.0) -> Regulator:
     return Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))

@@ -15,6 +15,8 @@ from shared.subjects import Subject
 from shared.telemetry.metrics import CompactionOutcome
 from tests.support.house import House
 
+pytestmark = pytest.mark.both_databases
+
 CANARY = "zyzzogeton"
 
 

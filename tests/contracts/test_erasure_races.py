@@ -38,6 +38,8 @@ from tests.support.house import House
 from tests.support.meeting import meet, wait_for_waiting
 from worker.pipelines.attempt import record_end
 
+pytestmark = pytest.mark.both_databases
+
 APP, USER, NAME, CANARY = "notes", "ann", "c1", "zyzzogeton"
 SUBJECT = Subject(APP, USER)
 Write = Callable[[House, Session], object]

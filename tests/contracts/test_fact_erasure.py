@@ -20,6 +20,8 @@ from shared.llm.embedding import to_bytes
 from tests.support.house import House
 from tests.support.notebook import Notebook, found
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def book(house: House) -> Notebook:

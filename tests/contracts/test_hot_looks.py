@@ -31,6 +31,8 @@ from tests.support.house import House
 from tests.support.relaying import Relay, spend
 from tests.support.settings import default_settings
 
+pytestmark = pytest.mark.both_databases
+
 BIG = (
     *("jobs", "tenant_queues", "energy_ledger", "conversations", "events", "facts", "fact_history", "unembedded"),
     *("memory_history", "retrievals", "idempotency_keys"),

@@ -38,6 +38,8 @@ from shared.search.words import words_of
 from tests.support.house import House
 from tests.support.settings import default_settings
 
+pytestmark = pytest.mark.both_databases
+
 CODE = "Look at this:\n\n```python\ndef hop(kites):\n    return kites * 2\n```\n\n" + "It hops over the gate. " * 60
 SETTINGS = default_settings()
 COMMON = 10_000

@@ -17,6 +17,8 @@ from shared.jobs.queries import get_job
 from shared.setting_groups import JobSettings
 from tests.support.house import House
 
+pytestmark = pytest.mark.both_databases
+
 
 def take(house: House, limit: int = 100) -> list[dispatch.Dispatch]:
     with house.database.write() as session:

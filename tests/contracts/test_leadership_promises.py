@@ -24,6 +24,8 @@ from tests.support.relaying import spend
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.both_databases
+
 LOCK_SECONDS = 5.0
 
 

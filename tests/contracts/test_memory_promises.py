@@ -33,6 +33,8 @@ from tests.support.settings import default_settings
 from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
 
+pytestmark = pytest.mark.both_databases
+
 TOPICS = [
     "I prefer my meetings in the morning.",
     "I am allergic to peanuts.",

@@ -17,6 +17,8 @@ from shared.db.engine import Database
 from shared.db.schema import current_revision, is_of_models, migrate, newest_revision
 from shared.errors import Configuration, Transient
 
+pytestmark = pytest.mark.both_databases
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 

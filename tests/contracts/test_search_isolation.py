@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from shared.search.search import SearchRequest
 from shared.search.search_queries import keys_of, messages_at, names_at, passages_at
 from tests.support.house import House
 from tests.support.searching import Library
+
+pytestmark = pytest.mark.both_databases
 
 APPS = ("notes", "email")
 _WORDS = ("paint", "yacht", "dog", "blue", "total_price", "parseJson", "Ann", "2023", "the", "é", "我们")

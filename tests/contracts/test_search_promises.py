@@ -33,6 +33,8 @@ from shared.search_settings import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 
+pytestmark = pytest.mark.both_databases
+
 CODE = "Here is the function you asked for.\n\n```python\ndef total_price(rows):\n    return sum(rows)\n```\n\n" + (
     "It adds the prices of all rows, and nothing else. " * 60
 )

@@ -24,6 +24,8 @@ from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 
+pytestmark = pytest.mark.both_databases
+
 OTHER = "-home-me-boats"
 
 

@@ -26,6 +26,8 @@ from shared.jobs.tenant_queues import Hold, Terms
 from tests.support.house import House
 from tests.support.settings import default_settings
 
+pytestmark = pytest.mark.both_databases
+
 APPS = ("notes", "other")
 SEQUENCES = ("", "ada", "ben")
 STEPS = 250

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from shared.apps.queries import lock_app
@@ -20,6 +21,8 @@ from shared.search.models import position_of
 from shared.search.words import words_of
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.house import House
+
+pytestmark = pytest.mark.both_databases
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
 SAID = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites", "I see.")

@@ -28,6 +28,8 @@ from tests.support.house import House
 from worker.pipelines import embed_messages
 from worker.pipelines.embed_messages import EmbedMessages
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def embedder(house: House) -> ScriptedEmbedder:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.settings import Settings, environment_names
+from tests.conftest import DATABASES
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served
 from tests.support.model_server import ModelServer
@@ -28,12 +29,9 @@ def server(provider: str) -> Iterator[ModelServer]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
+@pytest.fixture(params=DATABASES)
 def api_url(request: pytest.FixtureRequest) -> str:
-    """A fresh database with our tables, on SQLite and in long runs on PostgreSQL too.
-
-    What is asked of the database itself is tried on both in every run, by the contracts.
-    """
+    """A fresh database with our tables, once on SQLite and once on PostgreSQL."""
     return str(request.getfixturevalue(f"{request.param}_url"))
 
 
