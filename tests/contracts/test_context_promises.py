@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from ops.bench import composing
 from shared.apps.queries import lock_app
 from shared.choices import FactState
 from shared.context import queries
@@ -178,6 +180,14 @@ def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
     house.database.dispose()
 
 
+def test_the_bench_composes_what_it_says(tmp_path: Path) -> None:
+    figures = composing.measure(tmp_path, messages=600, contexts=2)
+    assert figures["stored_and_compacted"]["stage"] == figures["in_the_request_and_compacted"]["stage"] == "stage1"
+    assert figures["stored_and_fitting"]["stage"] == "none"
+    assert figures["stored_and_whole"]["messages_in_it"] == 600 + 3
+    assert all(kind["facts_in_it"] and kind["memories_in_it"] for kind in figures.values() if isinstance(kind, dict))
+
+
 def test_identity_has_the_last_place_and_where_that_is_taken_it_is_lifted_by_the_last_thing_said(house: House) -> None:
     identity = learn(house, "Lives in Oslo", category=Category.IDENTITY)
     assert opened(house, now_said="Sort a list.").fact_ids == (identity,)
@@ -255,6 +265,9 @@ def test_lengths_are_reckoned_as_the_model_was_seen_to_count(house: House) -> No
     for model in ("m", "ollama:m"):
         known = opened(house, said=said, model=model)
         assert (known.total_tokens, known.token_source) == (200, TokenSource.CALIBRATED)
+    for tokens, kind in ((None, WorkKind.CREATE), (0, WorkKind.CREATE), (len(prose), WorkKind.THINK)):
+        ask(house, prose, tokens, kind)
+    assert opened(house, said=said, model="m").total_tokens == 200, "figures that cannot be believed teach nothing"
     assert opened(house, said=said, model="another").token_source is TokenSource.ESTIMATED
     given = opened(house, said=[Utterance("user", "x" * 400, tokens=77)], model="m")
     assert (given.total_tokens, given.token_source) == (77, TokenSource.PROVIDER)

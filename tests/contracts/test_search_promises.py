@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.orm import Session
 
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
 from shared.db.counting import count
 from shared.energy.models import Spending
 from shared.errors import Configuration, Conflict, NotFound, Transient
+from shared.llm.calls import Meter
+from shared.llm.embedding import Vectors
 from shared.search.candidates import HitKind, MessageFilters
 from shared.search.index_queries import vectors_by_key
 from shared.search.models import Asker, Retrieval, doc_id_of
@@ -122,6 +128,14 @@ def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Libra
     assert library.embedder.seen.count("puppy") == 1
 
 
+def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.search.view.MOST_QUERIES", 2)
+    library.house.embed()
+    for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
+        library.finder.find("notes", SearchRequest(text))
+    assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
+
+
 def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
     library.house.embed()
     finder = library.make_finder(Tuning(), QueryEmbedders(lambda _: None))
@@ -149,6 +163,30 @@ def test_names_of_speakers_are_left_out_of_what_is_embedded(library: Library) ->
     library.embedder.seen.clear()
     library.finder.find("notes", SearchRequest("When does Ann paint?"))
     assert library.embedder.seen == ["When does paint?"]
+
+
+def test_where_nobody_is_named_words_are_looked_up_while_the_question_is_embedded(library: Library) -> None:
+    """Each waits for the other: the transaction for the embedding to begin, and that for the transaction to end."""
+    begun, over = threading.Event(), threading.Event()
+
+    @contextmanager
+    def reading() -> Iterator[Session]:
+        with library.house.database.read() as session:
+            yield session
+            assert begun.wait(10)
+        over.set()
+
+    embed = library.embedder.embed
+
+    def embed_late(texts: Sequence[str], meter: Meter) -> Vectors:
+        begun.set()
+        assert over.wait(10)
+        return embed(texts, meter)
+
+    library.house.embed()
+    library.finder.transactions = SimpleNamespace(read=reading)
+    library.embedder.embed = embed_late
+    assert library.finder.find("notes", SearchRequest("What about the Yacht?")).degraded == ()
 
 
 def test_without_chunking_a_long_message_is_found_whole(library: Library) -> None:

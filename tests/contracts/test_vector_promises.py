@@ -194,6 +194,10 @@ def test_apps_that_rest_do_not_keep_others_from_their_turn(
     for _ in range(6):
         step.run()
     assert {job.app_id for job in house.jobs(kind="embed_messages")} == {"app1", "app2", "app3"}
+    house.clock.advance(299)
+    assert not any(step.run() for _ in range(4)), "what failed for good is not tried again in haste"
+    house.clock.advance(1)
+    assert any(step.run() for _ in range(4))
 
 
 def test_embedding_is_metered_and_a_purge_of_memories_does_not_lose_it(

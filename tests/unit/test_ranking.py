@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shared.search import words
 from shared.search.lexical import LEAST_ALIKE, REACH, Posting, coverage_of, rarity, spoken_words, word_table
 from shared.search.models import doc_id_of
 from shared.search.query import SearchQuestion, read_question
@@ -89,6 +90,13 @@ def test_words_can_be_stored(text: str) -> None:
     for word in words_of(text):
         assert word and len(word) <= LONGEST and not set(word) & set(" \n\t\"'")
         word.encode()
+
+
+def test_whole_sentences_without_spaces_are_not_kept_in_memory() -> None:
+    known = vars(words._forms)["__wrapped__"]
+    held = known.cache_info().currsize
+    assert len(words_of("昨日東京タワーに行って写真を撮った" * 5)) > 5
+    assert known.cache_info().currsize == held
 
 
 def test_stemming_in_several_threads_at_once_gives_the_same_words() -> None:
