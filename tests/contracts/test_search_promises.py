@@ -33,8 +33,6 @@ from shared.search_settings import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 
-pytestmark = pytest.mark.both_databases
-
 CODE = "Here is the function you asked for.\n\n```python\ndef total_price(rows):\n    return sum(rows)\n```\n\n" + (
     "It adds the prices of all rows, and nothing else. " * 60
 )
@@ -54,12 +52,14 @@ def test_a_message_is_found_by_its_meaning_alone(library: Library) -> None:
     assert (found.hits[0].by_words, found.hits[0].by_vector) == (False, True)
 
 
+@pytest.mark.both_databases
 def test_what_only_words_bring_can_come_first(library: Library) -> None:
     library.tell("words", "The parcel number is ZX-4471.", "Thanks.")
     library.tell("noise", *[f"The dog and the yacht are fine, day {n}." for n in range(30)])
     assert library.ids("Which parcel was ZX-4471, the one for the dog?")[0] == "words-0"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "text", ['"', "-", "paint*", "a:b", "_", "is", "😀", "NOT (paint", "' OR 1=1 --", "\x01", "de"]
 )
@@ -142,6 +142,7 @@ def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
     assert finder.find("notes", SearchRequest("paint")).degraded == ("embedding",)
 
 
+@pytest.mark.both_databases
 def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library) -> None:
     library.house.embed()
     with library.house.database.engine.begin() as connection:
@@ -211,6 +212,7 @@ def test_a_conversation_that_is_shown_whole_is_left_out(library: Library) -> Non
     assert {hit.conversation_id for hit in found.hits} == {"boats"}
 
 
+@pytest.mark.both_databases
 def test_a_long_question_is_looked_for_by_its_rarest_words(library: Library) -> None:
     library.tell("rare", "Zanzibar.")
     crowd = ("alpha bravo charlie delta foxtrot hotel india juliet kilo lima november oscar papa quebec",) * 2
@@ -228,6 +230,7 @@ def test_what_is_more_alike_elsewhere_does_not_keep_a_conversation_from_being_lo
     assert library.find("puppy", conversation_id="mine").hits[0].message_id == "mine-0"
 
 
+@pytest.mark.both_databases
 def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: Library) -> None:
     library.tell("code", "Please.", "Use it here:\n\n```python\npaint()\n```\n")
     library.tell("crowd", *[f"Paint the fence, number {n}." for n in range(120)])
@@ -238,6 +241,7 @@ def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: L
     assert library.ids("paint the fence", filters=MessageFilters(kinds=frozenset({HitKind.MESSAGE})))
 
 
+@pytest.mark.both_databases
 def test_a_filter_is_not_content_with_the_first_that_passes(library: Library) -> None:
     zoe = [NewMessage(Role.USER, said, f"z-{n}", name="Zoe") for n, said in enumerate(("A blue car horn.", "Blue."))]
     library.tell("crowd", zoe[0], *[f"A blue car, number {n}." for n in range(400)], zoe[1])
@@ -256,6 +260,7 @@ def test_few_passages_of_one_message_are_results(library: Library) -> None:
     assert library.ids("paint", limit=20).count("code-1") == 2
 
 
+@pytest.mark.both_databases
 def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     library.tell("late", "A blue car.")
     late = library.house.clock.now()
@@ -265,6 +270,7 @@ def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
 
 
+@pytest.mark.both_databases
 def test_what_is_erased_is_not_found_any_more(library: Library) -> None:
     assert "boats-0" in library.ids("yacht paint")
     library.house.erase("boats")
@@ -273,12 +279,14 @@ def test_what_is_erased_is_not_found_any_more(library: Library) -> None:
     assert library.ids("dog") == []
 
 
+@pytest.mark.both_databases
 def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> None:
     assert library.ids("umbrella")[:1] != ["new-0"]
     library.tell("new", "I lost my umbrella.")
     assert library.ids("umbrella")[0] == "new-0"
 
 
+@pytest.mark.both_databases
 def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
     findings = library.find("umbrella for the canary")
     library.finder.record("notes", findings, Asker.SEARCH)
@@ -305,11 +313,13 @@ def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library
     assert library.recorder.take()[1]["notes"].prompt_tokens == 30
 
 
+@pytest.mark.both_databases
 def test_a_search_may_look_at_more_vectors_than_a_statement_takes(library: Library) -> None:
     with library.house.database.read() as session:
         assert vectors_by_key(session, 1, range(70_000)) == {}
 
 
+@pytest.mark.both_databases
 def test_passages_of_the_wanted_kind_are_not_hidden_by_the_others_of_their_message(library: Library) -> None:
     prose = "The paint dries slowly in this weather. " * 60
     library.tell("log", NewMessage(Role.USER, f"{prose * 20}\n```\nx = 1\n```", "log-0"))
@@ -330,6 +340,7 @@ _FILTERS = st.builds(
 )
 
 
+@pytest.mark.both_databases
 @given(
     told=st.lists(st.tuples(st.sampled_from(APPS), st.sampled_from(_IDS[:3]), _SAID), min_size=1, max_size=12),
     text=_SAID,
@@ -371,6 +382,7 @@ def _fresh(house: House, name: str) -> str:
     return app_id
 
 
+@pytest.mark.both_databases
 def test_whatever_places_an_index_names_only_messages_of_the_app_are_read(house: House) -> None:
     library = Library(house)
     house.install("email")
