@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import sqlalchemy as sa
 from sqlalchemy import select, update
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
 from shared.audit import Cause
+from shared.conversations.queries import get_conversation
 from shared.db.base import Base
-from shared.db.schema import migrate
 from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
 from shared.errors import Conflict, LeaseLost
@@ -22,7 +21,7 @@ from shared.jobs import ownership
 from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState
 from shared.memories.compaction import Action, Decision, least_goes
-from shared.memories.models import ChangeKind
+from shared.memories.models import ChangeKind, Memory, MemorySource, Origin
 from shared.memories.queries import history_of, standing
 from shared.memories.writing import InsertedMemory, NewMemory, place, restore
 from shared.profiles.consent import grant
@@ -255,37 +254,21 @@ def test_an_export_of_one_user_holds_nothing_of_another(house: House) -> None:
     assert CANARY not in archive and "bob" not in archive and archive.count("quillwort") >= 4
 
 
-def test_erasing_a_user_takes_what_holds_words_of_several_users_and_belongs_to_nobody(empty_database_url: str) -> None:
-    migrate(empty_database_url)
-    at = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - as the tables hold it
-    engine = sa.create_engine(empty_database_url)
-    meta = sa.MetaData()
-    meta.reflect(engine)
-    with engine.begin() as connection:
-
-        def add(table: str, **values: object) -> None:
-            connection.execute(meta.tables[table].insert().values(values))
-
-        add("apps", app_id="notes", name="Notes", config={}, purge_epoch=0, weight=1, answered_by="app",
-            approves_answers=False, created_at=at, updated_at=at)  # fmt: skip
-        for key, user in ((1, "ann"), (2, "bob"), (3, None)):
-            add("conversations", key=key, app_id="notes", conversation_id=f"c{key}", user_id=user, metadata={},
-                message_count=0, think_attempts=0, facts_seen=0, summarised=0, turns_since_summary=0, created_at=at,
-                updated_at=at)  # fmt: skip
-        for memory, user, keys in ((11, "ann", (1,)), (12, "", (2, 1)), (13, "", (3,)), (14, "", ())):
-            add("memory_origins", memory_id=memory, app_id="notes", user_id=user,
-                conversation_key=keys[0] if keys else None, epoch=0, agent="x", created_at=at)  # fmt: skip
-            add("app_memories", memory_id=memory, app_id="notes", user_id=user, slot=memory - 10,
-                content=f"memory {memory}", importance=5, tags=[], pinned=False, agent="x", version=1, created_at=at,
-                updated_at=at)  # fmt: skip
-            for key in keys:
-                add("memory_sources", memory_id=memory, conversation_key=key, message_ids=[])
-    engine.dispose()
-    house = House(empty_database_url)
-    assert (remembered(house, ANN), remembered(house, BOB)) == (["memory 11"], [])
-    assert sorted(remembered(house, Subject("notes"))) == ["memory 12", "memory 13", "memory 14"]
+def test_erasing_a_user_takes_what_holds_words_of_several_users_and_belongs_to_nobody(house: House) -> None:
+    for user in ("ann", "bob", None):
+        house.converse("notes", f"of-{user}", f"words of {user}", user_id=user)
+    house.work_off()
+    with house.database.write() as session:
+        [both] = standing(session, BOB)
+        for table in (Memory, Origin):
+            whose = {"user_id": NOBODY} | ({"slot": 2} if table is Memory else {})
+            session.execute(update(table).where(table.memory_id == both.memory_id).values(whose))
+        key = get_conversation(session, "notes", "of-ann").key
+        session.add(MemorySource(memory_id=both.memory_id, conversation_key=key, message_ids=[]))
+    assert remembered(house, ANN) == ["words of ann"]
+    assert sorted(remembered(house, Subject("notes"))) == ["words of None", "words of bob"]
     with house.database.write() as session:
         receipt = erase_user(session, ANN, "admin", house.clock.now())
     assert not any(receipt.left.values())
-    assert sorted(remembered(house, Subject("notes"))) == ["memory 13", "memory 14"], "what held her words too went"
-    house.database.dispose()
+    assert remembered(house, Subject("notes")) == ["words of None"], "what held her words too went"
+    assert remembered(house, ANN) == []

@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from loop import embedded_redis
-from loop.embedded_redis import EmbeddedRedis, free_port, is_free
+from loop.embedded_redis import EmbeddedRedis
 from shared.errors import Configuration
 from tests.support.waiting import wait_until
 
@@ -97,20 +97,18 @@ def test_it_keeps_what_it_was_told_over_a_restart_at_the_same_address(server: Em
     assert server.url == url
 
 
-def test_it_writes_an_append_only_file_and_never_evicts(server: EmbeddedRedis) -> None:
-    server.start()
-    with server.client() as client:
-        answers = {name: client.config_get(name)[name] for name in ("appendonly", "appendfsync", "maxmemory-policy")}
-    assert answers == {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}
-
-
-def test_it_listens_on_loopback_only_and_asks_for_the_password(server: EmbeddedRedis) -> None:
+def test_it_keeps_what_it_is_told_never_evicts_listens_on_loopback_and_asks_for_the_password(
+    server: EmbeddedRedis,
+) -> None:
     server.start()
     stranger = redis.Redis(host=embedded_redis.HOST, port=server.port, retry=Retry(NoBackoff(), 0))
     with stranger, pytest.raises(redis.AuthenticationError):
         stranger.ping()
+    expected = {
+        "appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction", "bind": "127.0.0.1",
+    }  # fmt: skip
     with server.client() as client:
-        assert client.config_get("bind")["bind"] == "127.0.0.1"
+        assert {name: client.config_get(name)[name] for name in expected} == expected
 
 
 def test_the_password_is_in_no_argument_list_and_its_file_is_private(server: EmbeddedRedis, tmp_path: Path) -> None:
@@ -214,12 +212,3 @@ def test_without_a_binary_for_the_platform_it_says_what_to_set(
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(Configuration, match="REDIS_URL"):
         server.start()
-
-
-def test_a_free_port_is_free_until_somebody_listens() -> None:
-    port = free_port()
-    assert is_free("127.0.0.1", port)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", port))
-        listener.listen()
-        assert not is_free("127.0.0.1", port)

@@ -76,15 +76,6 @@ CALL = ModelCall(WorkKind.CREATE, "ollama:m", 1000, 60, False, CallOutcome.ANSWE
 RATES = st.builds(Rate, st.integers(1, 200_000), st.integers(1, 400_000))
 
 
-def test_the_providers_figure_goes_before_the_rate_and_that_before_the_estimate() -> None:
-    plain, given_one = Utterance("user", "x" * 100), Utterance("user", "x" * 100, tokens=7)
-    calibrated, estimated = TokenCounting(Rate(200, 100)), TokenCounting()
-    figures = [counted(one, how) for one in (given_one, plain) for how in (calibrated, estimated)]
-    assert [(one.tokens, one.source) for one in figures] == [
-        (7, TokenSource.PROVIDER), (7, TokenSource.PROVIDER), (50, TokenSource.CALIBRATED), (25, TokenSource.ESTIMATED),
-    ]  # fmt: skip
-
-
 @given(RATES, st.integers(0, 100_000))
 def test_the_characters_that_fit_are_the_most_that_do(rate: Rate, tokens: int) -> None:
     chars = rate.chars_in(tokens)
@@ -560,14 +551,6 @@ def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full(
 def test_what_is_still_too_long_goes_in_turn(budget: int, left: list[int]) -> None:
     messages, cut = squeezed(said("sauasatuauu"), WIDE, budget)
     assert (places(messages), cut) == (left, False)
-
-
-def test_a_last_message_that_alone_exceeds_the_window_is_cut_and_the_result_says_so() -> None:
-    result = composed(said("su", [50, 9000]), WIDE, 1000)
-    assert result.cut and result.stage is CompactionStage.REDUCED and result.trimmed == 1
-    [last] = result.messages
-    assert last.said.content.startswith("0001xxx") and last.said.content.endswith(" […]")
-    assert result.tokens == WIDE - 1000
 
 
 def test_a_last_message_longer_than_what_the_reserve_leaves_stays_whole_and_alone() -> None:

@@ -272,29 +272,32 @@ def test_a_memory_that_is_or_stays_too_long_ends_where_a_statement_does() -> Non
         assert isinstance(draft, MemoryDraft) and draft.content == first_four and len(calls) == len(script)
 
 
-def facts_of(*facts: str, given: Transcript) -> list[tuple[str, tuple[str, ...]]]:
-    draft, _, _ = create(remembers("Mornings only.", *facts), remembers("", *facts), given=given)
-    return [(one.text, one.message_ids) for one in draft.facts]
-
-
-def test_facts_of_the_same_reading_come_with_the_messages_that_say_them() -> None:
-    given = transcript(
-        ("assistant", "Do you have a dog?"), ("user", "Yes, Rex."), ("user", "Mornings only. The kiln came on Monday.")
-    )
-    assert facts_of("Has a dog called Rex", "The user got a kiln on Monday", given=given) == [
-        ("Has a dog called Rex", ("msg_1",)), ("Got a kiln on Monday", ("msg_2",)),
-    ]  # fmt: skip
-
-
-def test_what_the_rules_find_anyway_speaks_of_the_machine_or_apologises_is_no_fact_of_the_models() -> None:
-    said = "I am allergic to peanuts. You, the assistant, are quick."
-    facts = ("Is allergic to peanuts", "The assistant is quick", "I'm sorry, I cannot see any")
-    assert facts_of(*facts, given=transcript(("user", said))) == []
-
-
-def test_a_fact_in_the_first_person_is_mended_and_not_refused() -> None:
-    given = transcript(("user", "Mornings only. The kiln came on Monday."))
-    assert facts_of("I got a kiln on Monday", given=given) == [("Got a kiln on Monday", ("msg_0",))]
+@pytest.mark.parametrize(
+    ("said", "facts", "found"),
+    [
+        pytest.param(
+            (("assistant", "Do you have a dog?"), ("user", "Yes, Rex."),
+             ("user", "Mornings only. The kiln came on Monday.")),
+            ("Has a dog called Rex", "The user got a kiln on Monday"),
+            [("Has a dog called Rex", ("msg_1",)), ("Got a kiln on Monday", ("msg_2",))],
+            id="with the messages that say them",
+        ),
+        pytest.param(
+            (("user", "I am allergic to peanuts. You, the assistant, are quick."),),
+            ("Is allergic to peanuts", "The assistant is quick", "I'm sorry, I cannot see any"),
+            [], id="none that the rules find anyway, that speaks of the machine or apologises",
+        ),
+        pytest.param(
+            (("user", "Mornings only. The kiln came on Monday."),),
+            ("I got a kiln on Monday",), [("Got a kiln on Monday", ("msg_0",))], id="mended from the first person",
+        ),
+    ],
+)  # fmt: skip
+def test_facts_come_of_the_same_reading(
+    said: tuple[tuple[str, str], ...], facts: tuple[str, ...], found: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    draft, _, _ = create(remembers("Mornings only.", *facts), remembers("", *facts), given=transcript(*said))
+    assert [(one.text, one.message_ids) for one in draft.facts] == found
 
 
 def reader(question: Question[Any]) -> ScriptLine:
