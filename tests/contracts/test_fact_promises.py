@@ -159,6 +159,16 @@ def test_facts_go_with_their_app_into_another_and_arrive_once(book: Notebook) ->
     assert "User lives in London" in book.statements()
 
 
+def test_more_than_120_facts_are_brought_back_to_120(book: Notebook) -> None:
+    book.learn("c1", *(found(f"User owns item {i}", f"m{i}") for i in range(110)))
+    book.house.clock.advance(timedelta(days=3).total_seconds())
+    learned = book.learn("c2", *(found(f"User sold item {i}", f"m{i}") for i in range(45)))
+    assert len(book.facts()) == 120
+    assert len(learned.evicted) == 35
+    assert book.kinds(learned.evicted[0])[-1] == FactChangeKind.EVICTED
+    assert not set(learned.evicted) & set(learned.learned), "the old went, not the new"
+
+
 def test_two_employers_of_one_breath_are_not_a_contradiction_and_a_later_one_is(book: Notebook) -> None:
     book.learn("c1", found("User works at Acme"))
     book.learn("c2", found("User works at Lego", "m7"), found("User works at Novo", "m7"))
@@ -200,6 +210,14 @@ def test_a_secret_that_an_earlier_release_let_in_does_not_stand_again(book: Note
     book.learn("c2", found("The wifi has no password any more", updates=old))
     book.erase("c2")
     assert (book.statements(), book.in_state(FactState.REPLACED)) == ([], [])
+
+
+def test_nothing_is_learned_while_a_clear_can_be_taken_back(book: Notebook) -> None:
+    book.write("User likes jazz")
+    book.clear()
+    with pytest.raises(Conflict) as refused:
+        book.learn("c1", found("User plays chess"))
+    assert refused.value.code == "clear_open"
 
 
 def test_a_delete_is_not_taken_back_when_the_same_stands_again(book: Notebook) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from loop.steps.due_jobs import AskForSummaries
+from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
@@ -274,12 +275,13 @@ def test_forgetting_beats_a_summary_in_flight(house: House, forget: Callable[[Ho
 
 @FORGET
 def test_forgetting_takes_summaries_with_it_and_none_comes_back_by_itself(
-    house: House, forget: Callable[[House], object]
+    house: House, forget: Callable[[House], Erasure]
 ) -> None:
     ask_about_five(house)
     house.work_off()
     assert kept(house) == 1
-    forget(house)
+    receipt = forget(house)
+    assert (receipt.erased["summaries"], receipt.left["summaries"]) == (1, 0)
     assert kept(house) == 0 and not tick(house)
     if forget is House.purge:
         assert conversation_of(house).summarised == 10 and ask(house) is None

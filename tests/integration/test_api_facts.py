@@ -301,12 +301,13 @@ def test_the_dry_run_names_what_then_goes(sqlite_api: Api) -> None:
 def test_old_facts_expire_by_the_loop_and_their_history_says_so(api: Api) -> None:
     path = api.install()
     [fact_id] = write(api, path, "Is building a boat")
+    write(api, path, "Is renovating the kitchen", pinned=True)
     api.clock.advance(timedelta(days=60).total_seconds())
     settle(api)
-    assert listed(api, path) == ["Is building a boat"]
+    assert listed(api, path) == ["Is renovating the kitchen", "Is building a boat"]
     api.clock.advance(0.001)
     settle(api)
-    assert listed(api, path) == []
+    assert listed(api, path) == ["Is renovating the kitchen"], "never while it is pinned"
     last = api.ask("GET", f"{path}/facts/{fact_id}/history")["changes"][-1]
     assert (last["kind"], last["actor"]) == ("expired", "rule:expiry")
     assert removed(api, FactRemoval.EXPIRED) == 1

@@ -483,6 +483,13 @@ def test_whatever_stands_nothing_vital_is_lost_by_the_rules_while_something_slig
         assert any(2 * len(said & content_stems(text)) >= len(said) for text in texts)
 
 
+def test_compaction_is_metered_once() -> None:
+    calls = Calls()
+    existing = [_memory(1, "User: I love jazz")]
+    ExtractiveAgent().compact(existing, CompactionCandidate(NEW, "User: I drive a Tesla", _BEGAN), 200, calls)
+    assert [call.kind for call in calls] == [WorkKind.COMPACT]
+
+
 @pytest.mark.parametrize("text", ["", "User: ", "!!!", "the and of"])
 def test_a_memory_that_says_nothing_is_the_one_to_go(text: str) -> None:
     existing = [_memory(1, "User: I love jazz"), _memory(2, text)]
