@@ -276,7 +276,10 @@ def test_erasing_a_conversation_takes_back_only_its_own_mentions(book: Notebook)
     book.learn("c1", found("User likes jazz", "m1"))
     book.learn("c1", found("User likes jazz", "m2"))
     book.learn("c2", found("User likes jazz", "m3"))
-    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(3, 1.0)]
+    book.learn("c3", found("User likes jazz", "m4"))
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(4, 1.0)]
+    book.erase("c3")
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(3, 1.0)], "never more than one"
     book.erase("c2")
     assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(2, 0.9)]
 
