@@ -26,8 +26,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from loop.embedded_redis import find_binary, free_port
-from shared.process import tied_to_me
-from shared.settings import Settings, environment_name, environment_names, read_settings
+from shared.base.process import tied_to_me
+from shared.base.settings import Settings, environment_name, environment_names, read_settings
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 

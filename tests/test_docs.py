@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ops import reference
-from shared.settings import Settings, environment_name, environment_names, read_settings
+from shared.base.settings import Settings, environment_name, environment_names, read_settings
 
 _FOLDERS = ("*.md", "docs/**/*.md", "ops/*.md", "clients/*/*.md")
 _PAGES = sorted(page for places in _FOLDERS for page in reference.ROOT.glob(places))

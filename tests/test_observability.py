@@ -17,11 +17,11 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from loop.app_totals import GAUGES_OF_APPS
 from loop.gauges import CATALOGUE
+from loop.totals import GAUGES_OF_APPS
 from ops.grafana.dashboard import APP_ROW, ROWS
+from shared.base.settings import Settings, environment_name
 from shared.jobs.models import Deferral
-from shared.settings import Settings, environment_name
 from shared.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parents[1]

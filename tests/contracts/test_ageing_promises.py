@@ -11,9 +11,9 @@ import pytest
 
 from loop.steps.sessions import AgeSessions
 from shared.apps.queries import lock_app
-from shared.choices import AgeingSchedule
+from shared.base.choices import AgeingSchedule
+from shared.base.errors import Conflict, NotFound
 from shared.contracts.jobs import JobKind
-from shared.errors import Conflict, NotFound
 from shared.sessions.models import BuildState, Project, SessionChange, SessionVersion
 from shared.sessions.queries import changes_of, get_project, last_run, lock_project
 from shared.sessions.registry.configuration import change_configuration

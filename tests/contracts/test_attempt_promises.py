@@ -9,9 +9,9 @@ import pytest
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
 
+from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
-from shared.errors import Configuration, ModelOutput, Transient
 from shared.jobs import dispatch
 from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState

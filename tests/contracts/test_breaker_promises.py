@@ -8,10 +8,10 @@ from threading import Barrier
 
 import pytest
 
+from shared.base.errors import Configuration, ModelOutput, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.energy import breaker
 from shared.energy.breaker import MOST_UNUSABLE, WINDOW, ModelOutcome, ModelPause, find_pause
-from shared.errors import Configuration, ModelOutput, ProviderAway, ServerFailed, Transient, Unanswered
 from shared.jobs.dispatch import take_due
 from tests.support.house import House
 from tests.support.settings import default_settings

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from shared.base.errors import OverBudget
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.ledger import Booking
-from shared.errors import OverBudget
 from shared.llm.calls import CallOutcome, ModelCall, Prospect, WorkKind
 from tests.contracts.test_governing_promises import set_app
 from tests.support.house import House

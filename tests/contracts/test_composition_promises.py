@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from shared.apps.queries import lock_app
-from shared.choices import OutputFormat
+from shared.base.choices import OutputFormat
+from shared.base.errors import AfterthoughtError, Conflict, Invalid, NotFound, NotYet
 from shared.contracts.jobs import JobKind
-from shared.errors import AfterthoughtError, Conflict, Invalid, NotFound, NotYet
 from shared.jobs.control import replay
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, finish, wait

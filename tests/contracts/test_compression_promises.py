@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from shared.apps.queries import lock_app
-from shared.choices import KeepitMode
+from shared.base.choices import KeepitMode
+from shared.base.errors import Conflict, Transient
 from shared.erasure.erasing import purge_memories
-from shared.errors import Conflict, Transient
 from shared.jobs.control import cancel, replay
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.compress.queries import get_version, parts_of

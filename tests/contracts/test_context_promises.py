@@ -17,7 +17,8 @@ from pydantic import BaseModel
 
 from ops.bench import composing
 from shared.apps.queries import lock_app
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import NotFound, Transient
 from shared.context import queries
 from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
@@ -31,7 +32,6 @@ from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS
 from shared.erasure.erasing import withdraw_consent
-from shared.errors import NotFound, Transient
 from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, WorkKind

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from shared.base.errors import ModelOutput, Transient
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
-from shared.errors import ModelOutput, Transient
 from shared.jobs import dispatch
 from shared.jobs.ownership import Owner
 from shared.memories.compaction import NEW, Action, Decision

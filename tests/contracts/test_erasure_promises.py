@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.subjects import Subject
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory
 from shared.memories.compaction import NEW, Action, Decision, Eviction
 from shared.memories.queries import changes_of_app
 from shared.memories.writing import NewMemory, place
-from shared.subjects import Subject
 from shared.telemetry.metrics import CompactionOutcome
 from tests.support.house import House
 

@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from loop.api.writes import IdempotentRequest, WriteResult, carry_out
 from shared.apps.models import Erasure, IdempotencyKey
 from shared.apps.queries import hold_off_erasure, lock_app, lock_for_erasure
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.subjects import Subject
 from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
@@ -29,10 +30,10 @@ from shared.facts.writing import FoundStatement, StatementOrigin, learn
 from shared.jobs import ownership
 from shared.jobs.models import JobState
 from shared.memories.writing import NewMemory, place
-from shared.profiles import consent, gate
-from shared.profiles.gate import write_audit
+from shared.profiles import consent
+from shared.profiles import queries as gate
 from shared.profiles.models import AuditKind, Content, Profile
-from shared.subjects import Subject
+from shared.profiles.queries import write_audit
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.house import House
 from tests.support.meeting import meet, wait_for_waiting

@@ -10,13 +10,13 @@ import pytest
 
 from loop.steps.due_jobs import AskForFacts
 from shared.apps.queries import get_app, lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
-from shared.errors import Transient
 from shared.facts.categories import Category
 from shared.facts.clearing import undo_clear
 from shared.facts.models import FactSource

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import get_app
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import Conflict, NotFound
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import finish_fact_deletes
-from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.changes import certainty

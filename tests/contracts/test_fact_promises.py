@@ -13,17 +13,17 @@ from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
 from shared.archive.restore import Imported, import_archive
-from shared.choices import FactState
+from shared.base.choices import FactState
+from shared.base.errors import Conflict
+from shared.base.subjects import Subject
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
-from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactEdit, edit
 from shared.facts.models import FactChangeKind
 from shared.facts.writing import FoundStatement, StatementOrigin, learn, save_vectors
 from shared.llm.embedding import to_bytes
-from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 from tests.support.house import House
 from tests.support.notebook import AGENT, SAME, Notebook, found

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from shared.base.errors import ModelOutput, Transient
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.errors import ModelOutput, Transient
 from shared.jobs import ownership
 from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from shared.base.errors import ModelOutput
 from shared.db.engine import Database
-from shared.errors import ModelOutput
 from shared.facts.models import Fact, FactChange
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
@@ -35,8 +35,7 @@ from worker.agent.memory_model import ModelAgent
 from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
 from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent
-from worker.agent.summary_model import ModelSummaryAgent
-from worker.agent.summary_rules import ExtractiveSummaryAgent
+from worker.agent.summary_model import ExtractiveSummaryAgent, ModelSummaryAgent
 from worker.pipelines.extract_facts import FactLearner
 from worker.wiring import rules_behind
 

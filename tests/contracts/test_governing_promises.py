@@ -10,14 +10,13 @@ import pytest
 
 from loop.regulator import Regulator
 from shared.apps.models import Budgets
-from shared.apps.queries import get_app
-from shared.apps.registry import AppChange, change
+from shared.apps.queries import AppChange, change, get_app
+from shared.base.errors import OverBudget
 from shared.contracts.jobs import JobMessage, Queue
 from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
-from shared.errors import OverBudget
 from shared.jobs import dispatch, ownership, tenant_queues
 from shared.jobs.control import abandon_all
 from shared.jobs.models import Deferral, JobState

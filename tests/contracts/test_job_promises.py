@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
+from shared.base.errors import Conflict, LeaseLost, NotFound
+from shared.base.setting_groups import JobSettings
 from shared.contracts.jobs import JobMessage
 from shared.erasure.erasing import purge_memories
-from shared.errors import Conflict, LeaseLost, NotFound
 from shared.jobs import control, dispatch, ownership
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Owner
 from shared.jobs.queries import get_job
-from shared.setting_groups import JobSettings
 from tests.support.house import House
 
 pytestmark = pytest.mark.both_databases

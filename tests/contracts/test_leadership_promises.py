@@ -14,10 +14,10 @@ from loop.leadership import LeaderElection, LeaderState
 from loop.regulator import Regulator
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import Ticker
+from shared.base.errors import LeadershipLost, Transient
+from shared.base.process import has_died, is_gone, machine, my_name
 from shared.energy import leadership, ledger
 from shared.energy.ledger import get_leadership
-from shared.errors import LeadershipLost, Transient
-from shared.process import has_died, is_gone, machine, my_name
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.relaying import spend

@@ -8,8 +8,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from shared.apps.queries import lock_app
-from shared.apps.registry import install, uninstall
+from shared.apps.queries import install, lock_app, uninstall
 from shared.contracts.jobs import JobKind
 from shared.conversations.focus import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start

@@ -7,9 +7,9 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
+from shared.base.errors import ModelOutput
 from shared.context.context import ContextRequest, open_context
 from shared.contracts.jobs import JobMessage
-from shared.errors import ModelOutput
 from shared.jobs.dispatch import take_due
 from tests.support.house import House
 

@@ -6,14 +6,14 @@ import pytest
 
 from loop.steps.due_jobs import AskForFacts, AskForSummaries
 from shared.apps.queries import get_app
+from shared.base.errors import ModelOutput
+from shared.base.search_settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, set_memory, start
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.errors import ModelOutput
 from shared.jobs.control import replay
 from shared.jobs.models import JobState
-from shared.search_settings import Tuning
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
 

@@ -13,21 +13,21 @@ from sqlalchemy.exc import IntegrityError
 from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
 from shared.archive.restore import import_archive
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Configuration, LeaseLost, ModelOutput, Purged, Transient
+from shared.base.subjects import Subject
 from shared.context.rendering import RecalledMemory, memories_block
 from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import unsettled
 from shared.erasure.erasing import erase_conversation
-from shared.errors import Configuration, LeaseLost, ModelOutput, Purged, Transient
 from shared.jobs.models import JobState
 from shared.jobs.ownership import sweep
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
 from shared.memories.writing import NewMemory, edit, place, restore
-from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.settings import default_settings
 from worker.agent.memory_rules import ExtractiveAgent

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
+from shared.base.errors import Configuration, Transient
 from shared.db.base import models_metadata
 from shared.db.engine import Database
 from shared.db.schema import current_revision, is_of_models, migrate, newest_revision
-from shared.errors import Configuration, Transient
 
 pytestmark = pytest.mark.both_databases
 

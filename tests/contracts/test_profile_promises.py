@@ -15,16 +15,16 @@ from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
 from shared.archive.restore import import_archive
+from shared.base.errors import Conflict
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import withdraw_consent
-from shared.errors import Conflict
 from shared.llm.embedding import NgramEmbedder
-from shared.profiles import consent, gate
-from shared.profiles.gate import write_audit
+from shared.profiles import consent
+from shared.profiles import queries as gate
 from shared.profiles.models import ONLY_USER, AuditKind, Consent, Content, Context, Preferences, Profile
-from shared.profiles.queries import audit_of
+from shared.profiles.queries import audit_of, write_audit
 from tests.support.house import House
 from tests.support.settings import default_settings
 
@@ -267,4 +267,4 @@ def test_only_the_room_itself_reads_profiles_from_the_database() -> None:
     ]
     # One shows what the gate gave it, the other counts rows to list an app's users.
     allowed = ["loop/api/routes/profiles.py: Profile", "shared/erasure/queries.py: Profile"]
-    assert sorted(strays) == allowed, "go through shared.profiles.gate"
+    assert sorted(strays) == allowed, "go through shared.profiles.queries"

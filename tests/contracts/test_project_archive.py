@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound, Purged
+from shared.base.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound, Purged
 from shared.sessions.archive import restore
 from shared.sessions.archive.document import CHECKSUMS, DOCUMENT
 from shared.sessions.archive.export import packed

@@ -11,10 +11,10 @@ from sqlalchemy import func, select
 from loop.regulator import Regulator
 from loop.steps.relay_jobs import kinds_in_need
 from loop.steps.upkeep import MendTenantQueues, ProbeProvider, Upkeep
+from shared.base.errors import ProviderAway
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
 from shared.energy.models import Spending
-from shared.errors import ProviderAway
 from shared.jobs import control, dispatch
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Deferral, Job, JobState

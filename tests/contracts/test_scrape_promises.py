@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event, update
 
-from loop.app_totals import count_of_apps
-from loop.totals import count_totals
+from loop.totals import count_of_apps, count_totals
 from ops.bench.population import fill
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import apps_to_review

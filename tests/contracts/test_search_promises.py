@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Configuration, Conflict, NotFound, Transient
+from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
-from shared.db.counting import count
+from shared.db.queries import count
 from shared.energy.models import Spending
-from shared.errors import Configuration, Conflict, NotFound, Transient
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.candidates import HitKind, MessageFilters
@@ -29,7 +30,6 @@ from shared.search.search import SearchRequest
 from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
 from shared.search.view import QueryEmbedders
-from shared.search_settings import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shared.apps.queries import lock_app
-from shared.choices import SemanticVerdict
+from shared.base.choices import SemanticVerdict
+from shared.base.errors import Conflict, LeaseLost, NotFound, NotYet, Transient
 from shared.erasure.erasing import purge_memories
-from shared.errors import Conflict, LeaseLost, NotFound, NotYet, Transient
 from shared.jobs.models import JobState
 from shared.jobs.ownership import fail, wait
 from shared.llm.calls import Meter

@@ -14,10 +14,10 @@ import pytest
 
 from loop.steps.sessions import ScanSessions, TendSessions
 from shared.apps.queries import lock_app
+from shared.base.errors import Conflict, Invalid, Limit, NotFound, Purged
+from shared.base.ids import new_id
 from shared.contracts.jobs import JobKind
 from shared.erasure.erasing import erase_app, purge_memories
-from shared.errors import Conflict, Invalid, Limit, NotFound, Purged
-from shared.ids import new_id
 from shared.jobs.models import Job, JobState
 from shared.sessions import manifest
 from shared.sessions.models import (

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
 from loop.steps.sessions import IndexSessions
-from shared.errors import Conflict, NotFound
+from shared.base.errors import Conflict, NotFound
 from shared.sessions.models import KeepitMarker, RecordedSession, SessionPassage, SessionWord
 from shared.sessions.queries import get_project
 from shared.sessions.registry.registration import unregister
 from shared.sessions.search.index import index_session
-from shared.sessions.search.links import link_session, unlink_session
+from shared.sessions.search.queries import link_session, unlink_session
 from shared.sessions.search.query import DateRange, SessionHit, SessionHitKind, SessionQuery, WeightRange, find_sessions
 from shared.sessions.search.suggestions import WorkSituation, past_sessions
 from tests.support.compressing import Press, long_talk, uniform

@@ -9,12 +9,13 @@ from sqlalchemy import select, update
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.errors import Conflict, LeaseLost
+from shared.base.subjects import NOBODY, Subject
 from shared.conversations.queries import get_conversation
 from shared.db.base import Base
 from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
-from shared.errors import Conflict, LeaseLost
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, write
 from shared.jobs import ownership
@@ -25,7 +26,6 @@ from shared.memories.models import ChangeKind, Memory, MemorySource, Origin
 from shared.memories.queries import history_of, standing
 from shared.memories.writing import InsertedMemory, NewMemory, place, restore
 from shared.profiles.consent import grant
-from shared.subjects import NOBODY, Subject
 from tests.support.house import House
 
 ANN, BOB = Subject("notes", "ann"), Subject("notes", "bob")

@@ -10,12 +10,12 @@ import pytest
 from loop.steps.due_jobs import AskForSummaries
 from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
+from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.errors import Transient
 from shared.jobs.models import Job
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import change_tuning

@@ -15,9 +15,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
+from shared.base.errors import AfterthoughtError
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.erasure.erasing import erase_app, purge_memories
-from shared.errors import AfterthoughtError
 from shared.jobs import control, dispatch, ownership, tenant_queues
 from shared.jobs.dispatch import Dispatch, NewJob
 from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, TenantQueue

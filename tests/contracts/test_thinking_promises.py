@@ -12,20 +12,19 @@ from sqlalchemy import select
 
 from loop.leadership import LeaderElection
 from loop.thinking.turn import MOST_UNUSABLE_ROUNDS
-from shared.apps.queries import lock_app
-from shared.apps.registry import uninstall
-from shared.audit import Cause
+from shared.apps.queries import lock_app, uninstall
+from shared.base.audit import Cause
+from shared.base.errors import Configuration, Conflict, LeadershipLost, OverBudget, Transient
+from shared.base.subjects import Subject
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.focus import refresh
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Answer
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory, purge_memories
-from shared.errors import Configuration, Conflict, LeadershipLost, OverBudget, Transient
 from shared.llm.chat import Question, Reply, ToolCall
 from shared.llm.tools import NoTools, described, tool_name
 from shared.memories.queries import standing
-from shared.subjects import Subject
 from shared.telemetry.metrics import FocusKind, TurnOutcome
 from tests.support.house import House
 from tests.support.minds import LARGE, SMALL, Thinking, call, respond

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from shared.choices import RankingFormula
-from shared.errors import Invalid
+from shared.base.choices import RankingFormula
+from shared.base.errors import Invalid
+from shared.base.search_settings import Tuning
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import NAMES, TuningChange, TuningSource, change_tuning, in_force, tuning_in_force
-from shared.search_settings import Tuning
 from tests.support.house import House
 
 DEFAULTS = Tuning(token_budget=900)

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from shared.base.errors import Configuration, LeaseLost, Transient
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.errors import Configuration, LeaseLost, Transient
 from shared.jobs.control import abandon_all, replay
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim

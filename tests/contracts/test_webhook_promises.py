@@ -13,13 +13,14 @@ import pytest
 from sqlalchemy import insert, select
 
 from loop.steps.publish_events import PublishEvents
-from shared.apps.registry import uninstall
-from shared.audit import Cause
+from shared.apps.queries import uninstall
+from shared.base.audit import Cause
+from shared.base.errors import AfterthoughtError, Invalid, RetryLater, Transient
+from shared.base.subjects import Subject
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage, WorkClass
 from shared.energy import ledger
 from shared.erasure.erasing import erase_app, purge_memories
-from shared.errors import AfterthoughtError, Invalid, RetryLater, Transient
 from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Event, Webhook
@@ -29,7 +30,6 @@ from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim
 from shared.jobs.queries import LOOK_AHEAD
 from shared.memories.writing import NewMemory, place
-from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
 from worker.pipelines.deliver_webhook import DeliverWebhook

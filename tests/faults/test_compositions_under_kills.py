@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared.clock import SystemClock
+from shared.base.clock import SystemClock
 from shared.sessions.store import UNFINISHED, Store
 from shared.sessions.sweep import sweep
 from tests.faults.fleet import Fleet

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.clock import SystemClock
+from shared.base.clock import SystemClock
 from shared.sessions.store import Store
 from shared.sessions.sweep import sweep
 from tests.faults.fleet import Fleet

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from celery import Celery
 
+from shared.base.settings import Settings
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, Queue, task_name
-from shared.settings import Settings
 from tests.faults.fleet import Fleet, launch
 from tests.support.waiting import wait_until
 

@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import func, select, text
 
 from loop.embedded_redis import EmbeddedRedis
+from shared.base.errors import Transient
 from shared.db.engine import Database
 from shared.energy import ledger
 from shared.energy.models import EnergyLevel, Spending
-from shared.errors import Transient
 from shared.jobs.models import OPEN, Job
 from tests.support.services import System, start_system
 from tests.support.waiting import wait_until

@@ -16,8 +16,8 @@ from unittest.mock import patch
 import pytest
 import sqlalchemy as sa
 
+from shared.base.errors import Transient
 from shared.db.engine import Database
-from shared.errors import Transient
 from tests.support import postgres
 
 _ADDRESS = "127.0.0.1"

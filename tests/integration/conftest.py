@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.settings import Settings, environment_names
+from shared.base.settings import Settings, environment_names
 from tests.conftest import DATABASES
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served

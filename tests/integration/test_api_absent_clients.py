@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from loop.api import admission, bodies
-from shared.abandoned import Client
+from shared.base.process import Client
 from shared.search import candidates, search_queries
 from shared.search.search_queries import PassageRow
 from shared.search.view import ScopedView

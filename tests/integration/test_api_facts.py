@@ -12,7 +12,7 @@ from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import FinishErasures
 from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
 from shared.conversations.queries import get_conversation
 from shared.facts.categories import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn

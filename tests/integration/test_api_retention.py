@@ -10,10 +10,10 @@ from sqlalchemy import func, select
 
 from loop.regulator import Regulator
 from loop.steps.upkeep import BATCH, ForgetOld
+from shared.base.settings import Settings
 from shared.energy.models import DaySpending, Spending
 from shared.jobs.dispatch import dead_letter
 from shared.jobs.models import Job, JobState
-from shared.settings import Settings
 from tests.support.api import Api
 
 DAY = 24 * 3600

@@ -16,14 +16,14 @@ from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from loop.cli.model_checks import check_embedding, check_models
+from shared.base.errors import Configuration, ModelMissing
+from shared.base.installation import how_to_add
+from shared.base.settings import Settings
 from shared.db.engine import Database
 from shared.energy.models import Spending
-from shared.errors import Configuration, ModelMissing
-from shared.installation import how_to_add
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question, Unusable
 from shared.llm.providers import make_chat, provider_for, server_status
-from shared.settings import Settings
 from tests.integration.test_model_wire import ANSWER, LAGOS, question
 from tests.support.meters import Calls
 from tests.support.model_server import Act, ModelServer, count_tokens

@@ -22,12 +22,12 @@ from loop.api.routes import jobs as jobs_routes
 from loop.cli.erasure import leave_if_incomplete
 from loop.embedded_redis import free_port
 from loop.release import release
+from shared.base.settings import Settings, environment_names
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.jobs.dispatch import dead_letter, defer
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import JobFilter, list_jobs
 from shared.jobs.tenant_queues import Hold, hold_app
-from shared.settings import Settings, environment_names
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, run, served
 from tests.support.ollama_server import OllamaServer

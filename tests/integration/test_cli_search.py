@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.base.settings import Settings, environment_names
 from shared.llm.providers import NGRAMS
-from shared.settings import Settings, environment_names
 from tests.support.api import ADMIN, open_api
 from tests.support.command_line import Busy, Terminal, served
 

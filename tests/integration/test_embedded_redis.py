@@ -19,7 +19,7 @@ from redis.retry import Retry
 
 from loop import embedded_redis
 from loop.embedded_redis import EmbeddedRedis
-from shared.errors import Configuration
+from shared.base.errors import Configuration
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration

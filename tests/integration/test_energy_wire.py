@@ -10,10 +10,10 @@ import pytest
 
 from loop.regulator import Regulator
 from shared.apps.queries import get_app
+from shared.base.errors import AfterthoughtError, OverBudget
 from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
-from shared.errors import AfterthoughtError, OverBudget
 from shared.jobs.models import JobState
 from shared.llm.calls import WorkKind
 from shared.llm.langchain_chat import LangchainToolChat

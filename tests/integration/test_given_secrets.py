@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from loop.embedded_redis import EmbeddedRedis, free_port
+from shared.base.process import tied_to_me
+from shared.base.settings import Settings, environment_name
 from shared.db.schema import migrate
-from shared.process import tied_to_me
-from shared.settings import Settings, environment_name
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_until
 

@@ -15,7 +15,7 @@ import pytest
 
 from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.models import Conversation
-from shared.events.publication import publish as place_events
+from shared.events.recording import publish as place_events
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.api import Api, conversation_key, open_api
 

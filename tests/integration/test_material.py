@@ -12,7 +12,7 @@ from tests.support.api import Api
 from tests.support.house import House
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_rules import ExtractiveAgent
-from worker.agent.summary_rules import ExtractiveSummaryAgent
+from worker.agent.summary_model import ExtractiveSummaryAgent
 
 DOC = "I am an asthmatic potter from Bodø and I adore liquorice. My husband is called Odd."
 WORDS_OF_DOC = ("asthma", "potter", "Bodø", "liquorice", "Odd")

@@ -14,7 +14,7 @@ import pytest
 from langsmith.utils import tracing_is_enabled
 from pydantic import BaseModel
 
-from shared.errors import Configuration, ModelOutput, ProviderAway, Transient
+from shared.base.errors import Configuration, ModelOutput, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import MOSTLY_CACHED, PromptCut, Question, Unusable, ask_repairing
 from shared.llm.langchain_chat import LangchainChat

@@ -10,7 +10,7 @@ from contextlib import closing
 import httpx
 import pytest
 
-from shared.errors import ModelMissing, ModelOutput, Transient
+from shared.base.errors import ModelMissing, ModelOutput, Transient
 from shared.llm.calls import CallOutcome
 from shared.llm.chat import ask_repairing
 from shared.llm.providers import make_chat, server_status

@@ -7,11 +7,11 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from shared.errors import Configuration, ProviderAway
+from shared.base.errors import Configuration, ProviderAway
+from shared.base.setting_groups import EMBEDDING_PROVIDERS
 from shared.llm.calls import CallOutcome, WorkKind
+from shared.llm.embedding import ServedEmbedder
 from shared.llm.providers import make_embedder
-from shared.llm.served_embedding import ServedEmbedder
-from shared.setting_groups import EMBEDDING_PROVIDERS
 from tests.support.meters import Calls
 from tests.support.model_server import ModelServer
 from tests.support.providers import SERVERS

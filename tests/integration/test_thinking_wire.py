@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from loop.thinking.tools import TOOLS
+from shared.base.errors import Configuration, Transient
 from shared.conversations import lifecycle
-from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import MOSTLY_CACHED, PromptCut, Unusable
 from shared.llm.langchain_chat import LangchainToolChat

@@ -19,8 +19,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from loop.embedded_redis import free_port
+from shared.base.process import WHEN_TOLD
 from shared.db.schema import migrate
-from shared.process import WHEN_TOLD
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -47,8 +47,8 @@ HTTPServer(("127.0.0.1", int(os.environ["AFTERTHOUGHT_PORT"])), Ready).serve_for
 _UP = """
 import sys
 from loop.up import run_up
-from shared.errors import Configuration
-from shared.settings import read_settings
+from shared.base.errors import Configuration
+from shared.base.settings import read_settings
 stay = "import time; time.sleep(600)"
 commands = {"loop": (sys.executable, "-c", sys.argv[1]), "worker": (sys.executable, "-c", stay)}
 try:

@@ -11,15 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
+from shared.base.settings import Settings
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, task_name
 from shared.llm.providers import embedder_name
-from shared.settings import Settings
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
 from tests.support.waiting import wait_until
-from worker.agent.compaction_model import COMPACT
-from worker.agent.memory_model import READ
+from worker.agent.memory_model import COMPACT, READ
 from worker.agent.prompt import Prompt
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]

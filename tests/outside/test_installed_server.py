@@ -112,7 +112,7 @@ def test_the_doctors_advice_fits_how_it_was_installed(installed: Installed, up: 
     ],
 )
 def test_what_is_missing_is_brought_by_a_command_of_pip(installed: Installed, extra: str, asks: list[str]) -> None:
-    program = f"from shared.installation import how_to_add; print(how_to_add({extra!r}))"
+    program = f"from shared.base.installation import how_to_add; print(how_to_add({extra!r}))"
     told = subprocess.run(
         [installed.programs / "python", "-c", program],
         env=installed.env, cwd=installed.empty, capture_output=True, text=True, check=True,

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
 from loop.cli import main
-from shared.installation import how_to_add
+from shared.base.installation import how_to_add
 from tests.support.api import Api
 from tests.support.breaking_proxy import breaking_proxy
 from tests.support.services import System, free_port

@@ -24,14 +24,14 @@ from sqlalchemy import select
 from loop.cli.findings import Health
 from loop.cli.model_checks import check_embedding, check_models
 from loop.thinking.tools import TOOLS, read_arguments
+from shared.base.errors import Configuration
+from shared.base.settings import Settings
 from shared.db.engine import Database
 from shared.energy.models import Spending
-from shared.errors import Configuration
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question, Unusable
 from shared.llm.providers import make_chat, make_embedder, make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tool_name
-from shared.settings import Settings
 from tests.support.meters import Calls
 from tests.support.services import System, start_redis, start_system
 from tests.support.settings import default_settings

@@ -16,13 +16,13 @@ from sqlalchemy.orm import Session
 
 from loop.api.app import attach, build_api
 from loop.wiring import Loop, wire
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.settings import Settings
+from shared.base.subjects import Subject
 from shared.conversations.queries import get_conversation
 from shared.energy.ledger import Booking, book
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.memories.writing import InsertedMemory, NewMemory, place
-from shared.settings import Settings
-from shared.subjects import Subject
 from tests.support.clock import FrozenClock
 from tests.support.settings import default_settings
 

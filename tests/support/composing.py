@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.audit import Cause
+from shared.base.audit import Cause
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.jobs.dispatch import take_due
 from shared.sessions.blocks import Block, BlockKind, Heading, markdown_lines

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from shared.errors import Transient
+from shared.base.errors import Transient
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
 from tests.support.house import House

@@ -11,6 +11,7 @@ from typing import Any
 from celery import signals
 
 import worker.wiring
+from shared.base.settings import Settings
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
@@ -21,7 +22,6 @@ from shared.sessions.compose.documents import MARKDOWN_FILE
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.versions import WrittenVersion
 from shared.sessions.store import Store
-from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
 from worker.agent.protocol import (

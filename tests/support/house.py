@@ -16,8 +16,9 @@ from sqlalchemy import delete
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App, Erasure
-from shared.apps.queries import get_app
-from shared.apps.registry import install
+from shared.apps.queries import get_app, install
+from shared.base.errors import ModelOutput, Transient
+from shared.base.search_settings import Tuning
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
@@ -25,7 +26,6 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.models import ModelBreaker
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.errors import ModelOutput, Transient
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
@@ -38,7 +38,6 @@ from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.memories.compaction import Action, CompactionCandidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories
-from shared.search_settings import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
 from tests.support.settings import default_settings

@@ -10,11 +10,12 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator
-from loop.thinking.focus import Chooser, Focus
+from loop.thinking.situation import Chooser, Focus
 from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop
-from shared.audit import Cause
+from shared.base.audit import Cause
+from shared.base.subjects import Subject
 from shared.context.sources import RecallSources
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
@@ -28,7 +29,6 @@ from shared.energy.models import EnergyLevel
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
 from shared.memories.writing import NewMemory, place
-from shared.subjects import Subject
 from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import PRICES, House
 from tests.support.scripted_chat import ScriptedToolChat, ToolStep

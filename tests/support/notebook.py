@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
-from shared.audit import Cause
-from shared.choices import FactState
+from shared.base.audit import Cause
+from shared.base.choices import FactState
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear

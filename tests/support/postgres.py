@@ -23,8 +23,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
+from shared.base.process import tied_to_me
 from shared.db.schema import migrate
-from shared.process import tied_to_me
 from tests.support.waiting import wait_until
 
 _UNPRIVILEGED = ("postgres", "nobody", "daemon")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from shared.process import tied_to_me
+from shared.base.process import tied_to_me
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_until
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loop.wiring import Loop
-from shared.audit import Cause
+from shared.base.audit import Cause
 from shared.sessions.models import RecordedSession
 from shared.sessions.registry.intake import from_path
 from shared.sessions.registry.registration import Registrar, SessionWork

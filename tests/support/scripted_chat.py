@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from shared.errors import AfterthoughtError
+from shared.base.errors import AfterthoughtError
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,

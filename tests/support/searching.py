@@ -8,17 +8,17 @@ from hashlib import blake2b
 
 import numpy as np
 
+from shared.base.errors import NotFound
+from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import Booking
-from shared.errors import NotFound
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices
 from shared.search.view import QueryEmbedders
-from shared.search_settings import Tuning
 from tests.support.house import House
 
 DIMENSIONS = 64

@@ -20,8 +20,8 @@ from pathlib import Path
 import httpx
 
 from loop.embedded_redis import EmbeddedRedis, free_port
+from shared.base.process import tied_to_me
 from shared.db.schema import migrate
-from shared.process import tied_to_me
 from tests.support.waiting import wait_until
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.settings import Settings
+from shared.base.settings import Settings
 
 
 def default_settings(**chosen: Any) -> Settings:

@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from sqlalchemy import select
 
-from shared.clock import Clock
+from shared.base.clock import Clock
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job

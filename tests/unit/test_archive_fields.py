@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.archive.document import ArchivedFactSource, ArchivedMessage
 from shared.conversations.models import Message
-from shared.db.archived_rows import copied, row_of
+from shared.db.base import copied, row_of
 from shared.facts.models import FactSource
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
-from loop.background_reader import BackgroundReader
-from shared.errors import Transient
+from loop.regulator import BackgroundReader
+from shared.base.errors import Transient
 
 
 class Slow:

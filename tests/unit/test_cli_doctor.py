@@ -28,18 +28,18 @@ from loop.cli.checks import (
 from loop.cli.findings import Finding, Health
 from loop.cli.model_checks import check_embedding, check_models
 from loop.embedded_redis import EmbeddedRedis, free_port
-from shared.apps.registry import install
+from shared.apps.queries import install
+from shared.base.installation import how_to_add
+from shared.base.settings import Settings, environment_names, unread_names
 from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.energy.ledger import Booking, book
-from shared.installation import how_to_add
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.minilm import is_installed
 from shared.llm.transport import is_private
-from shared.settings import Settings, environment_names, unread_names
 from tests.support.command_line import run
 from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAiServer

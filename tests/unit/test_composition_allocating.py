@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.choices import AllocationStrategy as Strategy
-from shared.errors import Invalid
+from shared.base.choices import AllocationStrategy as Strategy
+from shared.base.errors import Invalid
 from shared.sessions.compose.plan import (
     FLOOR,
     ComponentForm,

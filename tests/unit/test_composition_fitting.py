@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_of
 from shared.sessions.compose.documents import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.choices import Aggressiveness, KeepitMode, TierPreset
+from shared.base.choices import Aggressiveness, KeepitMode, TierPreset
 from shared.sessions.compress.settings import PRESETS, CompressionMode, CompressionSettings, aggressiveness_of
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import Configuration, ModelOutput, Transient
+from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
 from shared.llm.tokens import most_tokens
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of, summary_line

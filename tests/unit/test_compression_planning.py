@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.choices import Aggressiveness, TierPreset
+from shared.base.choices import Aggressiveness, TierPreset
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines, markdown_of
 from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression, statements_in

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.choices import KeepitMode, TierPreset
+from shared.base.choices import KeepitMode, TierPreset
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import BlockKind, markdown_lines
 from shared.sessions.compress.run import CompressionRun, Version

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shared.base.errors import Configuration
+from shared.base.setting_groups import ModelSettings
 from shared.contracts.jobs import JobKind
-from shared.errors import Configuration
 from shared.jobs.models import Job, JobState
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
@@ -41,7 +42,6 @@ from shared.search.vectors import (
 )
 from shared.search.view import SearchScope
 from shared.search.word_index import HASH_BYTES, WordKey
-from shared.setting_groups import ModelSettings
 from tests.support.meters import Calls
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import worker.agent.memory_model  # noqa: F401  its prompts declare themselves
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 from shared.text.gate import Gate, Refusal, echoes, refuse_secret, unlooped
 from worker.agent.prompt import prompt_rows
 

@@ -19,7 +19,7 @@ from loop.cli.chats import (
     read_chats,
 )
 from loop.cli.times import as_text, moment
-from shared.choices import ChatGrouping as Per
+from shared.base.choices import ChatGrouping as Per
 from shared.conversations.lifecycle import Role
 
 HELLO = {"role": "user", "content": "Hello."}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.choices import Aggressiveness
+from shared.base.choices import Aggressiveness
 from shared.sessions.compress.settings import CompressionBase, KeepitDecay
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 

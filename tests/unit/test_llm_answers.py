@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from shared.llm.answers import AnswerRefused, parse_answer
+from shared.llm.chat import AnswerRefused, parse_answer
 
 
 class Fact(BaseModel):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shared.base.settings import Settings
 from shared.llm.transport import is_loopback
-from shared.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from shared.errors import Configuration, ModelOutput, Transient
+from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import MOSTLY_CACHED, PromptCut, Question, Reply, ask_repairing
 from shared.llm.providers import split_model

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.base.errors import Configuration, ModelOutput
 from shared.energy.budget import price, to_units
-from shared.errors import Configuration, ModelOutput
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
 from shared.llm.speed import CallSeconds, ModelSpeed

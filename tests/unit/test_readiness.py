@@ -14,7 +14,7 @@ import pytest
 from loop.embedded_redis import free_port
 from loop.supervisor import Readiness
 from loop.up import ask_readiness, welcome
-from shared.settings import read_settings
+from shared.base.settings import read_settings
 
 _MODEL = {"ok": False, "needed": False, "detail": "It has no model tiny. Run: ollama pull tiny"}
 _FINE = {"ok": True, "needed": True, "detail": "It answers."}

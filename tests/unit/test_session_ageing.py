@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.choices import AgeingSchedule
+from shared.base.choices import AgeingSchedule
 from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.retention.rules import (
     MOST_FAILURES,

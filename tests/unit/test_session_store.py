@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import Invalid, Transient
+from shared.base.errors import Invalid, Transient
 from shared.sessions import store as locking
 from shared.sessions.registry.projects import sanitise, with_hash
 from shared.sessions.store import Store

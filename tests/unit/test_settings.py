@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from shared.base.errors import Configuration
+from shared.base.setting_groups import MODEL_PROVIDERS, AddressOf, ModelSettings
+from shared.base.settings import Settings, environment_names, read_settings
 from shared.broker import make_celery
-from shared.errors import Configuration
 from shared.llm.provider import Provider
 from shared.llm.providers import provider_for
-from shared.setting_groups import MODEL_PROVIDERS, AddressOf, ModelSettings
-from shared.settings import Settings, environment_names, read_settings
 
 
 @pytest.fixture(autouse=True)

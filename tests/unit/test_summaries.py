@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import ModelOutput
+from shared.base.errors import ModelOutput
 from shared.llm.calls import EXTRACTIVE, WorkKind
 from shared.llm.chat import Question
 from shared.llm.tokens import estimate_tokens
-from shared.summaries.bullets import MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of, written
+from shared.summaries.queries import MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of, written
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.protocol import Digest, SummaryRequest, TranscriptTurn
-from worker.agent.summary_model import ModelSummaryAgent
-from worker.agent.summary_rules import ExtractiveSummaryAgent
+from worker.agent.summary_model import ExtractiveSummaryAgent, ModelSummaryAgent
 
 FENCE = "Look:\n```python\nconnection.execute('PRAGMA wal')\nend\n```\nand\n~~~\nSELECT  *  FROM rows\n~~~"
 

@@ -25,9 +25,9 @@ from loop.supervisor import (
     wait_before_restart,
 )
 from loop.up import child_environment, run_up
-from shared.credentials import make_private_directory, read_or_make_admin_token, read_or_make_secret
-from shared.errors import Configuration, Transient
-from shared.settings import read_settings
+from shared.base.credentials import make_private_directory, read_or_make_admin_token, read_or_make_secret
+from shared.base.errors import Configuration, Transient
+from shared.base.settings import read_settings
 from tests.support.waiting import wait_until
 
 _STAY = "import time, os; print('here', os.getpid(), flush=True); time.sleep(600)"

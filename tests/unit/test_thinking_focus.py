@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loop.thinking.focus import FocusKind, model_for, permitted, review_size
+from loop.thinking.situation import FocusKind, model_for, permitted, review_size
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from shared.conversations.models import AnswerState
 from shared.energy.budget import to_micro

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loop.thinking.focus import Focus
 from loop.thinking.prompt import Window, open_exchange, open_question
-from loop.thinking.situation import ConversationView, Energy, Situation, ThreadMessage
+from loop.thinking.situation import ConversationView, Energy, Focus, Situation, ThreadMessage
 from loop.thinking.tools import TOOLS
+from shared.base.errors import Configuration
 from shared.energy.budget import to_micro
-from shared.errors import Configuration
 from shared.llm.chat import REPAIR_TOKENS
 from shared.llm.tools import Exchange, call_in_prose, tool_name
 from shared.telemetry.metrics import FocusKind

@@ -15,15 +15,15 @@ from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import LATE_SECONDS, Ticker, Unshared
+from shared.base.errors import LeadershipLost, Transient
+from shared.base.process import is_gone
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.lifecycle import NewConversation, snooze, start
 from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
 from shared.energy import ledger
 from shared.energy.budget import FULL
 from shared.energy.models import EnergyLevel
-from shared.errors import LeadershipLost, Transient
 from shared.jobs.models import JobState
-from shared.process import is_gone
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.settings import default_settings

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
 from shared.sessions.blocks import BlockKind
 from shared.sessions.transcripts.contents import read_blocks, read_records, refuse_foreign
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from shared.errors import Invalid
+from shared.base.errors import Invalid
+from shared.base.search_settings import Tuning
+from shared.base.settings import Settings
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import NAMES, TuningInForce, TuningSource, acceptable, overlay, tuning_of
-from shared.search_settings import Tuning
-from shared.settings import Settings
 
 PLAIN = TuningInForce(Tuning(), dict.fromkeys(NAMES, TuningSource.SETTING))
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
-from shared.sessions.extent import VersionExtent
-from shared.sessions.reading import ReadingPosition, read_page
+from shared.sessions.extent import ReadingPosition, VersionExtent, read_page
 from shared.sessions.transcripts.contents import read_blocks
 from tests.support.transcripts import assistant, tool, user, write
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shared.choices import TierPreset
+from shared.base.choices import TierPreset
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.transcripts.overview import overview_of
 from tests.support.compressing import Press, uniform

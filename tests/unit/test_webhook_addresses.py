@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from shared.errors import Invalid, Transient
+from shared.base.errors import Invalid, Transient
 from shared.events.addresses import CODE, Address, guard_of, parse, resolve
 
 PUBLIC = [
