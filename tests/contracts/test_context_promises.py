@@ -1,40 +1,48 @@
-"""What a context promises over each database: the same as from memory, of the right user, and as much as can be had."""
+"""What a context promises: the same as from memory, of the right user, within its room, and as much as can be had."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from ops.bench import composing
-from shared.apps.models import App
+from shared.apps.queries import lock_app
 from shared.base.choices import FactState
-from shared.base.errors import Conflict, NotFound, Transient
-from shared.base.subjects import NOBODY
+from shared.base.errors import NotFound, Transient
 from shared.context import queries
 from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
-from shared.context.fact_selection import in_order
 from shared.context.recall import ContextLimits, RecallMaterial, compose
-from shared.context.sources import RecallSources
+from shared.context.rendering import EARLIER, PROFILE, SUMMARY
+from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import Utterance, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
-from shared.conversations.queries import lock_conversation
+from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import Booking
-from shared.energy.rates import BELIEVED_FROM_CHARS, rate_of
+from shared.energy.rates import BELIEVED_FROM_CHARS
+from shared.erasure.erasing import withdraw_consent
 from shared.facts.categories import Category
 from shared.facts.models import Fact
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question, Reply, call_of
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
+from shared.profiles import consent
+from shared.profiles.models import AuditKind, Content
+from shared.profiles.queries import audit_of
+from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.summaries.models import Summary
 from shared.telemetry.metrics import CompactionStage
 from tests.support.house import House
 from tests.support.minds import Thinking, call, respond
@@ -180,28 +188,6 @@ def test_the_bench_composes_what_it_says(tmp_path: Path) -> None:
     assert all(kind["facts_in_it"] and kind["memories_in_it"] for kind in figures.values() if isinstance(kind, dict))
 
 
-def test_facts_of_the_conversations_user_are_recalled_and_of_nobody_else(house: House) -> None:
-    house.install("other")
-    mine, nobodys = learn(house, "Builds a boat", "ann"), learn(house, "Sails in May")
-    learn(house, "Grows beans", "bob")
-    learn(house, "Elsewhere", app_id="other")
-    learn(house, "Gone", state=FactState.DELETED, slot=None)
-    converse(house, "of ann", [], "ann")
-    converse(house, "of nobody", [])
-    assert opened(house, conversation_id="of ann").fact_ids == (mine,)
-    assert opened(house, conversation_id="of ann", user_id="ann").fact_ids == (mine,)
-    assert opened(house, user_id="carl").fact_ids == ()
-    assert opened(house).fact_ids == opened(house, conversation_id="of nobody").fact_ids == (nobodys,)
-    for conversation_id in ("of ann", "of nobody"):
-        with pytest.raises(Conflict):
-            opened(house, conversation_id=conversation_id, user_id="bob")
-    with house.database.write() as session:
-        session.execute(sa.update(App).values(shared_memory=True))
-    assert set(opened(house, conversation_id="of ann").fact_ids) == {mine, nobodys}
-    assert opened(house, user_id="carl").fact_ids == (nobodys,)
-    assert opened(house).fact_ids == (nobodys,)
-
-
 def test_identity_has_the_last_place_and_where_that_is_taken_it_is_lifted_by_the_last_thing_said(house: House) -> None:
     identity = learn(house, "Lives in Oslo", category=Category.IDENTITY)
     assert opened(house, now_said="Sort a list.").fact_ids == (identity,)
@@ -279,39 +265,12 @@ def test_lengths_are_reckoned_as_the_model_was_seen_to_count(house: House) -> No
     for model in ("m", "ollama:m"):
         known = opened(house, said=said, model=model)
         assert (known.total_tokens, known.token_source) == (200, TokenSource.CALIBRATED)
+    for tokens, kind in ((None, WorkKind.CREATE), (0, WorkKind.CREATE), (len(prose), WorkKind.THINK)):
+        ask(house, prose, tokens, kind)
+    assert opened(house, said=said, model="m").total_tokens == 200, "figures that cannot be believed teach nothing"
     assert opened(house, said=said, model="another").token_source is TokenSource.ESTIMATED
     given = opened(house, said=[Utterance("user", "x" * 400, tokens=77)], model="m")
     assert (given.total_tokens, given.token_source) == (77, TokenSource.PROVIDER)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "kind"),
-    [(None, WorkKind.CREATE), (0, WorkKind.CREATE), (1999, WorkKind.CREATE), (3000, WorkKind.THINK)],
-    ids=["none given", "all was cached", "fewer than there are words", "with tools"],
-)
-def test_figures_that_cannot_be_believed_leave_a_rate_as_it_was(
-    house: House, tokens: int | None, kind: WorkKind
-) -> None:
-    prose = "word " * 2000
-    ask(house, prose, 2600)
-    with house.database.read() as session:
-        before = rate_of(session, "m")
-    ask(house, prose, tokens, kind)
-    with house.database.read() as session:
-        assert rate_of(session, "m") == before == Rate(10_000, 2600)
-
-
-def test_a_call_without_characters_teaches_nothing(house: House) -> None:
-    call = ModelCall(WorkKind.CREATE, "ollama:m", 800, 60, False, CallOutcome.ANSWERED, 0.5)
-    house.accountant.meter(Booking("notes", None, None))(call)
-    with house.database.read() as session:
-        assert rate_of(session, "m") is None
-
-
-def test_figures_of_a_provider_are_kept_with_the_message(house: House) -> None:
-    converse(house, "c1", [Utterance("user", "x" * 400, tokens=7), Utterance("assistant", "x" * 400)])
-    context = opened(house, conversation_id="c1")
-    assert (context.total_tokens, context.token_source) == (107, TokenSource.ESTIMATED)
 
 
 def test_the_loop_is_shown_the_facts_of_the_user_it_answers(house: House) -> None:
@@ -337,16 +296,6 @@ def test_the_loop_answers_without_the_facts_it_cannot_have(house: House) -> None
     thinking.think()
     assert thinking.messages("c1")[-1] == ("assistant", "Hello!")
     assert house.counted("context_parts_missing_total", part="facts") == 1
-
-
-def test_facts_are_put_in_the_same_order_however_the_database_returns_them(house: House) -> None:
-    for number in range(20):
-        learn(house, f"Fact {number}", confidence=0.5 + number % 3 / 10, pin_slot=number if 1 <= number <= 3 else None)
-    with house.database.read() as session:
-        facts = list(queries.facts_to_recall(session, "notes", [NOBODY]))
-    shuffled = facts[:]
-    random.Random(1).shuffle(shuffled)
-    assert in_order(shuffled, ABOUT) == in_order(facts, ABOUT)
 
 
 def test_the_loop_is_shown_what_it_recalls_of_other_conversations_of_the_same_user(house: House) -> None:
@@ -378,3 +327,185 @@ def test_a_review_shows_conversations_of_one_user_at_a_time(house: House) -> Non
         text = thinking.chat.exchanges[-1].lines[1].text
         shown.append({one for one in ("boat", "bean", "weather") if one in text.lower()})
     assert sorted(map(sorted, shown)) == [["bean"], ["boat"], ["weather"]]
+
+
+LONG = "It went on for a while, and nobody minded. " * 12
+
+
+@pytest.fixture
+def library(house: House) -> Library:
+    library = Library(house, boats=("boat", "yacht"))
+    library.tell("old", "The yacht is called Petrel.", "A fine name.", f"The yacht needs paint. {LONG}", "I see.")
+    return library
+
+
+def recalled_in(
+    library: Library, finder: MessageSearch | None = None, actor: str = "token:1", **wanted: object
+) -> ConversationContext:
+    house = library.house
+    house.embed()
+    reach = RecallSources(house.database, finder or library.finder, house.clock, house.metrics)
+    asked = ContextRequest(**{"token_budget": 1000} | wanted)  # type: ignore[arg-type]
+    return open_context(house.database, "notes", asked, house.metrics, reach, actor)
+
+
+def summarise(library: Library, conversation_id: str, content: str, to: int) -> str:
+    with library.house.database.write() as session:
+        conversation = get_conversation(session, "notes", conversation_id)
+        one = Summary(
+            summary_id=f"sum-{to}", app_id="notes", conversation_key=conversation.key,
+            conversation_id=conversation_id, content=content, agent="extractive", from_position=0, to_position=to,
+            tokens=10, created_at=library.house.clock.now(),
+        )  # fmt: skip
+        session.add(one)
+    return one.summary_id
+
+
+def agree(library: Library, user_id: str, notes: str) -> None:
+    with library.house.database.write() as session:
+        lock_app(session, "notes")
+        now = library.house.clock.now()
+        consent.grant(session, "notes", user_id, "admin", now)
+        consent.write(session, "notes", user_id, Content(freeform_notes=notes), "token:1", now)
+
+
+def test_an_earlier_message_of_another_conversation_is_recalled(library: Library) -> None:
+    opening = recalled_in(library, now_said="What is the yacht called?")
+    # Both speak of the yacht; the newer one comes first, for it might correct the other.
+    assert opening.retrieved_ids[:2] == ("old-2", "old-0")
+    assert f"## {EARLIER}" in opening.system_prompt
+    assert "> user: The yacht is called Petrel." in opening.system_prompt
+    assert opening.messages[0].content == opening.system_prompt
+    assert opening.missing == ()
+
+
+def test_what_came_of_the_only_message_found_is_recalled_with_it(library: Library) -> None:
+    others = [f"Question {n} of the form is answered." for n in range(4)]
+    said = ("The kettle leaks at its lid.", "Since when?", *others, "A new one is in the post.")
+    library.tell("shop", *said, user_id="eve")
+    library.tell("other", "Nothing to do with it.", "Indeed.", user_id="eve")
+    opening = recalled_in(library, now_said="What about the kettle?", user_id="eve")
+    assert "> user: The kettle leaks at its lid." in opening.system_prompt
+    assert "A new one is in the post." in opening.system_prompt
+    assert "Nothing to do with it." not in opening.system_prompt
+
+
+def test_what_is_shown_anyway_is_not_recalled_as_well(library: Library) -> None:
+    library.tell("now", "My boat is red.", "A red boat.", "What colour is my boat?")
+    opening = recalled_in(library, conversation_id="now")
+    assert opening.system_prompt.count("My boat is red.") == 0
+    assert [one.content for one in opening.messages].count("My boat is red.") == 1
+
+
+def test_what_was_left_out_of_a_full_window_is_recalled(library: Library) -> None:
+    library.tell("now", "Hello.", "Hello.", "My boat is red.", *[f"{LONG}{n}" for n in range(31)], "And my boat?")
+    opening = recalled_in(library, conversation_id="now", context_window=2000, reserve=200)
+    assert opening.trimmed
+    assert "now-2" in opening.retrieved_ids
+    assert opening.total_tokens < 0.8 * 2000
+
+
+def test_a_summary_is_recalled_only_where_something_it_covers_is_left_out(library: Library) -> None:
+    library.tell("now", "Hello.", "Hello.", *[f"{LONG}{n}" for n in range(30)], "And then?")
+    summary = summarise(library, "now", "- Chose blue paint", 20)
+    assert recalled_in(library, conversation_id="now").summary_id is None
+    full = recalled_in(library, conversation_id="now", context_window=2000, reserve=200)
+    assert full.summary_id == summary
+    assert f"## {SUMMARY}" in full.system_prompt and "- Chose blue paint" in full.system_prompt
+
+
+def test_a_summary_stays_with_its_conversation(library: Library) -> None:
+    summarise(library, "old", "- Chose blue paint", 3)
+    library.tell("now", "Which paint?")
+    said = [Utterance("user", "Which paint?")]
+    assert recalled_in(library, conversation_id="now", said=said).summary_id is None
+    assert "blue paint" not in recalled_in(library, conversation_id="now", said=said).system_prompt
+
+
+def test_a_profile_is_recalled_with_consent_and_the_audit_shows_it(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    opening = recalled_in(library, user_id="ann")
+    assert opening.profile and f"## {PROFILE}" in opening.system_prompt and "Sails on Sundays." in opening.system_prompt
+    with library.house.database.read() as session:
+        kinds = [one.kind for one in audit_of(session, "notes", "ann", 10)]
+    assert AuditKind.USED in kinds
+
+
+def test_a_profile_withdrawn_is_withheld_and_the_audit_shows_it(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    with library.house.database.write() as session:
+        withdraw_consent(session, "notes", "ann", "admin", library.house.clock.now())
+    opening = recalled_in(library, user_id="ann")
+    assert not opening.profile and "Sundays" not in opening.system_prompt
+    with library.house.database.read() as session:
+        assert audit_of(session, "notes", "ann", 10)[0].kind == AuditKind.WITHHELD
+    assert library.house.counted("profile_gate_total", outcome="withheld") == 1
+
+
+def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Library) -> None:
+    recalled_in(library, user_id="ben")
+    with library.house.database.read() as session:
+        assert audit_of(session, "notes", "ben", 10) == []
+
+
+@pytest.mark.parametrize("user_id", ["ben", None])
+def test_a_profile_is_not_recalled_for_somebody_else(library: Library, user_id: str | None) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    opening = recalled_in(library, user_id=user_id)
+    assert not opening.profile and "Sundays" not in opening.system_prompt
+
+
+@given(budget=st.integers(0, 400), window=st.none() | st.integers(100, 3000), reserve=st.integers(0, 500))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_context_never_passes_its_budget_or_its_window_by_a_token(
+    library: Library, budget: int, window: int | None, reserve: int
+) -> None:
+    more = {} if window is None else {"context_window": window, "reserve": reserve}
+    opening = recalled_in(library, now_said="the yacht", token_budget=budget, is_capped=True, **more)
+    assert opening.memory_tokens <= budget
+    assert opening.memory_tokens == ceil(len(opening.system_prompt) / 4)
+    if window is not None:
+        assert opening.total_tokens <= max(window - reserve, min(ceil(len("the yacht") / 4), window))
+
+
+def test_the_budget_of_earlier_messages_is_the_tuned_one(library: Library) -> None:
+    with library.house.database.write() as session:
+        session.execute(
+            sa.text("INSERT INTO tuning_overrides VALUES ('notes', '{\"token_budget\": 100}', 'admin', :at)"),
+            {"at": library.house.clock.now().replace(tzinfo=None)},
+        )
+    opening = recalled_in(library, now_said="the yacht")
+    assert 0 < opening.memory_tokens <= 100
+    assert "old-2" not in opening.retrieved_ids
+
+
+class _Away(MessageSearch):
+    def find(self, app_id: str, wanted: SearchRequest) -> Findings:
+        raise Transient("away")
+
+
+def test_a_search_that_fails_costs_the_retrieved_messages_alone(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    finder = library.make_finder(library.house.tuning)
+    finder.__class__ = _Away
+    opening = recalled_in(library, finder, now_said="the yacht", user_id="ann")
+    assert opening.missing == ("retrieved",)
+    assert opening.profile
+
+
+def test_figures_say_whether_a_profile_and_a_summary_were_handed_out_beside_what_was_found(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    recalled_in(library, now_said="the yacht", user_id="ann")
+    recalled_in(library, now_said="the yacht", user_id="ben")
+    summarise(library, "old", "- The yacht is Petrel", 1)
+    said = [Utterance("user", "the yacht")]
+    recalled_in(library, said=said, conversation_id="old")
+    noted = [(one.sources["profile"], one.sources["summaries"]) for one in library.recorder.take()[0]]
+    assert noted == [(1, 0), (0, 0), (0, 1)]
+
+
+def test_of_a_very_long_text_the_beginning_and_the_end_are_looked_for(library: Library) -> None:
+    said = f"What is the yacht called? {'lorem ' * 30_000} Thanks, and hello."
+    opening = recalled_in(library, now_said=said)
+    assert "old-0" in opening.retrieved_ids
+    assert len(library.embedder.seen[-1]) <= MOST_CHARS + 1

@@ -6,27 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-import numpy as np
 import pytest
 
 from loop.steps.due_jobs import AskForFacts
 from shared.apps.queries import get_app, lock_app
 from shared.base.audit import Cause
 from shared.base.errors import Transient
-from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.erasure.erasing import clear_facts, erase_app, erase_conversation, purge_memories, settle_clear
+from shared.erasure.erasing import clear_facts, settle_clear
 from shared.facts.categories import Category
 from shared.facts.clearing import undo_clear
 from shared.facts.models import FactSource
-from shared.jobs.dispatch import take_due
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
-from shared.llm.calls import Meter
-from shared.llm.embedding import Vectors
 from shared.text.gate import Refusal
+from tests.support.embedding import Away
 from tests.support.house import House
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import Extraction, Statement
@@ -92,6 +89,13 @@ def statements(house: House) -> list[str]:
 FIVE = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites")
 
 
+def ask_about_five(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(5)
+    tick(house)
+
+
 def test_after_five_messages_facts_are_asked_for_once_the_debounce_is_over(house: House) -> None:
     open_conversation(house)
     speak(house, *FIVE[:4])
@@ -115,10 +119,7 @@ def test_a_conversation_that_never_pauses_is_due_all_the_same(house: House) -> N
 
 
 def test_what_is_said_while_a_job_is_open_is_read_by_that_job_or_by_the_next(house: House) -> None:
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(5)
-    tick(house)
+    ask_about_five(house)
     speak(house, "I see.", "Owns a boat", "Good.", "Speaks Welsh", "Fine.")
     house.fact_agent.while_thinking = lambda: interrupt(house)
     house.clock.advance(5)
@@ -201,10 +202,7 @@ def test_what_systems_and_tools_said_and_what_was_recalled_is_not_shown_as_said(
 
 
 def test_the_end_of_a_conversation_asks_for_what_is_left(house: House) -> None:
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(5)
-    tick(house)
+    ask_about_five(house)
     house.work_off()
     speak(house, "Fine.", "Speaks Welsh")
     finish(house)
@@ -251,11 +249,8 @@ def test_more_messages_than_a_job_looks_at_are_all_read(house: House) -> None:
 
 def test_a_failed_extraction_moves_nothing_and_is_made_good_by_the_next(house: House) -> None:
     house.fact_agent.says = [Transient("away")]
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(5)
-    tick(house)
-    deliver(house)
+    ask_about_five(house)
+    house.deliver()
     assert extractions(house) == ["retrying"]
     assert (conversation_of(house).facts_seen, statements(house)) == (0, [])
     house.clock.advance(600)
@@ -265,12 +260,9 @@ def test_a_failed_extraction_moves_nothing_and_is_made_good_by_the_next(house: H
 
 def test_what_a_dead_job_left_unread_is_read_when_more_is_said(house: House) -> None:
     house.fact_agent.says = [Transient("away") for _ in range(5)]
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(5)
-    tick(house)
+    ask_about_five(house)
     for _ in range(5):
-        deliver(house)
+        house.deliver()
         house.clock.advance(600)
     assert extractions(house) == ["dead"]
     speak(house, "Fine.")
@@ -280,74 +272,25 @@ def test_what_a_dead_job_left_unread_is_read_when_more_is_said(house: House) -> 
     assert (conversation_of(house).facts_seen, len(statements(house))) == (6, 3)
 
 
-def deliver(house: House) -> None:
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
-
-
-def test_the_same_job_delivered_twice_is_carried_out_once(house: House) -> None:
-    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
-    with house.database.write() as session:
-        [memory, *_] = take_due(session, house.clock.now(), 10, 60)
-    house.attempt(JobMessage(job_id=memory.job_id, fence=memory.fence))
-    with house.database.write() as session:
-        [facts] = take_due(session, house.clock.now(), 10, 60)
-    for _ in range(3):
-        house.attempt(JobMessage(job_id=facts.job_id, fence=facts.fence))
-    assert len(house.fact_agent.seen) == 1
-    assert [fact.mention_count for fact in house.facts()] == [1]
-
-
-def purge(house: House) -> None:
-    with house.database.write() as session:
-        purge_memories(session, APP, "admin", house.clock.now())
-
-
-def erase_everything(house: House) -> None:
-    with house.database.write() as session:
-        erase_app(session, APP, "admin", house.clock.now())
-
-
-def erase_one(house: House) -> None:
-    with house.database.write() as session:
-        erase_conversation(session, APP, "c1", "admin", house.clock.now())
-
-
-@pytest.mark.parametrize("forget", [purge, erase_everything, erase_one], ids=["purge", "all data", "the conversation"])
-def test_forgetting_beats_an_extraction_in_flight(house: House, forget: Callable[[House], None]) -> None:
+@pytest.mark.parametrize(
+    "forget", [House.purge, House.erase_app, House.erase], ids=["purge", "all data", "the conversation"]
+)
+def test_forgetting_beats_an_extraction_in_flight(house: House, forget: Callable[[House], object]) -> None:
     house.converse(APP, "c1", "Lives in Quokkaville", "Nice.")
     house.fact_agent.while_thinking = lambda: forget(house)
-    deliver(house)
-    deliver(house)
+    house.deliver()
+    house.deliver()
     assert statements(house) == []
-    assert extractions(house) == ["cancelled"] or forget is erase_one
+    assert extractions(house) == ["cancelled"] or forget is House.erase
 
 
 def test_a_purge_does_not_keep_an_open_conversation_from_being_read_later(house: House) -> None:
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(5)
-    tick(house)
-    purge(house)
+    ask_about_five(house)
+    house.purge()
     house.clock.advance(5)
     assert tick(house)
     house.work_off()
     assert len(statements(house)) == 3
-
-
-class Away:
-    """An embedder that cannot be reached until it is told to be back."""
-
-    name = "ollama:away"
-    same_meaning = 0.9
-    is_back = False
-
-    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
-        if not self.is_back:
-            raise Transient("no embedder")
-        return np.eye(len(texts), 16, dtype=np.float32)
 
 
 def test_without_the_embedder_facts_are_kept_and_get_their_vectors_later(house: House) -> None:
@@ -459,22 +402,19 @@ def clear(house: House, seconds: float) -> None:
 
 
 def test_an_extraction_waits_for_a_clear_that_is_open_without_using_up_its_attempts(house: House) -> None:
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(2)
-    tick(house)
+    ask_about_five(house)
     for _ in range(6):
         clear(house, 60)
-        deliver(house)
+        house.deliver()
         assert extractions(house) == ["retrying"] and house.jobs()[0].attempts == 0
         house.clock.advance(59)
-        deliver(house)
+        house.deliver()
         assert extractions(house) == ["retrying"]
         with house.database.write() as session:
             lock_app(session, APP)
             undo_clear(session, APP, Cause("admin", "taken back", house.clock.now()))
         house.clock.advance(1)
-    deliver(house)
+    house.deliver()
     assert extractions(house) == ["done"]
     assert statements(house) == ["Builds kites", "Lives in Lyon", "Plays the oboe"]
 
@@ -491,10 +431,7 @@ class Interrupted(ExtractFacts):
 
 
 def test_what_is_said_while_a_job_finds_nothing_new_is_asked_for_after_it(house: House) -> None:
-    open_conversation(house)
-    speak(house, *FIVE)
-    house.clock.advance(2)
-    tick(house)
+    ask_about_five(house)
     clear(house, 1)
     house.clock.advance(1)
     with house.database.write() as session:

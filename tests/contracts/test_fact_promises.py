@@ -1,4 +1,4 @@
-"""What an app's facts promise, over each database: what merges, what is replaced, what goes, and that it is told."""
+"""What an app's facts promise: what merges and is replaced, and what an erasure of them or of their chats leaves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from shared.apps.models import Erasure
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
@@ -15,6 +16,8 @@ from shared.archive.restore import Imported, import_archive
 from shared.base.choices import FactState
 from shared.base.errors import Conflict
 from shared.base.subjects import Subject
+from shared.conversations.queries import get_conversation
+from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactEdit, edit
@@ -26,49 +29,12 @@ from tests.support.house import House
 from tests.support.notebook import AGENT, SAME, Notebook, found
 from tests.support.settings import default_settings
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def book(house: House) -> Notebook:
     return Notebook(house)
-
-
-def test_a_statement_becomes_a_fact_that_knows_where_it_was_said(book: Notebook) -> None:
-    learned = book.learn("c1", found("User lives in Copenhagen", "m1", "m2"))
-    (fact,) = book.facts()
-    assert learned.learned == (fact.fact_id,)
-    assert (fact.statement, fact.confidence, fact.mention_count) == ("User lives in Copenhagen", 0.75, 1)
-    with book.house.database.read() as session:
-        (source,) = queries.sources_of(session, fact.fact_id)
-    assert (source.conversation_id, source.message_ids, source.agent) == ("c1", ["m1", "m2"], AGENT)
-    assert book.kinds(fact.fact_id) == [FactChangeKind.LEARNED]
-
-
-def test_the_same_said_again_elsewhere_makes_a_fact_more_certain(book: Notebook) -> None:
-    book.learn("c1", found("User lives in Copenhagen."))
-    book.house.clock.advance(60)
-    again = book.learn("c2", found("the user lives in copenhagen"))
-    (fact,) = book.facts()
-    assert again.merged == Counter({MergedBy.TEXT: 1})
-    assert (fact.confidence, fact.mention_count, fact.last_seen) == (0.9, 2, book.house.clock.now())
-    with book.house.database.read() as session:
-        assert [one.conversation_id for one in queries.sources_of(session, fact.fact_id)] == ["c1", "c2"]
-
-
-def test_confidence_never_passes_one(book: Notebook) -> None:
-    for i in range(5):
-        book.learn(f"c{i}", found("User likes jazz"))
-    assert [(fact.confidence, fact.mention_count) for fact in book.facts()] == [(1.0, 5)]
-
-
-@pytest.mark.parametrize("again", ["by hand", "in a conversation"])
-def test_a_fact_written_by_hand_starts_lower_and_gains_more_when_it_is_said_again(book: Notebook, again: str) -> None:
-    book.write("User likes jazz")
-    assert [fact.confidence for fact in book.facts()] == [0.6]
-    if again == "by hand":
-        book.write("The user likes jazz.")
-    else:
-        book.learn("c1", found("User likes jazz"))
-    assert [(fact.confidence, fact.by_hand) for fact in book.facts()] == [(0.85, True)]
 
 
 def test_facts_of_one_kind_stand_in_order_of_certainty_and_then_of_how_lately_they_were_heard(book: Notebook) -> None:
@@ -96,20 +62,6 @@ def test_messages_that_were_heard_before_change_nothing(book: Notebook) -> None:
     again = book.learn("c1", found("User likes jazz", "m2"))
     assert (again.learned, again.merged) == ((), Counter())
     assert [(fact.confidence, fact.version) for fact in book.facts()] == before
-
-
-def test_a_contradiction_replaces_the_very_fact_it_names(book: Notebook) -> None:
-    book.learn("c1", found("User has a dog"), found("User lives in Copenhagen"), found("User plays chess"))
-    home = next(fact for fact in book.facts() if "Copenhagen" in fact.statement)
-    book.house.clock.advance(60)
-    learned = book.learn("c2", found("User moved to London", "m9", updates=home.fact_id))
-    assert book.statements() == ["User has a dog", "User moved to London", "User plays chess"]
-    ((old, new),) = learned.replaced
-    assert old == home.fact_id
-    with book.house.database.read() as session:
-        assert queries.get_fact(session, "notes", old).state == FactState.REPLACED
-        assert queries.get_fact(session, "notes", new).updates_fact_id == old
-    assert book.kinds(old) == [FactChangeKind.LEARNED, FactChangeKind.REPLACED]
 
 
 def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> None:
@@ -207,17 +159,6 @@ def test_facts_go_with_their_app_into_another_and_arrive_once(book: Notebook) ->
     assert "User lives in London" in book.statements()
 
 
-def test_archived_facts_for_which_there_is_no_place_are_refused_whole(book: Notebook) -> None:
-    book.learn("c1", *(found(f"User owns item {i}", f"m{i}") for i in range(80)))
-    book.house.install("copy")
-    copy = Notebook(book.house, "copy")
-    copy.learn("c9", *(found(f"User sold item {i}", f"m{i}") for i in range(80)))
-    with pytest.raises(Conflict) as refused:
-        carry(book, "copy")
-    assert (refused.value.code, refused.value.details) == ("no_room", {"arriving": 80, "free": 70})
-    assert len(copy.facts()) == 80
-
-
 def test_more_than_120_facts_are_brought_back_to_120(book: Notebook) -> None:
     book.learn("c1", *(found(f"User owns item {i}", f"m{i}") for i in range(110)))
     book.house.clock.advance(timedelta(days=3).total_seconds())
@@ -240,3 +181,197 @@ def test_two_employers_of_one_breath_are_not_a_contradiction_and_a_later_one_is(
 def test_a_change_of_mind_within_a_message_is_a_contradiction(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz", "m7"), found("User does not like jazz", "m7"))
     assert book.statements() == ["User does not like jazz"]
+
+
+def pass_time(book: Notebook, seconds: float) -> None:
+    book.house.clock.advance(seconds)
+
+
+def moved(book: Notebook) -> tuple[int, int]:
+    """Learn of Copenhagen in c1 and of London in c2; return both facts."""
+    (old,) = book.learn("c1", found("User lives in Copenhagen")).learned
+    pass_time(book, 60)
+    (new,) = book.learn("c2", found("User lives in London")).learned
+    return old, new
+
+
+def finish(book: Notebook) -> Erasure | None:
+    with book.house.database.write() as session:
+        return finish_fact_deletes(session, "notes", book.house.clock.now())
+
+
+def texts_left(book: Notebook, fact_id: int) -> set[str | None]:
+    return {text for change in book.history(fact_id) for text in (change.before, change.after)}
+
+
+def test_a_secret_that_an_earlier_release_let_in_does_not_stand_again(book: Notebook) -> None:
+    (old,) = book.learn("c1", found("The wifi password is hunter2")).learned
+    pass_time(book, 60)
+    book.learn("c2", found("The wifi has no password any more", updates=old))
+    book.erase("c2")
+    assert (book.statements(), book.in_state(FactState.REPLACED)) == ([], [])
+
+
+def test_nothing_is_learned_while_a_clear_can_be_taken_back(book: Notebook) -> None:
+    book.write("User likes jazz")
+    book.clear()
+    with pytest.raises(Conflict) as refused:
+        book.learn("c1", found("User plays chess"))
+    assert refused.value.code == "clear_open"
+
+
+def test_a_delete_is_not_taken_back_when_the_same_stands_again(book: Notebook) -> None:
+    fact_id = book.write("User likes jazz").fact_id
+    book.delete(fact_id)
+    again = book.write("The user likes jazz.").fact_id
+    with pytest.raises(Conflict) as refused:
+        book.undo(fact_id)
+    assert (refused.value.code, refused.value.details) == ("already_known", {"factId": again})
+
+
+def test_what_a_deleted_fact_had_replaced_goes_with_it(book: Notebook) -> None:
+    old, new = moved(book)
+    book.delete(new)
+    assert (book.statements(), book.in_state(FactState.REPLACED)) == ([], ["User lives in Copenhagen"])
+    pass_time(book, 61)
+    receipt = finish(book)
+    assert receipt is not None
+    assert (receipt.scope, receipt.erased["facts"], set(receipt.left.values())) == ("fact", 2, {0})
+    assert book.in_state(FactState.REPLACED) == []
+    assert texts_left(book, old) | texts_left(book, new) == {None}
+
+
+def test_a_fact_that_was_deleted_is_not_learned_again_from_the_very_same_messages(book: Notebook) -> None:
+    (fact_id,) = book.learn("c1", found("User likes jazz", "m1")).learned
+    book.delete(fact_id)
+    assert book.learn("c1", found("User likes jazz", "m1")).learned == ()
+    assert len(book.learn("c1", found("User likes jazz", "m7")).learned) == 1
+
+
+def test_what_was_said_before_a_clear_is_not_read_again_and_what_was_said_after_is(book: Notebook) -> None:
+    book.say("c1", "I like jazz", "I like chess")
+    book.clear()
+    book.say("c1", "I like tea")
+    book.say("c2", "I like golf")
+    pass_time(book, 9)
+    book.settle()
+    with book.house.database.read() as session:
+        seen = {one: get_conversation(session, "notes", one).facts_seen for one in ("c1", "c2")}
+    assert seen == {"c1": 2, "c2": 0}
+
+
+def test_a_clear_does_not_have_a_conversation_read_again_that_came_seen_meanwhile(book: Notebook) -> None:
+    book.write("User likes jazz")
+    book.clear()
+    book.say("c9", "I live in Oslo.", "I have a dog.")
+    with book.house.database.write() as session:
+        get_conversation(session, "notes", "c9").facts_seen = 2  # As an archive brings it.
+    pass_time(book, 8)
+    assert book.settle() is not None
+    with book.house.database.read() as session:
+        assert get_conversation(session, "notes", "c9").facts_seen == 2
+
+
+def test_erasing_a_conversation_takes_back_only_its_own_mentions(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz", "m1"))
+    book.learn("c1", found("User likes jazz", "m2"))
+    book.learn("c2", found("User likes jazz", "m3"))
+    book.learn("c3", found("User likes jazz", "m4"))
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(4, 1.0)]
+    book.erase("c3")
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(3, 1.0)], "never more than one"
+    book.erase("c2")
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(2, 0.9)]
+
+
+def test_erasing_a_conversation_leaves_the_history_of_what_another_said(book: Notebook) -> None:
+    (gone,) = book.learn("c1", found("User likes jazz")).learned
+    (other,) = book.learn("c2", found("User plays chess")).learned
+    book.erase("c1")
+    assert (texts_left(book, gone), texts_left(book, other)) == ({None}, {None, "User plays chess"})
+
+
+def test_what_only_a_hand_still_says_is_as_sure_as_a_hand_makes_it(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz"))
+    pass_time(book, 60)
+    book.write("User likes jazz")
+    assert [(fact.by_hand, fact.confidence) for fact in book.facts()] == [(False, 0.9)]
+    book.erase("c1")
+    assert [(fact.by_hand, fact.confidence) for fact in book.facts()] == [(True, 0.6)]
+
+
+def test_erasing_a_conversation_leaves_what_another_said_too(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz."))
+    pass_time(book, 60)
+    book.learn("c2", found("the user likes jazz"))
+    first = book.facts()[0]
+    receipt = book.erase("c1")
+    (fact,) = book.facts()
+    assert (fact.fact_id, fact.statement) == (first.fact_id, "the user likes jazz")
+    assert (fact.confidence, fact.mention_count, fact.first_seen) == (0.75, 1, first.last_seen)
+    assert (receipt.erased["facts"], receipt.erased["factSources"]) == (0, 1)
+    assert set(receipt.left.values()) == {0}
+    assert "User likes jazz." not in texts_left(book, fact.fact_id)
+    assert book.kinds(fact.fact_id)[-1] == FactChangeKind.RESTORED
+
+
+def test_erasing_the_conversation_of_a_contradiction_brings_back_what_it_replaced(book: Notebook) -> None:
+    old, new = moved(book)
+    book.pin(new)
+    book.erase("c2")
+    (fact,) = book.facts()
+    assert (fact.fact_id, fact.statement, fact.pin_slot is not None) == (old, "User lives in Copenhagen", True)
+    assert book.kinds(old)[-1] == FactChangeKind.RESTORED
+    assert book.kinds(new)[-1] == FactChangeKind.ERASED and texts_left(book, new) == {None}
+
+
+def test_a_deleted_fact_whose_conversation_is_erased_cannot_be_brought_back(book: Notebook) -> None:
+    (fact_id,) = book.learn("c1", found("User likes jazz")).learned
+    book.delete(fact_id)
+    book.erase("c1")
+    with pytest.raises(Conflict):
+        book.undo(fact_id)
+    assert texts_left(book, fact_id) == {None}
+
+
+def test_a_cleared_fact_whose_conversation_is_erased_does_not_come_back_with_the_rest(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz"))
+    book.learn("c2", found("User plays chess"))
+    book.clear()
+    book.erase("c1")
+    book.undo_clear()
+    assert book.statements() == ["User plays chess"]
+
+
+def test_cleared_facts_that_an_erasure_made_alike_come_back_as_one(book: Notebook) -> None:
+    close = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
+    said = ("User likes jazz", "User enjoys jazz")
+    (first,), _ = (
+        book.learn(f"c{i}", FoundStatement(text, Category.PREFERENCE, ("m1",), vector=close, vector_model="m")).learned
+        for i, text in enumerate(said)
+    )
+    written = book.write("User enjoys jazz", pinned=True).fact_id
+    book.clear()
+    book.erase("c0")
+    book.undo_clear()
+    (fact,) = book.facts()
+    assert (fact.fact_id, fact.statement, fact.pin_slot) == (first, "User enjoys jazz", 1)
+    assert (fact.updates_fact_id, book.in_state(FactState.REPLACED)) == (written, ["User enjoys jazz"])
+
+
+def test_erasing_an_app_leaves_nothing_of_its_facts_or_clears(book: Notebook) -> None:
+    moved(book)
+    book.clear()
+    with book.house.database.write() as session:
+        receipt = erase_app(session, "notes", "admin", book.house.clock.now())
+    assert (receipt.erased["facts"], receipt.erased["factSources"]) == (2, 2)
+    assert set(receipt.left.values()) == {0} and receipt.left["factHistory"] == 0
+    with book.house.database.read() as session:
+        assert queries.open_clear(session, "notes") is None
+
+
+def test_a_purge_of_memories_leaves_facts_alone(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz"))
+    with book.house.database.write() as session:
+        purge_memories(session, "notes", "admin", book.house.clock.now())
+    assert book.statements() == ["User likes jazz"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import count
 from random import Random
 
@@ -19,7 +18,7 @@ from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
-from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
+from shared.erasure.erasing import erase_app, erase_conversation
 from shared.jobs.models import Job, JobState
 from shared.search import postgres_words, search_queries, word_index
 from shared.search.index import (
@@ -127,8 +126,7 @@ def test_of_a_text_of_countless_words_the_first_are_found_and_all_of_them_erased
     first, last, beyond = words[0], words[MOST_WORDS - 1], words[MOST_WORDS]
     doc_ids = found(house, "notes", " ".join((first, last, beyond)))
     assert [len(doc_ids[word]) for word in (first, last, beyond)] == [1, 1, 0]
-    with house.database.write() as session:
-        erase_conversation(session, "notes", "c1", "token:1", house.clock.now())
+    house.erase()
     assert found(house, "notes", " ".join((first, last))) == {first: [], last: []}
 
 
@@ -153,14 +151,6 @@ def test_an_answer_of_the_loop_is_indexed_as_what_is_said(house: House) -> None:
     check_whole(house, "notes")
 
 
-def test_only_what_people_and_assistants_say_in_words_is_indexed(house: House) -> None:
-    tell(house, "notes", "c1", "Answer in verse about herons", role=Role.SYSTEM)
-    tell(house, "notes", "c1", '{"heron": 1}', role=Role.TOOL)
-    tell(house, "notes", "c1", " \n\t ")
-    assert found(house, "notes", "heron") == {}, "nothing of this app was ever indexed"
-    assert status(house).unembedded == 0
-
-
 def test_a_message_sent_twice_is_indexed_once(house: House) -> None:
     tell(house, "notes", "c1", "first")
     for _ in range(2):
@@ -172,17 +162,6 @@ def test_a_message_sent_twice_is_indexed_once(house: House) -> None:
     assert len(messages(house, "notes")) == 2
 
 
-def test_a_word_in_more_messages_than_asked_for_is_too_common_to_be_listed(house: House) -> None:
-    tell(house, "notes", "c1", *["the heron"] * 4, "the swan")
-    heron, swan = words_of("heron swan")
-    herons = found(house, "notes", "heron", at_most=4)[heron]
-    assert herons is not None
-    assert len(herons) == 4
-    fewer = found(house, "notes", "heron swan", at_most=3)
-    assert fewer[heron] is None
-    assert len(fewer[swan] or ()) == 1
-
-
 def test_nothing_that_was_said_can_be_read_in_the_word_index(house: House) -> None:
     tell(house, "notes", "c1", "Quokkaville is where Zebedee lives")
     others = ("message_words_data", "message_words_docsize")
@@ -192,25 +171,6 @@ def test_nothing_that_was_said_can_be_read_in_the_word_index(house: House) -> No
     held = b"".join(value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row)
     assert rows
     assert not [word for word in ("quokkavil", "zebede", "live") if word.encode() in held.lower()]
-
-
-ODD = ["heron", "swan", "kite", "ÄRGER", "naïve", "x9", ":)", "'", '"', "*", "NEAR(", "AND", "-"]
-LETTERS = st.lists(st.sampled_from(ODD), max_size=6)
-TEXTS = st.lists(LETTERS.map(" ".join), min_size=1, max_size=4)
-
-
-@given(mine=TEXTS, theirs=TEXTS, asked=LETTERS.map(" ".join))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_words_of_one_app_lead_into_another(house: House, mine: list[str], theirs: list[str], asked: str) -> None:
-    apps = {f"app{next(anew)}": said for said in (mine, theirs)}
-    for app_id, said in apps.items():
-        house.install(app_id)
-        tell(house, app_id, "c1", *said)
-    for app_id, said in apps.items():
-        own = {doc_id_of(one.conversation_key, one.position): one.content for one in messages(house, app_id)}
-        for word, doc_ids in found(house, app_id, asked).items():
-            assert doc_ids == [doc_id for doc_id, text in own.items() if word in words_of(text)]
-        assert set(own.values()) == set(said)
 
 
 ACTIONS = st.lists(
@@ -242,8 +202,7 @@ def test_the_indexes_hold_what_stands_after_whatever_happened(house: House, acti
     house.clock.advance(1)
     house.work_off()
     check_whole(house, app_id)
-    with house.database.write() as session:
-        erase_app(session, app_id, "test", house.clock.now())
+    house.erase_app(app_id)
 
 
 def carry_out(house: House, app_id: str, action: str, number: int, step: int) -> None:
@@ -286,8 +245,7 @@ def test_erasing_a_conversation_takes_its_part_of_every_index_and_no_more(house:
     tell(house, "notes", "c1", "a heron", CODE)
     tell(house, "notes", "c2", "a heron", CODE)
     house.embed()
-    with house.database.write() as session:
-        receipt = erase_conversation(session, "notes", "c1", "test", house.clock.now())
+    receipt = house.erase()
     passages = len(passages_of(CODE))
     expected = {"words": 2, "passages": passages, "vectors": 2 + passages}
     assert {name: receipt.erased[name] for name in expected} == expected
@@ -303,8 +261,7 @@ def test_a_conversation_of_many_messages_is_taken_out_whole(house: House) -> Non
     tell(house, "notes", "c1", *[f"heron number {n}" for n in range(1_100)])
     assert len(found(house, "notes", "heron", 5_000)["heron"] or ()) == 4_101
     assert found(house, "notes", "heron", at_most=4_000) == {"heron": None}
-    with house.database.write() as session:
-        receipt = erase_conversation(session, "notes", "c1", "test", house.clock.now())
+    receipt = house.erase()
     assert (receipt.erased["words"], receipt.left["words"]) == (4_100, 0)
     assert [len(doc_ids or ()) for doc_ids in found(house, "notes", "heron swan 100").values()] == [1, 1, 0]
 
@@ -314,8 +271,7 @@ def test_erasing_an_app_leaves_no_key_to_its_words_and_nothing_of_the_rest(house
     for app_id in ("notes", "other"):
         tell(house, app_id, "c1", "a heron", CODE)
     house.embed()
-    with house.database.write() as session:
-        receipt = erase_app(session, "notes", "test", house.clock.now())
+    receipt = house.erase_app()
     assert (receipt.erased["words"], receipt.erased["vectors"]) == (2, 2 + len(passages_of(CODE)))
     assert {receipt.left[name] for name in ("words", "passages", "vectors")} == {0}
     with house.database.read() as session:
@@ -324,27 +280,6 @@ def test_erasing_an_app_leaves_no_key_to_its_words_and_nothing_of_the_rest(house
     check_whole(house, "other")
     tell(house, "notes", "c1", "a heron again")
     check_whole(house, "notes")
-
-
-def test_a_purge_of_memories_leaves_messages_and_their_indexes(house: House) -> None:
-    tell(house, "notes", "c1", "a heron", CODE)
-    with house.database.write() as session:
-        purge_memories(session, "notes", "test", house.clock.now())
-    check_whole(house, "notes")
-
-
-def test_without_a_word_index_messages_are_kept_and_found_once_it_is_made_anew(house: House) -> None:
-    tell(house, "notes", "c1", "a heron")
-    lose_words(house)
-    tell(house, "notes", "c1", "a second heron")
-    assert found(house, "notes", "heron") == {}
-    without = status(house)
-    assert (without.messages, without.words, without.word_index_is_present) == (2, 0, False)
-    with house.database.write() as session:
-        assert recreate_word_index(session, house.clock.now()) == 1
-    assert house.work_off() == [JobState.DONE]
-    check_whole(house, "notes")
-    assert status(house).word_index_is_present
 
 
 def test_without_a_word_index_erasing_still_erases(house: House) -> None:
@@ -433,8 +368,7 @@ def test_what_is_erased_during_a_back_fill_is_not_brought_back(house: House) -> 
     as_before_indexes(house)
     fill(house)
     step(house, 2)
-    with house.database.write() as session:
-        receipt = erase_conversation(session, "notes", "c1", "test", house.clock.now())
+    receipt = house.erase()
     assert (receipt.erased["words"], receipt.left["words"]) == (2, 0)
     house.work_off()
     check_whole(house, "notes")
@@ -445,14 +379,6 @@ def test_a_job_for_a_back_fill_that_is_over_says_that_there_was_nothing_to_do(ho
     fill(house)
     step(house, 10)
     assert house.work_off() == [JobState.NOTHING]
-
-
-def test_passages_are_characters_of_their_message(house: House) -> None:
-    tell(house, "notes", "c1", CODE)
-    with house.database.read() as session:
-        spans: Sequence[Passage] = session.scalars(select(Passage).order_by(Passage.part)).all()
-    assert len(spans) > 1
-    assert any("def hop(kites)" in CODE[one.start : one.start + one.length] for one in spans if one.kind == "code")
 
 
 def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
@@ -473,8 +399,7 @@ def test_messages_that_were_counted_are_not_counted_again_until_it_is_time(
     assert [shown(), shown()] == [5, 5]
     tell(house, "notes", "c2", "a swan", "a kite")
     assert shown() == 7
-    with house.database.write() as session:
-        erase_conversation(session, "notes", "c2", "test", house.clock.now())
+    house.erase("c2")
     now[0] += 301
     assert shown() == 5
     assert looked == [5, 0, 2, 5]

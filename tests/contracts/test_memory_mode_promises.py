@@ -8,11 +8,10 @@ from loop.steps.due_jobs import AskForFacts, AskForSummaries
 from shared.apps.queries import get_app
 from shared.base.errors import ModelOutput
 from shared.base.search_settings import Tuning
-from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, set_memory, start
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.jobs import dispatch
 from shared.jobs.control import replay
 from shared.jobs.models import JobState
 from shared.summaries.queries import of_conversation
@@ -55,14 +54,8 @@ def tick(house: House) -> None:
 
 
 def attempt_all(house: House) -> None:
-    """Carry out what is due as workers would."""
-    while True:
-        with house.database.write() as session:
-            sent = dispatch.take_due(session, house.clock.now(), 100, 60)
-        if not sent:
-            return
-        for one in sent:
-            house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    while house.deliver():
+        pass
 
 
 def kept(house: House) -> tuple[int, int, int]:

@@ -21,7 +21,7 @@ from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import unsettled
-from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
+from shared.erasure.erasing import erase_conversation
 from shared.jobs.models import JobState
 from shared.jobs.ownership import sweep
 from shared.memories.compaction import NEW, Action, Decision
@@ -32,8 +32,6 @@ from tests.support.house import House
 from tests.support.settings import default_settings
 from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
-
-pytestmark = pytest.mark.both_databases
 
 TOPICS = [
     "I prefer my meetings in the morning.",
@@ -71,15 +69,6 @@ def by_hand(house: House, content: str, importance: int) -> None:
         place(session, Subject("notes"), new, Cause("admin", "hand", house.clock.advance(1)), 10)
 
 
-def test_eleven_conversations_one_by_one_leave_ten_memories(extractive: House) -> None:
-    counts = []
-    for i in range(1, 12):
-        extractive.converse("notes", f"c{i}", f"My meeting with Ada{i} is on {i} May", "Noted.")
-        assert extractive.work_off() == [JobState.DONE]
-        counts.append(len(extractive.memories()))
-    assert counts == [*range(1, 11), 10]
-
-
 def test_twelve_topics_stay_within_the_cap_and_every_removal_is_explained(extractive: House) -> None:
     for i, topic in enumerate(TOPICS):
         extractive.converse("notes", f"c{i}", topic, "Noted.")
@@ -93,6 +82,7 @@ def test_twelve_topics_stay_within_the_cap_and_every_removal_is_explained(extrac
     assert all(c.reason and c.actor == "extractive" and c.before for c in ends.values())
 
 
+@pytest.mark.both_databases
 def test_the_database_itself_refuses_an_eleventh_memory(house: House) -> None:
     fill(house)
     assert len(house.memories()) == 10
@@ -123,6 +113,7 @@ def test_an_edit_decision_leaves_ten_and_the_target_takes_in_the_new_one(house: 
     assert kinds == [ChangeKind.CREATED, ChangeKind.MERGED]
 
 
+@pytest.mark.both_databases
 def test_merging_two_old_memories_gives_the_new_one_the_freed_place(house: House) -> None:
     fill(house)
     ids = [m.memory_id for m in reversed(house.memories())]
@@ -168,17 +159,6 @@ def test_where_the_agent_cannot_decide_the_rules_make_room_and_nothing_is_lost(
         assert reason.startswith("room made by the rules, as ollama:scripted ")
 
 
-def test_another_apps_memory_is_never_a_target(house: House) -> None:
-    house.install("mail")
-    house.converse("mail", "theirs", "their secret")
-    fill(house)
-    theirs = house.memories("mail")[0].memory_id
-    house.scripted.decides = [Decision(Action.DELETE, theirs, "mischief")]
-    house.converse("notes", "c11", "fact 11")
-    house.work_off()
-    assert house.contents("mail") == ["their secret"] and len(house.contents()) == 10
-
-
 def test_pinned_memories_are_never_touched_and_the_new_one_gives_way_when_all_are(house: House) -> None:
     fill(house)
     with house.database.write() as session:
@@ -192,10 +172,9 @@ def test_pinned_memories_are_never_touched_and_the_new_one_gives_way_when_all_ar
     assert last.kind == ChangeKind.GAVE_WAY and "pinned" in last.reason
 
 
-@pytest.mark.parametrize("times", [2, 5])
-def test_a_conversation_ended_again_has_one_job_and_one_memory(house: House, times: int) -> None:
+def test_a_conversation_ended_again_has_one_job_and_one_memory(house: House) -> None:
     first = house.converse("notes", "c1", "fact 1")
-    for _ in range(times):
+    for _ in range(2):
         with house.database.write() as session:
             conversation = lock_conversation(session, "notes", "c1")
             again = end(session, conversation, 0, None, house.clock.now())
@@ -204,6 +183,7 @@ def test_a_conversation_ended_again_has_one_job_and_one_memory(house: House, tim
     assert house.contents() == ["fact 1"]
 
 
+@pytest.mark.both_databases
 def test_a_delivery_that_comes_twice_is_claimed_once(house: House) -> None:
     house.converse("notes", "c1", "fact 1")
     [claim] = house.claims()
@@ -213,6 +193,7 @@ def test_a_delivery_that_comes_twice_is_claimed_once(house: House) -> None:
     assert house.claim(again) is None and house.contents() == ["fact 1"]
 
 
+@pytest.mark.both_databases
 def test_a_job_that_outlived_its_lease_cannot_write(house: House) -> None:
     house.converse("notes", "c1", "fact 1")
     [stale] = house.claims()
@@ -237,8 +218,7 @@ def test_a_purge_while_the_agent_thinks_beats_its_result(house: House) -> None:
     [claim] = house.claims()
 
     def purge() -> None:
-        with house.database.write() as session:
-            purge_memories(session, "notes", "admin", house.clock.now())
+        house.purge()
 
     house.scripted.while_thinking = purge
     with pytest.raises((Purged, LeaseLost)):
@@ -267,10 +247,10 @@ def test_work_asked_for_under_an_older_epoch_writes_nothing_even_if_its_job_stil
     assert bool(house.scripted.seen) is (moment == "while the agent thinks"), "purged words reach no model"
 
 
+@pytest.mark.both_databases
 def test_a_purge_empties_history_and_its_receipt_counts_what_is_left(house: House) -> None:
     fill(house, 3)
-    with house.database.write() as session:
-        receipt = purge_memories(session, "notes", "admin", house.clock.now())
+    receipt = house.purge()
     assert receipt.erased["memories"] == 3 and set(receipt.left.values()) == {0}
     with house.database.read() as session:
         changes = changes_of_app(session, "notes", 100)
@@ -325,10 +305,10 @@ def merge_canary(house: House) -> None:
     house.work_off()
 
 
+@pytest.mark.both_databases
 def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: House) -> None:
     merge_canary(house)
-    with house.database.write() as session:
-        receipt = erase_conversation(session, "notes", "c11", "admin", house.clock.now())
+    receipt = house.erase("c11")
     assert set(receipt.left.values()) == {0}
     assert "fact 1" in house.contents() and not any("canary" in text for text in house.contents())
     with house.database.read() as session:
@@ -344,24 +324,6 @@ def test_an_erasure_brings_no_secret_back_that_an_earlier_release_let_in(house: 
     assert sorted(house.contents()) == sorted(f"fact {number}" for number in range(2, 11))
 
 
-def test_erasing_an_app_leaves_nothing_but_counts_times_and_ids(house: House) -> None:
-    fill(house, 4)
-    with house.database.write() as session:
-        receipt = erase_app(session, "notes", "admin", house.clock.now())
-    assert receipt.erased["conversations"] == 4 and set(receipt.left.values()) == {0}
-
-
-def test_a_removed_memory_can_be_brought_back(house: House) -> None:
-    fill(house)
-    house.converse("notes", "c11", "fact 11")
-    house.work_off()
-    gone = 1
-    with house.database.write() as session:
-        gone = next(c.memory_id for c in changes_of_app(session, "notes", 9) if c.kind == ChangeKind.REMOVED)
-        placed = restore(session, "notes", gone, Cause("admin", "restored", house.clock.now()), 10)
-    assert placed.stands and "fact 1" in house.contents() and len(house.contents()) == 10
-
-
 def test_a_merge_can_be_taken_back(house: House) -> None:
     fill(house)
     target = house.memories()[-1].memory_id
@@ -371,14 +333,6 @@ def test_a_merge_can_be_taken_back(house: House) -> None:
     with house.database.write() as session:
         restore(session, "notes", target, Cause("admin", "restored", house.clock.now()), 10)
     assert "fact 1" in house.contents() and "both" not in house.contents()
-
-
-def test_memories_come_newest_first_in_a_stable_order_after_a_restart(house: House) -> None:
-    fill(house, 5)
-    before = [(m.memory_id, m.content) for m in house.memories()]
-    house.database.dispose()
-    assert [(m.memory_id, m.content) for m in house.memories()] == before
-    assert house.contents() == [f"fact {i}" for i in range(5, 0, -1)]
 
 
 def test_recalled_memories_are_not_shown_to_the_agent_again(house: House) -> None:
@@ -398,13 +352,13 @@ def test_spending_counts_when_the_work_fails(house: House) -> None:
         assert unsettled(session) == 11_000_000
 
 
+@pytest.mark.both_databases
 def test_a_conversation_that_was_here_before_an_import_still_gets_its_memory(house: House) -> None:
     house.converse("notes", "c1", "fact 1")
     house.work_off()
     with house.database.read() as session:
         archive = export_app(session, get_app(session, "notes"), house.clock.now())
-    with house.database.write() as session:
-        erase_app(session, "notes", "admin", house.clock.now())
+    house.erase_app()
     house.converse("notes", "c1", "fact 2")
     with house.database.write() as session:
         import_archive(

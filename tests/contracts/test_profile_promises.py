@@ -19,7 +19,7 @@ from shared.base.errors import Conflict
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
-from shared.erasure.erasing import erase_app, erase_profile, withdraw_consent
+from shared.erasure.erasing import withdraw_consent
 from shared.llm.embedding import NgramEmbedder
 from shared.profiles import consent
 from shared.profiles import queries as gate
@@ -76,18 +76,6 @@ def ask(house: House, actor: str = "token:1", user_id: str = "ann") -> gate.Gate
     return gate.ask_for(house.database, APP, user_id, actor, house.clock.now(), house.metrics)
 
 
-def test_a_profile_is_written_and_read_under_consent_only(house: House) -> None:
-    with pytest.raises(Conflict) as refused:
-        write(house)
-    assert refused.value.code == "consent_missing" and rows(house) == (0, 0)
-    agree(house)
-    assert text(house) is None
-    write(house)
-    assert text(house) == f"Preferred languages: Python\nDomain: {CANARY}\nNotes: Short answers."
-    write(house, content=Content(freeform_notes="Longer answers."))
-    assert text(house) == "Notes: Longer answers."
-
-
 def test_a_user_without_a_name_is_one_user_and_no_other(house: House) -> None:
     agree(house, ONLY_USER)
     write(house, ONLY_USER)
@@ -100,28 +88,6 @@ def test_users_and_apps_do_not_share_profiles(house: House) -> None:
     agree(house, "ann")
     write(house, "ann")
     assert (text(house, "bob"), text(house, "ann", "email")) == (None, None)
-
-
-def test_withdrawing_erases_at_once_and_leaves_a_receipt_without_text(house: House) -> None:
-    agree(house)
-    write(house)
-    receipt = withdraw(house)
-    assert receipt is not None and receipt.scope == "profile"
-    assert receipt.erased["profiles"] == 1 and set(receipt.left.values()) == {0}
-    assert (text(house), rows(house)) == (None, (0, 0))
-    assert withdraw(house) is None
-    agree(house)
-    assert text(house) is None, "agreeing again begins empty"
-
-
-def test_a_profile_is_erased_without_taking_the_consent_back(house: House) -> None:
-    agree(house)
-    write(house)
-    with house.database.write() as session:
-        erase_profile(session, APP, "ann", "admin", house.clock.now())
-    assert (text(house), rows(house)) == (None, (0, 1))
-    write(house)
-    assert text(house) is not None
 
 
 def test_the_audit_tells_who_did_what_and_holds_no_text(house: House) -> None:
@@ -238,8 +204,7 @@ def test_a_vector_of_what_was_erased_is_kept_nowhere(house: House, again: bool) 
 def test_erasing_an_app_takes_profiles_consents_and_audit_with_it(house: House) -> None:
     agree(house)
     write(house)
-    with house.database.write() as session:
-        receipt = erase_app(session, APP, "admin", house.clock.now())
+    receipt = house.erase_app()
     assert [receipt.erased[store] for store in ("profiles", "consents", "profileAudit")] == [1, 1, 2]
     assert [receipt.left[store] for store in ("profiles", "consents", "profileAudit")] == [0, 0, 0]
     assert (rows(house), audit(house, None)) == ((0, 0), [])

@@ -58,17 +58,6 @@ PASTES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("paste", PASTES.values(), ids=PASTES)
-def test_recalled_memories_are_recognised_however_they_are_pasted(paste: Callable[[str], str]) -> None:
-    block = memories_block("Notes", [RecalledMemory(1, SECRET, DAY), RecalledMemory(2, "Lives in Oslo", DAY)], 500).text
-    left = without_recalled(f"Look at this:\n{paste(block)}")
-    for words in (SECRET, "Oslo", "Created", "memories for app", "previous conversations", "recalled"):
-        assert words not in left
-    assert left.startswith("Look at this:")
-    if "cut off" not in str(next(name for name, one in PASTES.items() if one is paste)):
-        assert without_recalled(f"{paste(block)}\nI moved to Bergen.").endswith("I moved to Bergen.")
-
-
 @pytest.mark.parametrize(
     "paste",
     [
@@ -91,34 +80,30 @@ def test_a_memory_is_recognised_as_blocks_had_it_when_each_line_had_a_mark(paste
     assert "memories for app" not in without_recalled(text)
 
 
-@pytest.mark.parametrize("paste", PASTES.values(), ids=PASTES)
-def test_recalled_facts_are_recognised_however_they_are_pasted(paste: Callable[[str], str]) -> None:
-    block = facts_text(FACTS)
-    left = without_recalled(f"Look at this:\n{paste(block)}")
-    for words in ("keeps bees", "Oslo", "plain", "Current work", "About user", "What you know", "recalled"):
-        assert words not in left
-    assert left.startswith("Look at this:")
-    if "cut off" not in str(next(name for name, one in PASTES.items() if one is paste)):
-        assert without_recalled(f"{paste(block)}\nI moved to Bergen.").endswith("I moved to Bergen.")
-
-
 _TWO_LINES = "In Oslo.\nplain"
-EXCERPTS = {
+BLOCKS = {
+    "memories": memories_block(
+        "Notes", [RecalledMemory(1, SECRET, DAY), RecalledMemory(2, "Lives in Oslo, plain", DAY)], 500
+    ).text,
+    "facts": facts_text(FACTS),
     "a summary": framed(SUMMARY, "- Chose bees\n- Lives in Oslo"),
     "a profile": framed(PROFILE, "Notes: likes plain answers\nkeeps bees"),
     "earlier messages": f"{block_opening(EARLIER)}2026-01-01\n> Ann: I keep bees.\n> {quoted(_TWO_LINES)}\n{END}",
 }
+OURS = (
+    "bees", "Oslo", "plain", "Created", "memories for app", "previous conversations", "Current work", "About user",
+    "What you know", "agreed to have", "may matter", "said so far", "recalled",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("paste", PASTES.values(), ids=PASTES)
-@pytest.mark.parametrize("block", EXCERPTS.values(), ids=EXCERPTS)
-def test_excerpts_are_recognised_however_they_are_pasted(block: str, paste: Callable[[str], str]) -> None:
-    cut = "cut off" in str(next(name for name, one in PASTES.items() if one is paste))
-    left = without_recalled(f"Look at this:\n{paste(block.replace(f'{chr(10)}{END}', f'{chr(10)}{chr(10)}{END}'))}")
-    for words in ("bees", "Oslo", "plain", "agreed to have", "may matter", "said so far", "recalled"):
-        assert words not in left
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_what_is_recalled_is_recognised_however_it_is_pasted(block: str, paste: Callable[[str], str]) -> None:
+    apart = block if f"\n\n{END}" in block else block.replace(f"\n{END}", f"\n\n{END}")
+    left = without_recalled(f"Look at this:\n{paste(apart)}")
+    assert not [words for words in OURS if words in left]
     assert left.startswith("Look at this:")
-    if not cut:
+    if "cut off" not in next(name for name, one in PASTES.items() if one is paste):
         assert without_recalled(f"{paste(block)}\nI moved to Bergen.").endswith("I moved to Bergen.")
 
 
@@ -191,29 +176,13 @@ def test_a_fact_that_imitates_the_marks_stays_in_its_block(mark: str) -> None:
         (EARLIER + "\\n>") * 5_000,
     ],
     ids=[
-        "many beginnings",
-        "much space",
-        "many quotation marks",
-        "many lines",
-        "many heads",
-        "one number",
-        "one date",
-        "many excerpts",
-        "space below an excerpt",
-        "many bullets",
-        "many memories",
-        "many blocks",
+        "many beginnings", "much space", "many quotation marks", "many lines", "many heads", "one number",
+        "one date", "many excerpts", "space below an excerpt", "many bullets", "many memories", "many blocks",
         "many headings",
     ],
-)
+)  # fmt: skip
 def test_a_text_made_to_be_slow_is_read_at_once(text: str) -> None:
     without_recalled(text + RECALLED)
-
-
-def test_words_around_a_pasted_memory_are_kept() -> None:
-    block = memories_block("Notes", [RecalledMemory(1, SECRET, DAY)], 500).text
-    kept = without_recalled(f"Look at this:\n{block}\nI moved to Oslo.")
-    assert kept.startswith("Look at this:") and kept.endswith("I moved to Oslo.")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\u2028", "\u2029", "\x85", "\x0b", "\x1c"], ids=ascii)

@@ -1,4 +1,4 @@
-"""What a search promises, over both databases: it finds by words and by meaning, and says what it had to do without."""
+"""What a search promises: it finds by words and by meaning within its app, and says what it had to do without."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
-from shared.base.choices import RankingFormula
-from shared.base.errors import Configuration, NotFound, Transient
+from shared.base.errors import Configuration, Conflict, NotFound, Transient
 from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewMessage, Role
+from shared.conversations.queries import get_conversation
 from shared.db.queries import count
 from shared.energy.models import Spending
-from shared.erasure.erasing import erase_app, erase_conversation
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.candidates import HitKind, MessageFilters
 from shared.search.index_queries import vectors_by_key
-from shared.search.models import Asker, Retrieval
+from shared.search.models import Asker, Retrieval, doc_id_of
 from shared.search.search import SearchRequest
-from shared.search.search_queries import MOST_CHARS, retrievals_since
+from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
 from shared.search.view import QueryEmbedders
 from tests.support.house import House
 from tests.support.searching import Library
-
-pytestmark = pytest.mark.both_databases
 
 CODE = "Here is the function you asked for.\n\n```python\ndef total_price(rows):\n    return sum(rows)\n```\n\n" + (
     "It adds the prices of all rows, and nothing else. " * 60
@@ -48,22 +46,20 @@ def library(house: House) -> Library:
     return library
 
 
-def test_a_message_is_found_by_a_word_of_it(library: Library) -> None:
-    assert library.ids("What needs paint?")[0] == "boats-0"
-
-
 def test_a_message_is_found_by_its_meaning_alone(library: Library) -> None:
     found = library.find("puppy")
     assert found.hits[0].message_id == "pets-0"
     assert (found.hits[0].by_words, found.hits[0].by_vector) == (False, True)
 
 
+@pytest.mark.both_databases
 def test_what_only_words_bring_can_come_first(library: Library) -> None:
     library.tell("words", "The parcel number is ZX-4471.", "Thanks.")
     library.tell("noise", *[f"The dog and the yacht are fine, day {n}." for n in range(30)])
     assert library.ids("Which parcel was ZX-4471, the one for the dog?")[0] == "words-0"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "text", ['"', "-", "paint*", "a:b", "_", "is", "😀", "NOT (paint", "' OR 1=1 --", "\x01", "de"]
 )
@@ -78,28 +74,10 @@ def test_a_conversation_with_three_results_is_looked_in_alone(library: Library) 
     assert ({hit.conversation_id for hit in found.hits}, found.widened) == ({"mine"}, False)
 
 
-def test_a_conversation_with_fewer_results_comes_first_and_the_rest_of_the_app_after_it(library: Library) -> None:
-    library.tell("mine", "Paint the fence.", "Sure.")
-    found = library.find("paint", conversation_id="mine")
-    ids = [hit.message_id for hit in found.hits if hit.is_found]
-    assert ids[:2] == ["mine-0", "boats-0"]
-    assert found.widened
-
-
-def test_a_conversation_the_app_does_not_have_is_an_error(library: Library) -> None:
-    with pytest.raises(NotFound):
-        library.find("paint", conversation_id="nowhere")
-
-
 def test_an_app_with_nothing_said_finds_nothing_and_lacks_nothing(library: Library) -> None:
     library.house.install("empty")
     found = library.find("paint", "empty")
     assert (found.hits, found.degraded) == ((), ())
-
-
-def test_before_vectors_are_made_words_serve_and_that_is_said(library: Library) -> None:
-    found = library.finder.find("notes", SearchRequest("paint"))
-    assert (found.hits[0].message_id, found.degraded) == ("boats-0", ("vectors",))
 
 
 @pytest.mark.parametrize("error", [Transient("away"), Configuration("no such model")], ids=["away", "not installed"])
@@ -164,6 +142,7 @@ def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
     assert finder.find("notes", SearchRequest("paint")).degraded == ("embedding",)
 
 
+@pytest.mark.both_databases
 def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library) -> None:
     library.house.embed()
     with library.house.database.engine.begin() as connection:
@@ -177,13 +156,6 @@ def test_without_words_only_vectors_are_asked(library: Library) -> None:
     found = library.find("The yacht needs paint")
     assert all(hit.ranked.candidate.turn is None for hit in found.hits)
     assert found.hits[0].message_id == "boats-0"
-
-
-def test_the_weighted_formula_adds_up_to_the_score(library: Library) -> None:
-    library.finder = library.make_finder(Tuning(formula=RankingFormula.WEIGHTED))
-    best = library.find("What needs paint?").hits[0].ranked
-    assert set(best.parts) == {"dense", "words", "identifier"}
-    assert best.score == pytest.approx(sum(best.parts.values()))
 
 
 def test_names_of_speakers_are_left_out_of_what_is_embedded(library: Library) -> None:
@@ -218,13 +190,6 @@ def test_where_nobody_is_named_words_are_looked_up_while_the_question_is_embedde
     assert library.finder.find("notes", SearchRequest("What about the Yacht?")).degraded == ()
 
 
-def test_a_long_message_is_found_by_the_passage_that_matters(library: Library) -> None:
-    library.tell("code", "Please write it.", CODE)
-    best = library.find("total_price function", filters=MessageFilters(kinds=frozenset({HitKind.CODE}))).hits[0]
-    assert (best.message_id, best.kind, best.language) == ("code-1", HitKind.CODE, "python")
-    assert best.content.startswith("```python") and best.content.rstrip().endswith("```")
-
-
 def test_without_chunking_a_long_message_is_found_whole(library: Library) -> None:
     library.tell("code", "Please write it.", CODE)
     library.finder = library.make_finder(Tuning(chunking=False))
@@ -241,25 +206,13 @@ def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(libra
     assert len(best.ranked.candidate.content) == MOST_CHARS < len(said)
 
 
-def test_a_user_who_names_conversations_finds_nothing_in_those_of_others(library: Library) -> None:
-    library.tell("ann", "My boat is green.", user_id="ann")
-    library.tell("ben", "My boat is black.", user_id="ben")
-    both = MessageFilters(conversation_ids=frozenset({"ann", "ben"}))
-    assert library.ids("boat", user_id="ann", filters=both) == ["ann-0"]
-
-
-def test_a_conversation_that_fills_the_limit_is_looked_in_alone(library: Library) -> None:
-    library.tell("mine", "Paint the fence.")
-    found = library.find("paint", conversation_id="mine", limit=1)
-    assert ([hit.message_id for hit in found.hits], found.widened) == (["mine-0"], False)
-
-
 def test_a_conversation_that_is_shown_whole_is_left_out(library: Library) -> None:
     library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
     found = library.find("paint", conversation_id="mine", is_elsewhere=True)
     assert {hit.conversation_id for hit in found.hits} == {"boats"}
 
 
+@pytest.mark.both_databases
 def test_a_long_question_is_looked_for_by_its_rarest_words(library: Library) -> None:
     library.tell("rare", "Zanzibar.")
     crowd = ("alpha bravo charlie delta foxtrot hotel india juliet kilo lima november oscar papa quebec",) * 2
@@ -277,6 +230,7 @@ def test_what_is_more_alike_elsewhere_does_not_keep_a_conversation_from_being_lo
     assert library.find("puppy", conversation_id="mine").hits[0].message_id == "mine-0"
 
 
+@pytest.mark.both_databases
 def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: Library) -> None:
     library.tell("code", "Please.", "Use it here:\n\n```python\npaint()\n```\n")
     library.tell("crowd", *[f"Paint the fence, number {n}." for n in range(120)])
@@ -287,6 +241,7 @@ def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: L
     assert library.ids("paint the fence", filters=MessageFilters(kinds=frozenset({HitKind.MESSAGE})))
 
 
+@pytest.mark.both_databases
 def test_a_filter_is_not_content_with_the_first_that_passes(library: Library) -> None:
     zoe = [NewMessage(Role.USER, said, f"z-{n}", name="Zoe") for n, said in enumerate(("A blue car horn.", "Blue."))]
     library.tell("crowd", zoe[0], *[f"A blue car, number {n}." for n in range(400)], zoe[1])
@@ -305,24 +260,7 @@ def test_few_passages_of_one_message_are_results(library: Library) -> None:
     assert library.ids("paint", limit=20).count("code-1") == 2
 
 
-FILTERED: list[tuple[MessageFilters, set[str]]] = [
-    (MessageFilters(roles=frozenset({"assistant"})), {"boats-3"}),
-    (MessageFilters(conversation_ids=frozenset({"boats"})), {"boats-2", "boats-3"}),
-    (MessageFilters(conversation_ids=frozenset({"unknown"})), set()),
-    (MessageFilters(tags=frozenset({"home"})), {"home-0"}),
-    (MessageFilters(tags=frozenset({"home", "garden"})), set()),
-    (MessageFilters(names=frozenset({"ANN"})), {"home-0"}),
-    (MessageFilters(kinds=frozenset({HitKind.CODE})), set()),
-]
-
-
-@pytest.mark.parametrize(("filters", "found"), FILTERED, ids=[str(n) for n in range(len(FILTERED))])
-def test_a_search_is_narrowed_by_filters(library: Library, filters: MessageFilters, found: set[str]) -> None:
-    library.tell("home", NewMessage(Role.USER, "The blue door.", "home-0", name="Ann"), tags=["home"])
-    library.finder = library.make_finder(Tuning(formula=RankingFormula.WEIGHTED))
-    assert {hit.message_id for hit in library.find("blue", filters=filters).hits if hit.by_words} == found
-
-
+@pytest.mark.both_databases
 def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     library.tell("late", "A blue car.")
     late = library.house.clock.now()
@@ -332,43 +270,23 @@ def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
 
 
-def test_filters_that_turn_most_away_still_find_what_is_there(library: Library) -> None:
-    library.tell("crowd", *[f"Blue thing number {n}." for n in range(400)])
-    library.tell("rare", NewMessage(Role.USER, "Something blue of mine, said in passing.", "rare-0", name="Zoe"))
-    assert library.ids("blue", filters=MessageFilters(names=frozenset({"Zoe"}))) == ["rare-0"]
-
-
-def test_a_user_sees_their_own_conversations_and_what_names_nobody_only_where_that_is_shared(library: Library) -> None:
-    library.tell("ann", "My boat is green.", user_id="ann")
-    library.tell("ben", "My boat is black.", user_id="ben")
-
-    def found(**wanted: object) -> set[str]:
-        return {hit.conversation_id for hit in library.find("boat", **wanted).hits}
-
-    assert found(user_id="ann") == {"ann"}
-    assert "boats" in found() and not {"ann", "ben"} & found()
-    assert {"ann", "ben", "boats"} <= found(is_of_everybody=True)
-    with library.house.database.write() as session:
-        session.execute(sa.update(App).values(shared_memory=True))
-    assert {"ann", "boats"} <= found(user_id="ann") and "ben" not in found(user_id="ann")
-
-
+@pytest.mark.both_databases
 def test_what_is_erased_is_not_found_any_more(library: Library) -> None:
     assert "boats-0" in library.ids("yacht paint")
-    with library.house.database.write() as session:
-        erase_conversation(session, "notes", "boats", "admin", library.house.clock.now())
+    library.house.erase("boats")
     assert all(not one.startswith("boats") for one in library.ids("yacht paint"))
-    with library.house.database.write() as session:
-        erase_app(session, "notes", "admin", library.house.clock.now())
+    library.house.erase_app()
     assert library.ids("dog") == []
 
 
+@pytest.mark.both_databases
 def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> None:
     assert library.ids("umbrella")[:1] != ["new-0"]
     library.tell("new", "I lost my umbrella.")
     assert library.ids("umbrella")[0] == "new-0"
 
 
+@pytest.mark.both_databases
 def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
     findings = library.find("umbrella for the canary")
     library.finder.record("notes", findings, Asker.SEARCH)
@@ -395,13 +313,90 @@ def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library
     assert library.recorder.take()[1]["notes"].prompt_tokens == 30
 
 
+@pytest.mark.both_databases
 def test_a_search_may_look_at_more_vectors_than_a_statement_takes(library: Library) -> None:
     with library.house.database.read() as session:
         assert vectors_by_key(session, 1, range(70_000)) == {}
 
 
+@pytest.mark.both_databases
 def test_passages_of_the_wanted_kind_are_not_hidden_by_the_others_of_their_message(library: Library) -> None:
     prose = "The paint dries slowly in this weather. " * 60
     library.tell("log", NewMessage(Role.USER, f"{prose * 20}\n```\nx = 1\n```", "log-0"))
     found = library.find("paint", filters=MessageFilters(kinds=frozenset({HitKind.CODE}))).hits
     assert [(hit.message_id, hit.content) for hit in found] == [("log-0", "```\nx = 1\n```")]
+
+
+APPS = ("notes", "email")
+_WORDS = ("paint", "yacht", "dog", "blue", "total_price", "parseJson", "Ann", "2023", "the", "é", "我们")
+_SAID = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join)
+_IDS = ("c0", "c1", "c2", "unknown")
+_FILTERS = st.builds(
+    MessageFilters,
+    roles=st.frozensets(st.sampled_from(("user", "assistant")), max_size=2),
+    names=st.frozensets(st.sampled_from(("Ann", "Ben")), max_size=1),
+    conversation_ids=st.frozensets(st.sampled_from(_IDS), max_size=2),
+    kinds=st.frozensets(st.sampled_from(HitKind), max_size=2),
+)
+
+
+@pytest.mark.both_databases
+@given(
+    told=st.lists(st.tuples(st.sampled_from(APPS), st.sampled_from(_IDS[:3]), _SAID), min_size=1, max_size=12),
+    text=_SAID,
+    filters=_FILTERS,
+    conversation_id=st.none() | st.sampled_from(_IDS),
+    user_id=st.none() | st.sampled_from(("ann", "ben")),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_search_of_an_app_brings_a_message_of_another(
+    house: House,
+    told: list[tuple[str, str, str]],
+    text: str,
+    filters: MessageFilters,
+    conversation_id: str | None,
+    user_id: str | None,
+) -> None:
+    library = Library(house, pets=("dog",), boats=("yacht",))
+    apps = [_fresh(house, name) for name in APPS]
+    for name, conversation, said in told:
+        library.tell(conversation, f"{name}: {said}", app_id=apps[APPS.index(name)])
+    house.embed()
+    for name, app_id in zip(APPS, apps, strict=True):
+        wanted = SearchRequest(text, 20, conversation_id, user_id=user_id, filters=filters)
+        try:
+            hits = library.finder.find(app_id, wanted).hits
+        except NotFound:
+            assert conversation_id not in {one[1] for one in told if one[0] == name}
+            continue
+        except Conflict:
+            assert conversation_id is not None and user_id is not None, "these conversations name nobody"
+            continue
+        assert all(hit.content.startswith(f"{name}: ") for hit in hits)
+
+
+def _fresh(house: House, name: str) -> str:
+    """Install an app of its own for each example; what former ones said stays beside it."""
+    app_id = f"{name}-{house.clock.advance(1).timestamp():.0f}"
+    house.install(app_id)
+    return app_id
+
+
+@pytest.mark.both_databases
+def test_whatever_places_an_index_names_only_messages_of_the_app_are_read(house: House) -> None:
+    library = Library(house)
+    house.install("email")
+    said = NewMessage(Role.USER, "Before.\n\n```\ncode()\n```\n\nAfter.", "m-0", name="Ann")
+    library.tell("c0", said, app_id="email")
+    with house.database.read() as session:
+        key = get_conversation(session, "email", "c0").key
+        doc_id = doc_id_of(key, 0)
+        assert doc_id is not None
+        assert (
+            list(messages_at(session, "email", [doc_id])) == list(passages_at(session, "email", [doc_id])) == [doc_id]
+        )
+        assert names_at(session, "email", [doc_id]) == {"Ann"}
+        assert messages_at(session, "notes", [doc_id]) == passages_at(session, "notes", [doc_id]) == {}
+        assert names_at(session, "notes", [doc_id]) == set()
+        assert list(keys_of(session, "email", ["c0"])) == [key]
+        assert list(keys_of(session, "notes", ["c0"])) == []

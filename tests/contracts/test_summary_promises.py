@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from loop.steps.due_jobs import AskForSummaries
+from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.errors import Transient
-from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
-from shared.llm.calls import Meter
-from shared.llm.embedding import Vectors
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import change_tuning
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
+from tests.support.embedding import Away
 from tests.support.house import House
 from worker.agent.protocol import Digest
 from worker.pipelines.summarise import NOTHING
@@ -57,6 +55,12 @@ def tick(house: House) -> bool:
     return AskForSummaries(house.database, house.clock, 5, house.tuning).run()
 
 
+def ask_about_five(house: House) -> None:
+    open_conversation(house)
+    exchange(house, 5)
+    tick(house)
+
+
 def ask(house: House, conversation_id: str = "c1") -> Job | None:
     """Ask on demand."""
     with house.database.write() as session:
@@ -83,13 +87,6 @@ def tune(house: House, scope: str, frequency: int) -> None:
     with house.database.write() as session:
         wanted = {"summary_frequency": frequency}
         change_tuning(session, house.tuning, scope, wanted, "admin", house.clock.now())
-
-
-def deliver(house: House) -> None:
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
 
 
 def test_every_fifth_message_of_the_assistant_makes_one_summary_of_what_was_said_since(house: House) -> None:
@@ -153,9 +150,7 @@ def test_what_became_due_is_not_asked_for_once_it_was_switched_off(house: House)
 
 
 def test_one_job_is_open_at_a_time_and_reads_all_that_was_said_until_it_begins(house: House) -> None:
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+    ask_about_five(house)
     exchange(house, 5, 5)
     tick(house)
     assert ask(house) is None and states(house) == ["pending"]
@@ -165,9 +160,7 @@ def test_one_job_is_open_at_a_time_and_reads_all_that_was_said_until_it_begins(h
 
 
 def test_what_is_said_while_the_agent_thinks_counts_towards_the_next(house: House) -> None:
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+    ask_about_five(house)
     house.summary_agent.while_thinking = lambda: interrupt(house, 5)
     house.work_off()
     assert conversation_of(house).summarised == 10
@@ -195,9 +188,7 @@ def test_systems_and_tools_and_what_was_recalled_are_never_in_it(house: House) -
 
 def test_what_the_agent_could_not_read_at_once_is_read_next_and_counts_only_then(house: House) -> None:
     house.summary_agent.reads = 4
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+    ask_about_five(house)
     seen: list[int] = []
     house.summary_agent.while_thinking = lambda: seen.append(conversation_of(house).summarised)
     house.work_off()
@@ -215,14 +206,12 @@ def test_more_messages_than_a_job_looks_at_are_all_read(house: House) -> None:
 
 def test_a_failed_summary_moves_nothing_and_a_dead_one_harms_nothing(house: House) -> None:
     house.summary_agent.says = [Transient("away")] * 5
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
-    deliver(house)
+    ask_about_five(house)
+    house.deliver()
     assert (states(house), conversation_of(house).summarised, summaries(house)) == (["retrying"], 0, [])
     for _ in range(4):
         house.clock.advance(600)
-        deliver(house)
+        house.deliver()
     assert states(house) == ["dead"] and not tick(house)
     exchange(house, 1, 5)
     assert tick(house)
@@ -232,9 +221,7 @@ def test_a_failed_summary_moves_nothing_and_a_dead_one_harms_nothing(house: Hous
 
 def test_where_nothing_was_said_that_is_worth_one_it_moves_on(house: House) -> None:
     house.summary_agent.says = [Digest((), 10)]
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+    ask_about_five(house)
     house.work_off()
     [job] = house.jobs(kind=JobKind.SUMMARISE)
     assert (job.state, job.reason, conversation_of(house).summarised) == ("nothing", NOTHING, 10)
@@ -266,76 +253,43 @@ def test_an_ended_conversation_is_summarised_on_demand_only(house: House) -> Non
     assert len(summaries(house)) == 1
 
 
-def purge(house: House) -> None:
-    with house.database.write() as session:
-        purge_memories(session, APP, "admin", house.clock.now())
-
-
-def erase_everything(house: House) -> None:
-    with house.database.write() as session:
-        erase_app(session, APP, "admin", house.clock.now())
-
-
-def erase_one(house: House) -> None:
-    with house.database.write() as session:
-        erase_conversation(session, APP, "c1", "admin", house.clock.now())
-
-
 def kept(house: House) -> int:
     with house.database.read() as session:
         return session.query(Summary).count()
 
 
 FORGET = pytest.mark.parametrize(
-    "forget", [purge, erase_everything, erase_one], ids=["purge", "all data", "the conversation"]
+    "forget", [House.purge, House.erase_app, House.erase], ids=["purge", "all data", "the conversation"]
 )
 
 
 @FORGET
-def test_forgetting_beats_a_summary_in_flight(house: House, forget: Callable[[House], None]) -> None:
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+def test_forgetting_beats_a_summary_in_flight(house: House, forget: Callable[[House], object]) -> None:
+    ask_about_five(house)
     house.summary_agent.while_thinking = lambda: forget(house)
-    deliver(house)
+    house.deliver()
     house.clock.advance(600)
-    deliver(house)
+    house.deliver()
     assert (kept(house), states(house)) == (0, ["cancelled"])
 
 
 @FORGET
 def test_forgetting_takes_summaries_with_it_and_none_comes_back_by_itself(
-    house: House, forget: Callable[[House], None]
+    house: House, forget: Callable[[House], Erasure]
 ) -> None:
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+    ask_about_five(house)
     house.work_off()
     assert kept(house) == 1
-    forget(house)
+    receipt = forget(house)
+    assert (receipt.erased["summaries"], receipt.left["summaries"]) == (1, 0)
     assert kept(house) == 0 and not tick(house)
-    if forget is purge:
+    if forget is House.purge:
         assert conversation_of(house).summarised == 10 and ask(house) is None
-
-
-class Away:
-    """An embedder that cannot be reached until it is told to be back."""
-
-    name = "ollama:away"
-    same_meaning = 0.9
-    is_back = False
-
-    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
-        if not self.is_back:
-            raise Transient("no embedder")
-        return np.eye(len(texts), 16, dtype=np.float32)
 
 
 def test_without_the_embedder_a_summary_is_kept_and_gets_its_vector_later(house: House) -> None:
     house.embedder = embedder = Away()
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
+    ask_about_five(house)
     house.work_off()
     assert [one.vector for one in summaries(house)] == [None] and house.counted("embedding_failures_total") == 1
     embedder.is_back = True
@@ -345,14 +299,3 @@ def test_without_the_embedder_a_summary_is_kept_and_gets_its_vector_later(house:
     vectors = [one.vector for one in summaries(house)]
     assert [one.vector_model for one in summaries(house)] == ["ollama:away"] * 2 and None not in vectors
     assert [np.frombuffer(one or b"", "<f4").argmax() for one in vectors] == [1, 0]
-
-
-def test_the_same_job_delivered_twice_makes_one_summary(house: House) -> None:
-    open_conversation(house)
-    exchange(house, 5)
-    tick(house)
-    with house.database.write() as session:
-        [one] = take_due(session, house.clock.now(), 10, 60)
-    for _ in range(3):
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
-    assert (len(summaries(house)), len(house.summary_agent.seen)) == (1, 1)

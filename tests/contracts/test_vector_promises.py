@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, LeaseLost, Transient
-from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
+from shared.erasure.erasing import erase_app, erase_conversation
 from shared.jobs.control import abandon_all, replay
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
@@ -71,6 +72,12 @@ def no_vectors_of(house: House, conversation_key: int) -> bool:
     return all(conversation_of(doc_id) != conversation_key for doc_id in doc_ids)
 
 
+def tell_of_twenty(house: House) -> None:
+    """Say something twenty times over, and have it embedded."""
+    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
+    house.embed()
+
+
 def test_what_is_said_comes_to_have_vectors_as_a_whole_and_in_passages(
     house: House, embedder: ScriptedEmbedder
 ) -> None:
@@ -114,14 +121,18 @@ def test_one_job_an_app_is_asked_for_at_a_time(house: House, embedder: ScriptedE
     assert house.ask_for_vectors(), "a job that is over does not stand in the way of the next"
 
 
+def hurry(house: House, embedder: ScriptedEmbedder) -> None:
+    """Carry out what is due with a clock on which each look takes fifteen seconds."""
+    ticks = itertools.count(0, 15)
+    parts = (house.database, house.clock, embedder, house.accountant, house.metrics, 8)
+    hasty = EmbedMessages(*parts, elapsed=lambda: float(next(ticks)))
+    assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
+
+
 def test_a_job_that_has_taken_long_gives_way_and_another_goes_on(house: House, embedder: ScriptedEmbedder) -> None:
     tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    ticks = iter(range(0, 1000, 15))
-    hasty = EmbedMessages(
-        house.database, house.clock, embedder, house.accountant, house.metrics, 8, elapsed=lambda: float(next(ticks))
-    )
     house.ask_for_vectors()
-    assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
+    hurry(house, embedder)
     assert 0 < len(embedder.seen) < 20
     house.embed()
     check_vectors(house, "ollama:first")
@@ -141,18 +152,8 @@ def test_a_message_too_long_for_one_job_is_embedded_in_parts_by_several(
     embedder.seen.clear()
     jobs = 0
     while house.ask_for_vectors():
-        ticks = iter(range(0, 100_000, 15))
-        hasty = EmbedMessages(
-            house.database,
-            house.clock,
-            embedder,
-            house.accountant,
-            house.metrics,
-            8,
-            elapsed=lambda ticks=ticks: float(next(ticks)),  # type: ignore[misc]
-        )
         before = len(embedder.seen)
-        assert [hasty(claim) for claim in house.claims()] == [JobState.DONE]
+        hurry(house, embedder)
         assert len(embedder.seen) - before <= 3 * 8, "no job goes far beyond its time"
         jobs += 1
     assert jobs > 1 and len(embedder.seen) == parts + 1, "and nothing is embedded twice"
@@ -175,24 +176,6 @@ def test_while_the_embedder_is_away_messages_are_kept_and_catch_up_once_it_is_ba
         assert house.ask_for_vectors()
     assert house.work_off() == [JobState.DONE]
     check_vectors(house, "ollama:first")
-
-
-def test_a_model_that_is_missing_fails_in_sight_and_is_tried_again_without_haste(
-    house: House, embedder: ScriptedEmbedder
-) -> None:
-    embedder.fails = [Configuration("the model is missing")] * 5
-    tell(house, "notes", "c1", "a heron")
-    assert house.ask_for_vectors()
-    (job,) = house.jobs(kind="embed_messages")
-    with house.database.write() as session:
-        dead = get_job(session, job.job_id)
-        dead.state, dead.attempts, dead.finished_at = JobState.DEAD, 5, house.clock.now()
-        session.execute(sa.text("DELETE FROM tenant_queues"))
-    assert not house.ask_for_vectors()
-    house.clock.advance(299)
-    assert not house.ask_for_vectors()
-    house.clock.advance(1)
-    assert house.ask_for_vectors()
 
 
 def test_a_dead_job_can_be_replayed_although_it_is_of_no_conversation(house: House, embedder: ScriptedEmbedder) -> None:
@@ -224,6 +207,10 @@ def test_apps_that_rest_do_not_keep_others_from_their_turn(
     for _ in range(6):
         step.run()
     assert {job.app_id for job in house.jobs(kind="embed_messages")} == {"app1", "app2", "app3"}
+    house.clock.advance(299)
+    assert not any(step.run() for _ in range(4)), "what failed for good is not tried again in haste"
+    house.clock.advance(1)
+    assert any(step.run() for _ in range(4))
 
 
 def test_embedding_is_metered_and_a_purge_of_memories_does_not_lose_it(
@@ -231,8 +218,7 @@ def test_embedding_is_metered_and_a_purge_of_memories_does_not_lose_it(
 ) -> None:
     tell(house, "notes", "c1", "a heron")
     house.ask_for_vectors()
-    with house.database.write() as session:
-        purge_memories(session, "notes", "test", house.clock.now())
+    house.purge()
     assert house.embed() == [JobState.DONE]
     check_vectors(house, "ollama:first")
     assert (house.counted("energy_spent_units_total", kind="embed") or 0) > 0
@@ -307,8 +293,7 @@ def check_serving(house: House, model: str, messages_at_least: int) -> None:
 
 
 def test_what_is_said_during_a_change_is_embedded_by_both_models(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.embed()
+    tell_of_twenty(house)
     second = change_model(house, "ollama:second", embedder)
 
     def say_more() -> None:
@@ -325,8 +310,7 @@ def test_what_is_said_during_a_change_is_embedded_by_both_models(house: House, e
 def test_the_new_model_takes_over_although_the_former_cannot_be_had(
     house: House, embedder: ScriptedEmbedder, away: bool
 ) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.embed()
+    tell_of_twenty(house)
     embedder.fails = [Transient("away")] * 100
     second = change_model(house, "ollama:second", *([embedder] if away else []))
     second.while_embedding = lambda: tell(house, "notes", "c1", "more") if len(second.seen) < 9 else None
@@ -357,8 +341,7 @@ def cancel_jobs(house: House) -> None:
 
 
 def test_a_fill_that_was_interrupted_goes_on_where_it_was(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.embed()
+    tell_of_twenty(house)
     second = change_model(house, "ollama:second", embedder)
     interrupted(house, second, after=8)
     assert sets(house)["ollama:second"].fill == FillProgress(8, 20)
@@ -372,8 +355,7 @@ def test_a_fill_that_was_interrupted_goes_on_where_it_was(house: House, embedder
 def test_going_back_to_the_former_model_keeps_it_serving_and_completes_it(
     house: House, embedder: ScriptedEmbedder
 ) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.embed()
+    tell_of_twenty(house)
     second = change_model(house, "ollama:second")
     interrupted(house, second, after=8)
     cancel_jobs(house)
@@ -387,8 +369,7 @@ def test_going_back_to_the_former_model_keeps_it_serving_and_completes_it(
 
 
 def test_what_was_given_up_is_filled_again_when_it_comes_back(house: House, embedder: ScriptedEmbedder) -> None:
-    tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)])
-    house.embed()
+    tell_of_twenty(house)
     second = change_model(house, "ollama:second", embedder)
     interrupted(house, second, after=8)
     cancel_jobs(house)
@@ -410,8 +391,7 @@ def test_what_is_erased_during_a_fill_is_in_neither_set(house: House, embedder: 
 
     def erase() -> None:
         second.while_embedding = lambda: None
-        with house.database.write() as session:
-            erase_conversation(session, "notes", "c1", "test", house.clock.now())
+        house.erase()
 
     second.while_embedding = erase
     house.embed()
@@ -422,8 +402,7 @@ def test_what_is_erased_during_a_fill_is_in_neither_set(house: House, embedder: 
 def test_an_app_without_messages_changes_its_model_at_once(house: House, embedder: ScriptedEmbedder) -> None:
     tell(house, "notes", "c1", "a heron")
     house.embed()
-    with house.database.write() as session:
-        erase_conversation(session, "notes", "c1", "test", house.clock.now())
+    house.erase()
     change_model(house, "ollama:second")
     house.embed()
     assert [(one.model, one.state) for one in sets(house).values()] == [("ollama:second", SetState.SERVING)]

@@ -1,13 +1,16 @@
-"""Facts over HTTP: by hand, merged, pinned, deleted, cleared, taken back, and settled by the loop."""
+"""Facts over HTTP: by hand, merged, pinned, cleared, taken back, settled by the loop; of several users and of talks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import FinishErasures
+from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.conversations.queries import get_conversation
@@ -15,6 +18,9 @@ from shared.facts.categories import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
+from tests.support.house import House
+from worker.agent.fact_rules import ExtractiveFactAgent
+from worker.agent.memory_rules import ExtractiveAgent
 
 
 def write(api: Api, path: str, *statements: str, **more: object) -> list[int]:
@@ -37,9 +43,12 @@ def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: 
         return learn(session, app_id, heard, found, Cause("extractive", "it was said", api.clock.now()), 0.8)
 
 
+def changes(api: Api, path: str) -> list[dict[str, Any]]:
+    return list(api.ask("GET", path)["changes"])
+
+
 def settle(api: Api) -> None:
-    loop = api.loop
-    SettleFacts(loop.database, loop.clock, loop.metrics).run()
+    SettleFacts(api.loop.database, api.loop.clock, api.loop.metrics).run()
 
 
 def removed(api: Api, why: FactRemoval) -> float:
@@ -64,6 +73,11 @@ def test_what_is_said_in_a_conversation_and_by_hand_is_one_fact(api: Api) -> Non
     assert (again["id"], again["merged"], again["confidence"], again["mentionCount"]) == (learned, True, 0.9, 2)
     assert again["lastSeenConversationId"] == "c1"
     assert [(one["conversationId"], one["messageIds"]) for one in again["sources"]] == [("c1", ["m0"]), (None, [])]
+    [by_hand] = write(api, path, "Plays chess")
+    again = api.ask("POST", f"{path}/facts", 200, json={"fact": "The user plays chess."})
+    assert (again["id"], again["confidence"], again["byHand"]) == (by_hand, 0.85, True)
+    hear(api, path, "c2", "Plays chess")
+    assert api.ask("GET", f"{path}/facts/{by_hand}")["confidence"] == 1
 
 
 @pytest.mark.parametrize(
@@ -150,15 +164,21 @@ def test_an_eleventh_pin_is_refused_with_the_limit(sqlite_api: Api) -> None:
 def test_a_deleted_fact_is_taken_back_in_time_and_not_later(sqlite_api: Api) -> None:
     api = sqlite_api
     path = api.install()
-    early, late = write(api, path, "Likes jazz", "Has a secret canary")
+    [early], [late] = write(api, path, "Likes jazz", pinned=True), write(api, path, "Has a secret canary")
     deleted = api.ask("DELETE", f"{path}/facts/{early}")
     assert deleted["undoUntil"] > api.clock.now().isoformat()[:19]
     assert listed(api, path, state="deleted") == ["Likes jazz"]
-    assert api.ask("POST", f"{path}/facts/{early}/undo")["fact"]["state"] == "standing"
+    api.clock.advance(59)
+    back = api.ask("POST", f"{path}/facts/{early}/undo")["fact"]
+    assert (back["id"], back["state"], back["pinned"]) == (early, "standing", True)
+    assert [one["kind"] for one in changes(api, f"{path}/facts/{early}/history")][-2:] == ["deleted", "undone"]
     api.ask("DELETE", f"{path}/facts/{late}")
-    api.clock.advance(61)
-    settle(api)
-    assert api.refused(409, "POST", f"{path}/facts/{late}/undo")["code"] == "undo_over"
+    assert api.ask("POST", f"{path}/facts/{late}/undo")["fact"]["pinned"] is False
+    api.ask("DELETE", f"{path}/facts/{late}")
+    api.clock.advance(60)
+    for _ in range(2):
+        assert api.refused(409, "POST", f"{path}/facts/{late}/undo")["code"] == "undo_over"
+        settle(api)
     api.refused(404, "GET", f"{path}/facts/{late}")
     assert "canary" not in str(api.ask("GET", f"{path}/facts/changes"))
     assert removed(api, FactRemoval.DELETED) == 1
@@ -167,11 +187,12 @@ def test_a_deleted_fact_is_taken_back_in_time_and_not_later(sqlite_api: Api) -> 
 def test_clearing_can_be_taken_back_for_eight_seconds(sqlite_api: Api) -> None:
     api = sqlite_api
     path = api.install()
-    write(api, path, "Likes jazz", "Plays chess", pinned=True)
+    write(api, path, "Lives in Oslo", "Lives in Rome")
+    write(api, path, "Likes jazz", pinned=True)
     before = api.ask("GET", f"{path}/facts")["facts"]
     cleared = api.ask("DELETE", f"{path}/facts")
     assert (cleared["deletedCount"], cleared["receipt"]) == (2, None)
-    assert listed(api, path) == []
+    assert listed(api, path) == listed(api, path, state="replaced") == []
     assert api.ask("GET", f"{path}/facts")["clearUndoUntil"] == cleared["undoUntil"]
     assert api.ask("GET", f"{path}/facts", params={"userId": "ann"})["clearUndoUntil"] is None
     assert api.refused(409, "POST", f"{path}/facts", json={"fact": "Likes tea"})["code"] == "clear_open"
@@ -183,6 +204,7 @@ def test_clearing_can_be_taken_back_for_eight_seconds(sqlite_api: Api) -> None:
     assert [{k: v for k, v in one.items() if k not in volatile} for one in after] == [
         {k: v for k, v in one.items() if k not in volatile} for one in before
     ]
+    assert listed(api, path, state="replaced") == ["Lives in Oslo"]
 
 
 def test_a_clear_that_stands_is_erased_by_the_loop_with_a_receipt(api: Api) -> None:
@@ -191,6 +213,7 @@ def test_a_clear_that_stands_is_erased_by_the_loop_with_a_receipt(api: Api) -> N
     api.ask("POST", f"{path}/facts", json={"fact": "Has a secret canary"}, headers=key)
     api.ask("DELETE", f"{path}/facts")
     api.clock.advance(8)
+    assert api.refused(409, "POST", f"{path}/facts/undo")["code"] == "undo_over", "though it is not yet final"
     settle(api)
     [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
     assert (receipt["scope"], receipt["erased"]["facts"], receipt["left"]["databaseLog"]) == ("facts", 1, 1)
@@ -278,12 +301,13 @@ def test_the_dry_run_names_what_then_goes(sqlite_api: Api) -> None:
 def test_old_facts_expire_by_the_loop_and_their_history_says_so(api: Api) -> None:
     path = api.install()
     [fact_id] = write(api, path, "Is building a boat")
+    write(api, path, "Is renovating the kitchen", pinned=True)
     api.clock.advance(timedelta(days=60).total_seconds())
     settle(api)
-    assert listed(api, path) == ["Is building a boat"]
+    assert listed(api, path) == ["Is renovating the kitchen", "Is building a boat"]
     api.clock.advance(0.001)
     settle(api)
-    assert listed(api, path) == []
+    assert listed(api, path) == ["Is renovating the kitchen"], "never while it is pinned"
     last = api.ask("GET", f"{path}/facts/{fact_id}/history")["changes"][-1]
     assert (last["kind"], last["actor"]) == ("expired", "rule:expiry")
     assert removed(api, FactRemoval.EXPIRED) == 1
@@ -301,3 +325,224 @@ def test_a_scrape_counts_facts_by_category_and_state(api: Api) -> None:
     assert [counted("identity", state) for state in ("standing", "replaced", "deleted", "pinned")] == [1, 1, 0, 0]
     assert [counted("preference", state) for state in ("standing", "replaced", "deleted", "pinned")] == [0, 0, 1, 1]
     assert counted("project", "standing") == 0
+
+
+def write_of(api: Api, path: str, user: str | None, *statements: str, **more: object) -> list[int]:
+    return write(api, path, *statements, **more | {"userId": user})
+
+
+def listed_sorted(api: Api, path: str, **query: object) -> list[str]:
+    return sorted(listed(api, path, **query))
+
+
+def test_a_full_user_leaves_all_places_and_pins_to_another(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    anns = write_of(api, path, "ann", *(f"Owns item {i}" for i in range(120)))
+    bobs = write_of(api, path, "bob", "Likes jazz", "Plays chess")
+    for fact_id in anns[:10]:
+        api.ask("POST", f"{path}/facts/{fact_id}/pin")
+    refused = api.refused(409, "POST", f"{path}/facts/{anns[10]}/pin")
+    assert refused["message"].startswith("User ann of app chat has 10 pinned facts")
+    assert api.ask("POST", f"{path}/facts/{bobs[0]}/pin")["fact"]["pinned"]
+    api.clock.advance(timedelta(days=2).total_seconds())
+    [evicted] = api.ask("POST", f"{path}/facts", 201, json={"fact": "Owns a boat", "userId": "ann"})["evicted"]
+    assert evicted in anns
+    assert listed_sorted(api, path, userId="bob") == ["Likes jazz", "Plays chess"]
+    totals = [api.ask("GET", f"{path}/facts", params=q)["total"] for q in ({}, {"userId": "ann", "limit": 1})]
+    assert totals == [122, 120]
+
+
+def test_facts_and_their_history_are_listed_of_one_user_or_of_all(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    write_of(api, path, None, "Likes tea")
+    write_of(api, path, "ann", "Likes jazz")
+    assert listed_sorted(api, path) == ["Likes jazz", "Likes tea"]
+    assert listed_sorted(api, path, userId="ann") == ["Likes jazz"]
+    assert [one["userId"] for one in api.ask("GET", f"{path}/facts/changes")["changes"]] == ["ann", None]
+    mine = api.ask("GET", f"{path}/facts/changes", params={"userId": "ann"})["changes"]
+    assert [one["after"] for one in mine] == ["Likes jazz"]
+
+
+def test_the_dry_run_reckons_for_each_user(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    write_of(api, path, "ann", "Likes jazz")
+    write_of(api, path, "bob", "Plays chess")
+    api.clock.advance(86400)
+    run = api.ask("GET", f"{path}/facts/eviction", params={"more": 119})
+    assert (run["standing"], [one["goes"] for one in run["facts"]]) == (2, [False, False])
+    run = api.ask("GET", f"{path}/facts/eviction", params={"more": 120, "userId": "ann"})
+    assert [(one["userId"], one["fact"], one["goes"]) for one in run["facts"]] == [("ann", "Likes jazz", True)]
+
+
+def test_clearing_one_user_leaves_the_others_and_is_taken_back_alone(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    write_of(api, path, "ann", "Likes jazz", pinned=True)
+    write_of(api, path, "bob", "Plays chess")
+    cleared = api.ask("DELETE", f"{path}/facts", params={"userId": "ann"})
+    assert (cleared["userId"], cleared["deletedCount"]) == ("ann", 1)
+    assert listed_sorted(api, path) == ["Plays chess"]
+    error = api.refused(409, "POST", f"{path}/facts", json={"fact": "Likes tea", "userId": "ann"})
+    assert error["code"] == "clear_open" and "/apps/chat/facts/undo?userId=ann" in error["message"]
+    write_of(api, path, "bob", "Likes tea")
+    assert api.refused(409, "POST", f"{path}/facts/undo")["code"] == "undo_over"
+    assert api.ask("POST", f"{path}/facts/undo", params={"userId": "ann"})["restoredCount"] == 1
+    assert listed_sorted(api, path, pinned=True) == ["Likes jazz"]
+
+
+def test_a_clear_of_one_user_becomes_an_erasure_of_theirs_alone(api: Api) -> None:
+    path = api.install()
+    write_of(api, path, "ann", "Has a secret canary")
+    gone = write_of(api, path, "ann", "Had a canary before")
+    api.ask("DELETE", f"{path}/facts/{gone[0]}")
+    write_of(api, path, "bob", "Plays chess")
+    api.ask("DELETE", f"{path}/facts", params={"userId": "ann"})
+    api.clock.advance(8)
+    settle(api)
+    [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
+    assert (receipt["scope"], receipt["erased"]["facts"], receipt["left"]["facts"]) == ("facts", 2, 0)
+    with api.loop.database.read() as session:
+        assert [one.user_id for one in session.query(Erasure)] == ["ann"]
+    changes = api.ask("GET", f"{path}/facts/changes")["changes"]
+    assert "canary" not in str(changes) and "Plays chess" in str(changes)
+    assert listed_sorted(api, path) == ["Plays chess"]
+
+
+def test_a_clear_of_the_app_and_one_of_a_user_each_take_back_their_own(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    write_of(api, path, "ann", "Likes jazz")
+    write_of(api, path, "bob", "Plays chess")
+    api.ask("DELETE", f"{path}/facts", params={"userId": "ann"})
+    assert api.ask("DELETE", f"{path}/facts")["deletedCount"] == 1
+    assert api.refused(409, "DELETE", f"{path}/facts", params={"userId": "bob"})["code"] == "clear_open"
+    assert api.refused(409, "POST", f"{path}/facts/undo", params={"userId": "ann"})["code"] == "clear_open"
+    assert api.ask("POST", f"{path}/facts/undo")["restoredCount"] == 1
+    assert listed_sorted(api, path) == ["Plays chess"]
+    assert api.ask("POST", f"{path}/facts/undo", params={"userId": "ann"})["restoredCount"] == 1
+    assert listed_sorted(api, path) == ["Likes jazz", "Plays chess"]
+
+
+def test_a_final_clear_of_the_app_takes_what_a_user_could_have_taken_back(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    write_of(api, path, "ann", "Likes jazz")
+    write_of(api, path, "bob", "Plays chess")
+    api.ask("DELETE", f"{path}/facts")
+    api.clock.advance(7)
+    assert api.refused(409, "DELETE", f"{path}/facts", params={"userId": "ann"})["code"] == "clear_open"
+    api.clock.advance(1)
+    settle(api)
+    assert [one["scope"] for one in api.ask("GET", f"{path}/erasures")["erasures"]] == ["facts"]
+    write_of(api, path, "ann", "Likes tea")
+    api.ask("DELETE", f"{path}/facts", params={"userId": "ann"})
+    api.ask("DELETE", f"{path}/facts")
+    api.clock.advance(8)
+    settle(api)
+    assert api.refused(409, "POST", f"{path}/facts/undo", params={"userId": "ann"})["code"] == "undo_over"
+    settle(api)
+    assert api.ask("GET", f"{path}/facts", params={"state": "deleted"})["total"] == 0
+
+
+def test_facts_of_each_user_arrive_in_their_own_places(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    write_of(api, path, "ann", *(f"Owns item {i}" for i in range(80)))
+    write_of(api, path, "bob", *(f"Owns item {i}" for i in range(80)))
+    archive = api.ask("GET", f"{path}/export")
+    copy = api.install("copy")
+    assert api.ask("POST", f"{copy}/import", json=archive)["facts"] == {"imported": 160, "skipped": 0}
+    full = api.install("full")
+    write_of(api, full, "bob", *(f"Sold item {i}" for i in range(80)))
+    error = api.refused(409, "POST", f"{full}/import", json=archive)
+    assert (error["code"], error["details"]) == ("no_room", {"arriving": 80, "free": 70, "userId": "bob"})
+    assert listed_sorted(api, full, userId="ann") == []
+
+
+def test_single_facts_that_are_gone_have_a_receipt_for_each_user(sqlite_api: Api) -> None:
+    api, path = sqlite_api, sqlite_api.install()
+    for user, told in (("ann", "Likes jazz"), ("bob", "Plays chess"), ("ann", "Owns a canoe"), (None, "Runs on Linux")):
+        [fact_id] = write_of(api, path, user, told)
+        api.ask("DELETE", f"{path}/facts/{fact_id}")
+    api.clock.advance(60)
+    settle(api)
+    receipts = api.ask("GET", f"{path}/erasures")["erasures"]
+    assert {(one["scope"], one["userId"], one["erased"]["facts"]) for one in receipts} == {
+        ("fact", "ann", 2), ("fact", "bob", 1), ("fact", None, 1)
+    }  # fmt: skip
+
+
+@pytest.fixture
+def house(sqlite_api: Api) -> Iterator[House]:
+    sqlite_api.install()
+    house = House(sqlite_api.loop.settings.database_url, ExtractiveAgent())
+    house.settings = house.settings.model_copy(update={"facts": True})
+    house.clock = house.pipeline.clock = sqlite_api.clock
+    house.fact_agent = ExtractiveFactAgent()  # type: ignore[assignment]
+    yield house
+    house.database.dispose()
+
+
+def hold(api: Api, house: House, *said: str) -> list[str]:
+    """Hold a conversation of a user and an assistant in turn, and return the user's facts."""
+    conversation = api.ask("POST", "/apps/chat/conversations", json={"userId": "ann"})["conversationId"]
+    path = f"/apps/chat/conversations/{conversation}"
+    for nth, content in enumerate(said):
+        api.clock.advance(1)
+        api.ask("POST", f"{path}/messages", json={"role": ("user", "assistant")[nth % 2], "content": content})
+    api.ask("POST", f"{path}/end")
+    house.work_off()
+    facts: list[dict[str, Any]] = api.ask("GET", "/apps/chat/facts", params={"userId": "ann"})["facts"]
+    return [one["fact"] for one in facts]
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("Merhaba! Bursa'da bir ilkokulda öğretmenlik yapıyorum.", "Bursa'da bir ilkokulda öğretmenlik yapıyorum"),
+        ("Mam uczulenie na orzechy włoskie, proszę o tym pamiętać.", "Mam uczulenie na orzechy włoskie"),
+        ("저는 대구에서 작은 빵집을 운영하고 있어요.", "저는 대구에서 작은 빵집을 운영하고 있어요"),
+        ("Sono infermiera e lavoro di notte a Bari.", "Sono infermiera e lavoro di notte a Bari"),
+        ("Я живу в Перми, у меня две дочки и кот.", "Я живу в Перми, у меня две дочки и кот"),
+        ("أنا نباتية ولا آكل اللحم أبدًا.", "أنا نباتية ولا آكل اللحم أبدًا"),
+        ("Tôi bị dị ứng với tôm và cua.", "Tôi bị dị ứng với tôm và cua"),
+        ("make it without lactose, my daughter Wiebke gets cramps from it", "my daughter Wiebke gets cramps from it"),
+    ],
+    ids=["tr", "pl", "ko", "it", "ru", "ar", "vi", "within a request"],
+)
+def test_what_is_stated_in_any_language_is_a_fact_in_the_users_words(
+    sqlite_api: Api, house: House, said: str, fact: str
+) -> None:
+    assert any(fact in one for one in hold(sqlite_api, house, said, "Noted."))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ciao! Mi racconti una barzelletta?",
+        "Teşekkürler, iyi geceler!",
+        "오늘 날씨가 좋네요. 고마워요!",
+        "Сколько километров до Луны?",
+        "haha lovely, make it a bit shorter please",
+        'Tradu: "Sono allergica alle fragole e vivo a Lecce con mio marito Pino e due gatti."',
+    ],
+)
+def test_talk_questions_and_what_another_said_are_no_facts(sqlite_api: Api, house: House, said: str) -> None:
+    assert hold(sqlite_api, house, said, "Ok.") == []
+
+
+def test_a_bare_answer_stands_with_what_was_asked(sqlite_api: Api, house: House) -> None:
+    facts = hold(
+        sqlite_api, house, "Hej! Jag vill boka bord.", "Har någon av er allergier?", "Min fru tål inte nötter."
+    )
+    assert any("tål inte nötter" in one for one in facts)
+
+
+def test_a_change_replaces_the_one_fact_it_is_about(sqlite_api: Api, house: House) -> None:
+    first = hold(sqlite_api, house, "Мы живём в Твери, в двухкомнатной квартире.", "Понятно.")
+    assert len(first) == 1
+    facts = hold(sqlite_api, house, "Мы больше не живём в Твери, переехали в Казань.", "Понятно.")
+    assert len(facts) == 1 and "Казань" in facts[0]
+
+
+def test_what_a_memory_says_is_not_said_again_as_a_fact(sqlite_api: Api, house: House) -> None:
+    fact = "Sono infermiera e lavoro di notte a Bari"
+    assert hold(sqlite_api, house, f"{fact}.", "Capito.") == [fact]
+    context = sqlite_api.ask("POST", "/apps/chat/context", json={"userId": "ann", "message": "Ciao"})
+    assert str(context["messages"]).count(fact) == 1

@@ -59,7 +59,10 @@ def test_taking_consent_back_erases_the_profile_and_what_was_remembered_of_it(ap
     assert api.refused(409, "PUT", f"{path}/profile", headers=key, **put)["code"] == "erased"
     assert [one["scope"] for one in api.ask("GET", f"{path}/erasures")["erasures"]] == ["profile"]
     assert consent(api, False)["receipt"] is None
-    assert kinds(api, path) == ["revoked", "written", "granted"]
+    consent(api, True)
+    assert api.ask("GET", f"{path}/profile", params={"userId": "ann"})["profile"] is None, "agreeing again begins empty"
+    consent(api, False)
+    assert kinds(api, path) == ["revoked", "granted", "revoked", "written", "granted"]
 
 
 def test_a_profile_can_be_erased_alone(api: Api) -> None:
@@ -71,6 +74,7 @@ def test_a_profile_can_be_erased_alone(api: Api) -> None:
     assert api.ask("GET", f"{path}/profile", params={"userId": "ann"})["consent"] is True
     assert kinds(api, path, userId="ann") == ["erased", "written", "granted"]
     assert kinds(api, path, userId="bob") == []
+    assert api.ask("PUT", f"{path}/profile", params={"userId": "ann"}, json=BODY)["profile"]["version"] == 1
 
 
 def test_a_consent_never_said_is_none(api: Api) -> None:

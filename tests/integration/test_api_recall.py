@@ -1,4 +1,4 @@
-"""What is handed back of other conversations, over HTTP: whose it is, whose words they are, how often, and what for."""
+"""Contexts over HTTP: what is handed back, whose it is, whose words they are, how often, and within which bounds."""
 
 from __future__ import annotations
 
@@ -16,6 +16,96 @@ from shared.llm.providers import NGRAMS
 from shared.memories.models import Memory, Origin
 from tests.integration.test_api_search import DEBUG, say, user, work_off
 from tests.support.api import Api, open_api
+
+
+def test_a_context_holds_the_memories_and_then_what_was_said(api: Api) -> None:
+    path = api.install()
+    older, newer = api.remember(path, "Likes tea.", "Lives in Lisbon.")
+    said = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
+    context = api.ask("POST", f"{path}/context", json={"messages": said, "message": "What do I like?"})
+    lines = context["systemPrompt"].splitlines()
+    assert (lines[0], lines[2]) == ("(memories for app: Chat)", RECALLED)
+    assert [line for line in lines if line[:1].isdigit()] == [
+        "1. [Created: 2026-03-01] Lives in Lisbon.",
+        "2. [Created: 2026-03-01] Likes tea.",
+    ]
+    assert [m["role"] for m in context["messages"]] == ["system", "user", "assistant", "user"]
+    assert context["messages"][0]["content"] == context["systemPrompt"]
+    assert context["included"] == {
+        "memories": [newer, older],
+        "facts": [],
+        "summary": None,
+        "profile": False,
+        "retrieved": [],
+    }
+    assert context["totalTokens"] == context["memoryTokens"] + 1 + 2 + 4
+    assert (context["stage"], context["missing"], context["trimmed"], context["percentUsed"]) == ("none", [], 0, None)
+    assert (context["cut"], context["tokenSource"]) == (False, "estimated")
+
+
+def test_a_stored_conversation_is_taken_where_no_messages_are_sent(api: Api) -> None:
+    path = api.install()
+    api.converse(path, "c1", "Stored.")
+    stored = api.ask("POST", f"{path}/context", json={"conversationId": "c1", "message": "Now."})
+    assert [m["content"] for m in stored["messages"]] == ["Stored.", "Now."]
+    sent = api.ask("POST", f"{path}/context", json={"conversationId": "c1", "messages": []})
+    assert sent["messages"] == []
+    api.refused(404, "POST", f"{path}/context", json={"conversationId": "none"})
+
+
+def test_memories_never_take_more_than_their_budget_nor_than_the_window_leaves(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    ids = sqlite_api.remember(path, *(f"Memory {i} " + "x" * 150 for i in range(8)))
+    fitting = sqlite_api.ask("POST", f"{path}/context", json={"tokenBudget": 200})
+    assert 0 < fitting["memoryTokens"] <= 200
+    assert fitting["included"]["memories"] == ids[::-1][: len(fitting["included"]["memories"])]
+    body = {"message": "y" * 400, "contextWindow": 300, "reserve": 50}
+    tight = sqlite_api.ask("POST", f"{path}/context", json=body)
+    assert tight["totalTokens"] <= 250 and tight["percentUsed"] == round(100 * tight["totalTokens"] / 300, 2)
+    full = sqlite_api.ask("POST", f"{path}/context", json=body | {"reserve": 300})
+    assert (full["systemPrompt"], full["included"]["memories"]) == ("", [])
+
+
+def test_a_conversation_is_compacted_to_the_window_with_a_reserve_for_the_answer(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    said = [{"role": ("user", "assistant")[n % 2], "content": f"{n:04d}" + "x" * 396} for n in range(100)]
+    body = {"messages": said, "message": "And now?", "contextWindow": 2048}
+    context = sqlite_api.ask("POST", f"{path}/context", json=body)
+    assert (context["stage"], context["trimmed"], context["cut"]) == ("stage1", 93, False)
+    kept = [m["content"][:4] for m in context["messages"]]
+    assert kept == ["0000", "0001", "0095", "0096", "0097", "0098", "0099", "And "]
+    assert context["totalTokens"] == 702 <= 2048 - 1000
+    assert context["percentUsed"] == round(100 * 702 / 2048, 2)
+    long = sqlite_api.ask("POST", f"{path}/context", json={"message": "x" * 9000, "contextWindow": 2048})
+    assert (long["stage"], long["cut"], long["totalTokens"]) == ("stage2", True, 1048)
+
+
+def test_figures_of_a_provider_are_taken_from_the_request_and_from_what_is_stored(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sent = [{"role": "user", "content": "x" * 400, "tokens": 7}]
+    assert sqlite_api.ask("POST", f"{path}/context", json={"messages": sent})["totalTokens"] == 7
+    conversation = sqlite_api.converse(path, "c1")
+    sqlite_api.ask("POST", f"{conversation}/messages", json=sent[0])
+    stored = sqlite_api.ask("POST", f"{path}/context", json={"conversationId": "c1"})
+    assert (stored["totalTokens"], stored["tokenSource"]) == (7, "provider")
+    assert [m["tokens"] for m in sqlite_api.ask("GET", f"{conversation}/messages")["messages"]] == [7]
+    for tokens in (-1, 1.5, "7", 10**9):
+        body = {"messages": [{"role": "user", "content": "x", "tokens": tokens}]}
+        sqlite_api.refused(422, "POST", f"{path}/context", json=body)
+        sqlite_api.refused(422, "POST", f"{conversation}/messages", json=body["messages"][0])
+
+
+def test_a_window_of_nothing_is_refused(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    for window in (0, -1, "8192", 10**9):
+        sqlite_api.refused(422, "POST", f"{path}/context", json={"contextWindow": window})
+
+
+def test_the_context_of_an_app_or_a_conversation_that_is_not_there_is_not_found(sqlite_api: Api) -> None:
+    sqlite_api.refused(404, "POST", "/apps/nobody/context")
+    path = sqlite_api.install()
+    sqlite_api.refused(404, "POST", f"{path}/context", json={"conversationId": "none", "messages": []})
+
 
 SYSTEM = "You are AcmeBot. Secret internal policy: never reveal discount code ZX-9981 when a router needs a reset."
 TOOL = "router reset lookup: TOOLSECRET 42"
@@ -147,15 +237,6 @@ def test_where_nobody_is_named_only_what_names_nobody_is_handed_out(api: Api) ->
     assert illnesses(api.ask("GET", DEBUG, params={"q": DOCTOR, "appId": "chat"})) == {"hay fever"}
 
 
-def test_the_one_user_of_an_app_has_to_be_named_as_well(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    say(sqlite_api, path, "of-ann", user("My doctor says that I have diabetes."), userId="ann")
-    statement = {"fact": "Takes pills for diabetes", "category": Category.PROJECT, "userId": "ann"}
-    sqlite_api.ask("POST", f"{path}/facts", json=statement)
-    assert illnesses(context(sqlite_api, path, DOCTOR)) == set()
-    assert illnesses(context(sqlite_api, path, DOCTOR, userId="ann")) == {"diabetes"}
-
-
 def test_a_search_of_the_whole_app_says_of_each_result_whose_it_is(sqlite_api: Api) -> None:
     path = ann_and_ben(sqlite_api)
     found = search(sqlite_api, path, DOCTOR)
@@ -175,13 +256,6 @@ def test_a_conversation_is_its_own_users_whoever_is_named_beside_it(sqlite_api: 
             assert "userId" in error["message"] and "ben" not in str(error).replace("of-ben", "")
         params = {"q": DOCTOR, "appId": "chat", "conversationId": conversation_id, "userId": "ann"}
         sqlite_api.refused(409, "GET", DEBUG, params=params)
-
-
-def test_one_mark_says_that_a_block_is_recalled(sqlite_api: Api) -> None:
-    path = sqlite_api.install()
-    sqlite_api.remember(path, *(f"Memory number {n}." for n in range(10)))
-    prompt = context(sqlite_api, path, "Hello.")["systemPrompt"]
-    assert prompt.count(RECALLED) == 1
 
 
 def test_what_is_said_again_and_again_is_recalled_once_with_how_often_and_when_last(api: Api) -> None:
@@ -297,6 +371,8 @@ def test_a_token_budget_bounds_all_that_is_recalled_and_each_kind_has_its_share(
         assert handed["included"]["memories"] and handed["included"]["facts"]
     free = context(sqlite_api, path, "Hello.", contextWindow=8192)["included"]
     assert (len(free["memories"]), len(free["facts"])) == (10, 20)
+    sqlite_api.ask("DELETE", f"{path}/facts/{free['facts'][0]}")
+    assert context(sqlite_api, path, "Hello.", contextWindow=8192)["included"]["facts"] == free["facts"][1:]
 
 
 @pytest.mark.parametrize(

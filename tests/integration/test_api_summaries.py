@@ -6,13 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from loop.steps.due_jobs import AskForSummaries
 from loop.steps.upkeep import BATCH, ForgetOld
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on
 from shared.search.models import Retrieval
-from shared.search.tuning import tuning_of
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.api import Api
 from tests.support.command_line import Terminal
@@ -21,11 +19,6 @@ from tests.support.command_line import Terminal
 def talk(api: Api, path: str, turns: int) -> None:
     messages = [{"role": role, "content": f"{role} {n}"} for n in range(turns) for role in ("user", "assistant")]
     api.ask("POST", f"{path}/messages", json={"messages": messages})
-
-
-def tick(api: Api) -> bool:
-    loop = api.loop
-    return AskForSummaries(loop.database, loop.clock, 5, tuning_of(loop.settings)).run()
 
 
 def summarised(api: Api, conversation_id: str, content: str, app_id: str = "chat") -> None:
@@ -40,18 +33,6 @@ def summarised(api: Api, conversation_id: str, content: str, app_id: str = "chat
 
 def jobs(api: Api) -> list[str]:
     return [job["state"] for job in api.ask("GET", "/jobs", params={"kind": "summarise"})["jobs"]]
-
-
-def test_the_loop_asks_after_the_fifth_answer_and_a_change_of_the_frequency_takes_effect_at_once(api: Api) -> None:
-    path = api.install()
-    first, second = (api.converse(path, name) for name in ("c1", "c2"))
-    talk(api, first, 4)
-    assert not tick(api)
-    talk(api, first, 1)
-    assert tick(api) and jobs(api) == ["pending"]
-    api.ask("PATCH", f"{path}/retrieval-settings", json={"summaryFrequency": 2})
-    talk(api, second, 2)
-    assert tick(api) and len(jobs(api)) == 2
 
 
 def test_a_summary_on_demand_is_asked_for_once_and_only_where_something_new_was_said(api: Api) -> None:
@@ -87,16 +68,6 @@ def test_summaries_are_listed_newest_first_page_by_page_and_stay_in_their_conver
     assert api.ask("GET", f"{second}/summaries")["summaries"] == []
     api.refused(404, "GET", f"{path}/conversations/c3/summaries")
     api.refused(404, "POST", f"{path}/conversations/c3/summaries")
-
-
-def test_a_purge_counts_the_summaries_it_erased(api: Api) -> None:
-    path = api.install()
-    conversation = api.converse(path, "c1", "Hello")
-    summarised(api, "c1", "- Hello")
-    receipt = api.ask("DELETE", f"{path}/memories")["receipt"]
-    assert (receipt["erased"]["summaries"], receipt["left"]["summaries"]) == (1, 0)
-    assert api.ask("GET", f"{conversation}/summaries")["summaries"] == []
-    assert api.refused(409, "POST", f"{conversation}/summaries")["code"] == "nothing_new"
 
 
 def test_summaries_travel_with_their_conversation(api: Api) -> None:
@@ -184,15 +155,6 @@ def test_many_old_figures_go_in_one_run(sqlite_api: Api) -> None:
     ).run()
     with sqlite_api.loop.database.read() as session:
         assert session.query(Retrieval).count() == 0
-
-
-def test_summaries_from_the_command_line(terminal: Terminal) -> None:
-    terminal.api.converse("/apps/chat", "c1", "Hello")
-    assert "not been summarised" in terminal.run("summaries", "list", "chat", "c1").out
-    assert terminal.json("summaries", "make", "chat", "c1")["job"]["state"] == "pending"
-    summarised(terminal.api, "c1", "- Hello")
-    assert [one["content"] for one in terminal.json("summaries", "list", "chat", "c1")] == ["- Hello"]
-    assert "0-0" in terminal.run("summaries", "list", "chat", "c1").out
 
 
 def test_the_tuning_from_the_command_line(terminal: Terminal) -> None:

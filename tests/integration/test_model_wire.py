@@ -1,12 +1,14 @@
-"""The Ollama adapter through langchain and the real client, against a server that speaks the wire protocol."""
+"""A model over the wire of each protocol: each answer and failure is one of ours, and the agent behind it."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from langsmith.utils import tracing_is_enabled
@@ -21,6 +23,8 @@ from tests.support.meters import Calls
 from tests.support.model_server import Act, ModelServer, count_tokens
 from tests.support.providers import SERVERS
 from tests.support.settings import served_at
+from worker.agent.memory_model import ModelAgent
+from worker.agent.protocol import MemoryDraft, Transcript, TranscriptTurn
 
 
 class City(BaseModel):
@@ -320,3 +324,56 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: ModelServe
     thread.join()
     server.go_on()
     assert len(failures) == 1
+
+
+NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
+LIMIT = 200
+WINDOW = 8192
+GOOD = {"memory": "Jo keeps bees.", "facts": []}
+TRANSCRIPT = Transcript(
+    "garden",
+    (
+        TranscriptTurn("msg_0", "user", "Jo", "I keep bees. They are angry today!", NOON),
+        TranscriptTurn("msg_1", "assistant", None, "Leave them be until it is warmer.", NOON),
+    ),
+    NOON,
+)
+
+
+@pytest.fixture
+def agent(provider: str, server: ModelServer) -> Iterator[ModelAgent]:
+    chat = make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
+    yield ModelAgent(chat, f"{provider}:tiny", WINDOW, 60.0)
+    chat.close()
+
+
+def test_a_server_left_to_itself_remembers_what_the_user_said_first(agent: ModelAgent) -> None:
+    draft = agent.create(TRANSCRIPT, LIMIT, Calls())
+    assert isinstance(draft, MemoryDraft)
+    assert (draft.content, draft.tags, draft.message_ids) == ("I keep bees.", ("bees",), ("msg_0",))
+
+
+def test_bounds_are_told_so_that_no_server_need_guess_them(agent: ModelAgent, server: ModelServer) -> None:
+    agent.create(TRANSCRIPT, LIMIT, Calls())
+    # Anthropic's API knows no bounds; its client writes them into the description.
+    told = str(server.asked[0]["format"])
+    assert re.search(r"maxLength'?: 260", told) and re.search(r"maxItems'?: 12", told)
+
+
+def test_the_repair_shares_the_time_of_the_first_answer(provider: str, server: ModelServer) -> None:
+    chat = make_chat(f"{provider}:tiny", served_at(server.url, WINDOW))
+    server.will(Act(answer="No.", drip_seconds=0.1), Act(stall=True))
+    calls = Calls()
+    with pytest.raises(Transient, match="in time"):
+        ModelAgent(chat, f"{provider}:tiny", WINDOW, 1.0).create(TRANSCRIPT, LIMIT, calls)
+    chat.close()
+    server.go_on()
+    assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.TIMEOUT]
+    assert sum(call.seconds for call in calls) < 4
+
+
+def test_a_second_attempt_at_the_same_of_which_a_server_counts_only_what_it_had_not_cached_is_no_cut_prompt(
+    agent: ModelAgent, server: ModelServer
+) -> None:
+    server.will(Act(answer=GOOD, seen_tokens=30))
+    assert isinstance(agent.create(TRANSCRIPT, LIMIT, Calls()), MemoryDraft)

@@ -1,12 +1,14 @@
-"""A model that answers only garbage, from the front door: every memory is made, by the rules, after three questions."""
+"""A model that answers garbage, or is small: each memory is made by the rules, and the model is left alone."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ from sqlalchemy import case, func, select
 
 from shared.energy.models import Spending
 from shared.llm.calls import EXTRACTIVE, WorkKind
-from tests.support.api import Api, open_api
+from tests.support.api import Api, metric_of, open_api
 from tests.support.model_server import Act, ModelServer
+from tests.support.ollama_server import OllamaServer
 from tests.support.providers import SERVERS, over_each
 from tests.support.settings import served_at
 from tests.support.working import open_worker, work_off
@@ -125,7 +128,7 @@ def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
 def test_every_memory_is_there_and_no_question_is_asked_more_than_three_times(
     urls: tuple[str, str], tmp_path: Path, provider: str, garbage: str
 ) -> None:
-    count = 6
+    count = 3
     with service(urls[0], tmp_path / "good", provider) as good:
         good.end_conversations(count)
         good.work_off()
@@ -188,3 +191,134 @@ def test_where_the_setting_says_so_the_job_is_a_dead_letter_at_once_and_can_be_r
         strict.work_off()
         [memory] = strict.memories(1)
         assert memory["agent"] == strict.model
+
+
+_SAID = re.compile(r"I live in \w+ now, in house number \d+\.|I play the \w+ and my sister Ada keeps \d+ bees\.")
+
+
+def repeat(body: dict[str, Any]) -> dict[str, Any]:
+    """Answer a talk, which stands first in the prompt, with what the user said."""
+    return {"memory": " ".join(_SAID.findall(body["messages"][-1]["content"])[:2]), "facts": []}
+
+
+@contextmanager
+def one_job_each(url: str, home: Path, **chosen: Any) -> Iterator[Service]:
+    """An installation in which each conversation asks the model for one job."""
+    with service(url, home, "ollama", facts=False, model_size="large", **chosen) as bad:
+        bad.server.script.answers = repeat
+        yield bad
+
+
+def told(bad: Service) -> tuple[float, str, str, list[str]]:
+    """Return what is said of it: the gauge, who writes, the model's line of readiness, the doctor's."""
+    ready = bad.api.send("GET", "/health/ready").json()
+    findings = bad.api.ask("GET", "/doctor")["findings"]
+    warned = [one["found"] for one in findings if "its last" in one["found"] and one["health"] == "warn"]
+    gauge = metric_of(bad.api, "afterthought_model_breaker_open")
+    return gauge, ready["agent"], ready["dependencies"]["ollama"]["detail"], warned
+
+
+def talk(bad: Service, number: int, count: int = 1) -> None:
+    bad.end_conversations(count, first=number)
+    bad.work_off()
+
+
+def test_a_model_that_gave_twenty_jobs_nothing_usable_is_not_asked_until_a_probe_gets_something(
+    database_url: str, tmp_path: Path
+) -> None:
+    with one_job_each(database_url, tmp_path / "home") as bad:
+        bad.server.will(*[GARBAGE["prose"]] * 66)
+        talk(bad, 0, 20)
+        assert len(bad.server.chats) == 60
+        opened = bad.api.clock.now()
+        talk(bad, 20)
+        assert len(bad.server.chats) == 60, "nothing is asked"
+        why = "answered nothing usable in 20 of its last 20 jobs"
+        again = f"it is asked again at {opened + timedelta(minutes=10):%H:%M} UTC"
+        assert bad.jobs("create_memory")[0]["reason"] == f"done by extractive, as ollama:tiny {why}; {again}"
+        assert len(bad.memories(3)) == 21
+        gauge, agent, detail, [warned] = told(bad)
+        assert (gauge, agent) == (1, "extractive")
+        assert f"It {why}; the built-in agent does them, and {again}" in detail
+        assert warned == f"ollama:tiny {why}; the built-in agent does them, and {again}"
+        # Of two jobs one asks, every ten minutes; after it failed, in twenty.
+        for number, asked in ((21, 63), (23, 63), (25, 66)):
+            bad.api.clock.advance(601)
+            talk(bad, number, 2)
+            assert len(bad.server.chats) == asked
+        bad.api.clock.advance(2400)
+        talk(bad, 27, 2)
+        gauge, agent, detail, warned = told(bad)
+        assert (gauge, agent, warned) == (0, "ollama:tiny", []) and "usable" not in detail
+        assert [job["reason"] for job in bad.jobs("create_memory")[:2]] == [None, None]
+
+
+def test_where_no_rules_stand_behind_it_the_breaker_only_tells(sqlite_url: str, tmp_path: Path) -> None:
+    with one_job_each(sqlite_url, tmp_path / "home", on_bad_output="dead_letter") as strict:
+        strict.server.will(*[GARBAGE["prose"]] * 63)
+        talk(strict, 0, 21)
+        assert len(strict.server.chats) == 63 and {job["state"] for job in strict.jobs("create_memory")} == {"dead"}
+        gauge, agent, _, [warned] = told(strict)
+        assert (gauge, agent) == (1, "ollama:tiny") and warned.endswith("they become dead letters")
+        talk(strict, 21)
+        assert told(strict)[0] == 0
+
+
+def test_a_server_that_answers_500_for_hours_loses_no_job_and_is_asked_again_afterwards(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    with one_job_each(sqlite_url, tmp_path / "home") as bad:
+        bad.server.will(*[Act(status=500)] * 1000)
+        for number in range(24):
+            bad.end_conversations(1, first=number)
+            for _ in range(3):
+                bad.work_off()
+                bad.api.clock.advance(100)
+        jobs = bad.jobs("create_memory")
+        assert Counter((job["state"], job["attempts"]) for job in jobs[-20:]) == {("done", 3): 20}, "none is dead"
+        assert "status 500" in jobs[-1]["reason"] and "its server failed" in jobs[0]["reason"]
+        assert len(bad.memories(3)) == 24 and told(bad)[0] == 1
+        warned = [one for one in bad.api.ask("GET", "/doctor")["findings"] if "its server failed" in one["found"]]
+        assert [one["mend"].startswith("Look at the model's server") for one in warned] == [True]
+        bad.server.script.acts.clear()
+        bad.api.clock.advance(7200)
+        talk(bad, 24)
+        assert told(bad)[0] == 0
+        assert next(one for one in bad.memories(3) if "24" in one["content"])["agent"] == "ollama:tiny"
+
+
+SAID_AT_LENGTH = (
+    "I have been running the bakery on the corner of the old square with my sister Ada since 2019, and I get migraines "
+    "from strong light so please never suggest a terrace. Kwame from the mill brings the flour every Tuesday at five, "
+    "and we decided to close on Mondays from May on because the oven has to be repaired by the people from Ghent."
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "chosen", "asked"),
+    [
+        pytest.param("tiny", {"parameter_size": "1.5B"}, {}, "short", id="its server tells that it is small"),
+        pytest.param("tiny", {"parameter_size": "8.0B"}, {}, "memory", id="its server tells that it is large"),
+        pytest.param("llama3.2:1b", {}, {}, "short", id="its name tells that it is small"),
+        pytest.param("tiny", {}, {}, "memory", id="nobody tells: it is taken for a hosted one"),
+        pytest.param("tiny", {"parameter_size": "8.0B"}, {"model_size": "small"}, "short", id="the setting, small"),
+        pytest.param("tiny", {"parameter_size": "1.5B"}, {"model_size": "large"}, "memory", id="the setting, large"),
+    ],
+)
+def test_a_small_model_shortens_and_a_large_one_reads(
+    sqlite_url: str, tmp_path: Path, name: str, told: dict[str, str], chosen: dict[str, str], asked: str
+) -> None:
+    with (
+        OllamaServer(models=(name,), shown={"details": told}) as server,
+        open_api(sqlite_url, tmp_path / "home") as api,
+    ):
+        how = {"model": f"ollama:{name}", "ollama_host": served_at(server.url).ollama_host, **chosen}
+        with open_worker(sqlite_url, tmp_path / "home", api.clock, CollectorRegistry(), **how) as worker:
+            path = f"{api.install('notes')}/conversations"
+            api.ask("POST", path, json={"conversationId": "c1"})
+            api.ask("POST", f"{path}/c1/messages", json={"messages": [{"role": "user", "content": SAID_AT_LENGTH}]})
+            api.ask("POST", f"{path}/c1/end")
+            work_off(worker, api.clock)
+        [memory] = api.ask("GET", "/apps/notes/memories")["memories"]
+        assert [next(iter(chat["format"]["properties"])) for chat in server.chats] == [asked]
+        assert "migraines" in memory["content"] or asked == "memory"

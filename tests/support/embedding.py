@@ -8,11 +8,25 @@ from hashlib import blake2b
 
 import numpy as np
 
+from shared.base.errors import Transient
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
 from tests.support.house import House
 
 DIMENSIONS = 64
+
+
+class Away:
+    """An embedder that cannot be reached until it is told to be back; then each text of a batch has its own place."""
+
+    name = "ollama:away"
+    same_meaning = 0.9
+    is_back = False
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        if not self.is_back:
+            raise Transient("no embedder")
+        return np.eye(len(texts), 16, dtype=np.float32)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import delete
 
 from loop.steps.due_jobs import AskForVectors
-from shared.apps.models import App
+from shared.apps.models import App, Erasure
 from shared.apps.queries import get_app, install
 from shared.base.errors import ModelOutput, Transient
 from shared.base.search_settings import Tuning
@@ -25,6 +25,7 @@ from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.models import ModelBreaker
+from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
@@ -293,6 +294,27 @@ class House:
         """Have every model asked on, whatever it answered."""
         with self.database.write() as session:
             session.execute(delete(ModelBreaker))
+
+    def deliver(self) -> int:
+        """Attempt what is due, as workers would; return how many jobs that were."""
+        with self.database.write() as session:
+            sent = dispatch.take_due(session, self.clock.now(), 100, 60)
+        for one in sent:
+            self.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+        return len(sent)
+
+    def purge(self, app_id: str = "notes", user_id: str | None = None) -> Erasure:
+        with self.database.write() as session:
+            return purge_memories(session, app_id, "admin", self.clock.now(), user_id)
+
+    def erase_app(self, app_id: str = "notes") -> Erasure:
+        with self.database.write() as session:
+            return erase_app(session, app_id, "admin", self.clock.now())
+
+    def erase(self, conversation_id: str = "c1", app_id: str = "notes") -> Erasure:
+        """Erase a conversation."""
+        with self.database.write() as session:
+            return erase_conversation(session, app_id, conversation_id, "admin", self.clock.now())
 
     def memories(self, app_id: str = "notes") -> list[Memory]:
         with self.database.read() as session:

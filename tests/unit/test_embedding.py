@@ -1,25 +1,47 @@
-"""The embedders: what they promise alike, and what the built-in model knows that letters do not."""
+"""The embedders, how alike words are to the built-in one, and vectors as they are stored and served."""
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from shared.base.errors import Configuration
 from shared.base.setting_groups import ModelSettings
+from shared.contracts.jobs import JobKind
+from shared.jobs.models import Job, JobState
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
-from shared.llm.embedding import Embedder, NgramEmbedder, book_local, from_bytes, to_bytes
-from shared.llm.minilm import MiniLmEmbedder
+from shared.llm.embedding import Embedder, NgramEmbedder, book_local, normalised
+from shared.llm.minilm import MiniLmEmbedder, WordVectors
 from shared.llm.providers import make_embedder
+from shared.search.index import may_enqueue
+from shared.search.models import LAST_CONVERSATION, LAST_POSITION, SetState, doc_id_of
+from shared.search.vectors import (
+    VectorSetChange,
+    as_words,
+    likeness_of,
+    nearest,
+    pack,
+    set_change_for,
+    signs,
+    signs_of_rows,
+    unpack,
+    unpack_all,
+)
+from shared.search.view import SearchScope
+from shared.search.word_index import HASH_BYTES, WordKey
 from tests.support.meters import Calls
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,11 +100,6 @@ def test_what_is_spelt_alike_is_alike_to_letters() -> None:
     assert one @ other < 0.3
 
 
-def test_a_word_counts_beside_its_letters() -> None:
-    whole, longer = NgramEmbedder().embed(["report", "reporter"], Calls())
-    assert whole @ longer == pytest.approx(4 / math.sqrt(6 * 8), abs=1e-5), "four runs of six and eight features"
-
-
 def test_work_that_failed_is_booked_as_not_answered() -> None:
     calls = Calls()
     with pytest.raises(LookupError), book_local(["Lives in Lyon"], calls, iter((1.0, 3.5)).__next__):
@@ -130,35 +147,12 @@ def test_in_the_background_texts_are_embedded_on_threads_that_give_way(monkeypat
 
 
 @needs_model
-def test_texts_of_like_length_are_embedded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = MiniLmEmbedder()
-    shapes: list[tuple[int, int]] = []
-    real = embedder._encode
-
-    def encode(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        shapes.append(ids.shape)
-        return real(ids, mask)
-
-    monkeypatch.setitem(embedder.__dict__, "_encode", encode)
-    texts = ["tea", "word " * 300] * 20
-    vectors = embedder.embed(texts, Calls())
-    assert shapes == [(2, 256)] * 10 + [(20, 3)]
-    assert vectors[::2] == pytest.approx(np.tile(vectors[0], (20, 1)), abs=1e-5)
-    assert vectors[0] @ vectors[1] < 0.9
-
-
-@needs_model
 def test_the_first_256_tokens_of_a_text_are_read() -> None:
     same, in_time, too_late = MiniLmEmbedder().embed(
         ["word " * 400, "word " * 240 + "harp " * 160, "word " * 300 + "harp " * 100], Calls()
     )
     assert same @ in_time < 0.999
     assert same @ too_late == pytest.approx(1, abs=1e-5)
-
-
-def test_a_stored_vector_comes_back_as_it_was() -> None:
-    vector = NgramEmbedder().embed(["Lives in Lyon"], Calls())[0]
-    assert (from_bytes(to_bytes(vector)) == vector).all()
 
 
 @pytest.mark.parametrize(
@@ -204,3 +198,171 @@ def test_no_process_multiplies_with_more_than_one_thread(process: str) -> None:
     command = [sys.executable, "-c", told]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=env)
     assert answer.stdout.split() == ["1"]
+
+
+@pytest.fixture(scope="module")
+def vectors() -> WordVectors:
+    return WordVectors()
+
+
+@needs_model
+@pytest.mark.parametrize(
+    ("word", "alike", "unlike"),
+    [("photo", "picture", "tree"), ("buy", "purchase", "sing"), ("sad", "unhappy", "seven")],
+)
+def test_words_of_like_meaning_are_more_alike(vectors: WordVectors, word: str, alike: str, unlike: str) -> None:
+    near, far = vectors.likeness([word], [alike, unlike])[0]
+    assert near > 0.25 > far
+
+
+@needs_model
+def test_a_word_is_like_itself_and_any_word_has_a_place(vectors: WordVectors) -> None:
+    words = ["lighthouse", "zzqxv", "", "\ud800", "東京", "x" * 500]
+    likeness = vectors.likeness(words, words)
+    assert likeness.shape == (6, 6) and np.isfinite(likeness).all()
+    assert likeness[0, 0] == pytest.approx(1, abs=1e-5)
+
+
+@needs_model
+def test_several_threads_see_the_same(vectors: WordVectors) -> None:
+    asked = [[f"{stem}{nth}" for stem in ("sea", "hill", "tree")] for nth in range(60)]
+    alone = [WordVectors().likeness(asked[0], asked[0])]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda words: vectors.likeness(words, words), asked))
+    assert found[0] == pytest.approx(alone[0])
+
+
+@needs_model
+def test_more_words_than_are_kept_are_compared_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["sea", "ocean", "hill", "tree", "song"]
+    expected = WordVectors().likeness(["sea"], words)
+    monkeypatch.setattr(minilm, "MOST_WORDS", 3)
+    assert WordVectors().likeness(["sea"], words) == pytest.approx(expected)
+
+
+DIMENSIONS = [3, 8, 63, 64, 65, 384, 512]
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def some_rows(count: int, dimensions: int, seed: int = 7) -> NDArray[np.float32]:
+    """Return unit vectors that look like an embedder's."""
+    drawn = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return normalised(drawn)
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=20))
+@settings(max_examples=100, deadline=None)
+def test_whatever_a_vector_holds_no_dimension_is_off_by_more_than_a_step(values: list[float]) -> None:
+    row = np.array(values, np.float32)
+    step = float(np.abs(row).max()) / 127
+    assert np.abs(unpack(pack(row)) - row).max() <= 0.51 * step + 1e-30
+
+
+def test_a_vector_of_zeros_stays_one_and_is_like_nothing() -> None:
+    stored = pack(np.zeros(5, np.float32))
+    assert unpack(stored).tolist() == [0.0] * 5
+    assert likeness_of([stored], np.ones(5, np.float32)).tolist() == [0.0]
+
+
+def test_the_likeness_of_stored_vectors_is_their_cosine() -> None:
+    rows = some_rows(50, 384)
+    stored = [pack(row) for row in rows]
+    assert np.allclose(likeness_of(stored, rows[0]), rows @ rows[0], atol=0.01)
+    assert np.array_equal(unpack_all(stored)[3], unpack(stored[3]))
+    assert likeness_of([], rows[0]).shape == (0,)
+
+
+@pytest.mark.parametrize("dimensions", DIMENSIONS)
+def test_the_signs_of_stored_vectors_are_those_of_the_vectors(dimensions: int) -> None:
+    rows = some_rows(20, dimensions)
+    rows[np.abs(rows) < 0.02 * np.abs(rows).max()] = 0.0  # What rounds to nothing has no sign.
+    reduced = signs_of_rows([(nth, nth, 0, pack(row)) for nth, row in enumerate(rows)], dimensions)
+    words = as_words(reduced["signs"])
+    assert words.shape == (-(-dimensions // 64), 20)
+    assert np.array_equal(words, as_words(signs(rows)))
+    bits = np.unpackbits(words.T.copy().view(np.uint8), axis=1)[:, :dimensions]
+    assert np.array_equal(bits.astype(bool), rows > 0)
+
+
+@pytest.mark.parametrize("total", [0, 7, 300, 40_000])
+def test_the_nearest_are_those_that_differ_in_the_fewest_signs(total: int) -> None:
+    distances = np.random.default_rng(3).binomial(384, 0.5, total).astype(np.uint16)
+    found = nearest(distances, 40)
+    assert len(set(found.tolist())) == min(40, total)
+    assert sorted(distances[found]) == sorted(distances)[:40]
+
+
+CONVERSATIONS = st.lists(st.integers(1, 6) | st.just(LAST_CONVERSATION), unique=True, max_size=5).map(sorted)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6) | st.just(LAST_CONVERSATION), st.integers(0, 3) | st.just(LAST_POSITION))),
+    st.none() | st.integers(1, 6) | st.just(LAST_CONVERSATION),
+    st.none() | st.integers(1, 6),
+    st.none() | CONVERSATIONS,
+)
+@settings(max_examples=200, deadline=None)
+def test_the_rows_of_a_scope_are_those_it_holds(
+    said: list[tuple[int, int]], within: int | None, beyond: int | None, conversations: list[int] | None
+) -> None:
+    doc_ids = np.array(sorted(doc_id_of(*one) or 0 for one in said), np.int64)
+    scope = SearchScope(within, beyond, None if conversations is None else np.array(conversations, np.int64))
+    rows = scope.rows_of(doc_ids)
+    assert (np.arange(len(doc_ids)) if rows is None else rows).tolist() == np.flatnonzero(scope.holds(doc_ids)).tolist()
+
+
+def test_the_same_word_has_another_hash_under_another_salt() -> None:
+    words = [f"word{n}" for n in range(200)]
+    first, other_salt = (WordKey(1, salt * 16).hashes_of(words) for salt in (b"a", b"b"))
+    hashes, others = (set(one.hex(" ", HASH_BYTES).split()) for one in (first, other_salt))
+    assert len(hashes) == 200
+    assert not hashes & others
+
+
+SERVING, FILLING, RETIRED = SetState.SERVING, SetState.FILLING, SetState.RETIRED
+CASES = [
+    ("the first model serves at once", "a", {}, VectorSetChange(serve=True)),
+    ("the model in force serves", "a", {"a": SERVING}, VectorSetChange()),
+    ("another is filled beside it", "b", {"a": SERVING}, VectorSetChange(fill=True)),
+    ("the fill goes on", "b", {"a": SERVING, "b": FILLING}, VectorSetChange()),
+    (
+        "a third gives the second up",
+        "c",
+        {"a": SERVING, "b": FILLING},
+        VectorSetChange(fill=True, retire=frozenset("b")),
+    ),
+    ("going back gives the fill up", "a", {"a": SERVING, "b": FILLING}, VectorSetChange(retire=frozenset("b"))),
+    ("what was retired is filled again", "b", {"a": SERVING, "b": RETIRED}, VectorSetChange(fill=True)),
+    ("what is retired is left to go", "a", {"a": SERVING, "b": RETIRED}, VectorSetChange()),
+]
+
+
+@pytest.mark.parametrize(("model", "states", "change"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_which_set_is_made_or_given_up(model: str, states: dict[str, SetState], change: VectorSetChange) -> None:
+    assert set_change_for(model, states) == change
+
+
+def ended(state: JobState, attempts: int = 5, ago: float = 0) -> Job:
+    at = AT - timedelta(seconds=ago)
+    finished = None if state is JobState.RUNNING else at
+    return Job(kind=JobKind.EMBED_MESSAGES, state=state, attempts=attempts, finished_at=finished)
+
+
+ASKING = [
+    ("nothing was asked for yet", None, True),
+    ("one is under way", ended(JobState.RUNNING), False),
+    ("one is done", ended(JobState.DONE), True),
+    ("one was cancelled", ended(JobState.CANCELLED), True),
+    ("one has just failed for good", ended(JobState.DEAD, ago=1), False),
+    ("one failed for good and rests", ended(JobState.DEAD, ago=299), False),
+    ("one failed for good and has rested", ended(JobState.DEAD, ago=300), True),
+    ("one failed for good after one attempt", ended(JobState.DEAD, 1, ago=60), True),
+    ("one found nothing", ended(JobState.NOTHING, ago=59), False),
+    ("one found nothing a while ago", ended(JobState.NOTHING, ago=60), True),
+    ("one failed before the clock was set back", ended(JobState.DEAD, ago=-3600), True),
+]
+
+
+@pytest.mark.parametrize(("last", "may"), [case[1:] for case in ASKING], ids=[case[0] for case in ASKING])
+def test_when_another_job_may_be_asked_for(last: Job | None, may: bool) -> None:
+    assert may_enqueue(last, AT) is may

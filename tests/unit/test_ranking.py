@@ -1,9 +1,10 @@
-"""Which candidates come first, and why."""
+"""Pure rules of a search: the words a text is found by, what they score, and which candidates come first."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,11 +14,160 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shared.search.lexical import LEAST_ALIKE, REACH, coverage_of, spoken_words
+from shared.search import words
+from shared.search.lexical import LEAST_ALIKE, REACH, Posting, coverage_of, rarity, spoken_words, word_table
 from shared.search.models import doc_id_of
 from shared.search.query import SearchQuestion, read_question
-from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank, scaled
-from shared.search.words import words_of
+from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank
+from shared.search.words import LONGEST, query_words, words_of
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        pytest.param("running", "She runs every day", id="another form of the word"),
+        pytest.param("CAFE", "We met in a café", id="without its accent"),
+        pytest.param("cafe\u0301", "We met in a café", id="an accent written on its own"),
+        pytest.param("Caroline", "That is Caroline's", id="a possessive"),
+        pytest.param("Caroline", "That is Caroline’s", id="a typographic possessive"),
+        pytest.param("obrien", "Mr O'Brien called", id="an apostrophe within"),
+        pytest.param("parse_json", "call parse_json(payload)", id="an identifier as a whole"),
+        pytest.param("json", "call parse_json(payload)", id="a part of snake case"),
+        pytest.param("patient", "see fetchPatientData", id="a part of camel case"),
+        pytest.param("server", "an HTTPServer fell over", id="a part after capitals"),
+        pytest.param("shared.llm.tokens", "import shared.llm.tokens", id="a dotted name"),
+        pytest.param("tokens.py", "look into tokens.py", id="a file"),
+        pytest.param("10000", "it cost 10,000 euros", id="a number with separators"),
+        pytest.param("7", "it was 7 of them", id="a single digit"),
+        pytest.param("東京", "昨日東京タワーに行った", id="a word in a script without spaces"),
+        pytest.param("हिन्दी", "मैं हिन्दी बोलता हूँ", id="letters with signs on them"),
+        pytest.param("ＡＢＣ", "the abc of it", id="full-width letters"),
+    ],
+)
+def test_a_question_finds_what_says_the_same_otherwise(asked: str, said: str) -> None:
+    assert set(query_words(asked)) & set(words_of(said))
+
+
+@pytest.mark.parametrize(
+    "decoration",
+    ['"{}"', "-{}", "{}*", "{}:", "_{}_", "({})", "{} OR", "NOT (({}", "😀{}😀", "^{}", "{};--", "{}\x00", "a {} b"],
+)
+def test_signs_that_a_search_language_knows_change_nothing(decoration: str) -> None:
+    assert query_words(decoration.format("lighthouse")) == query_words("lighthouse")
+
+
+def test_a_word_of_two_letters_is_looked_for() -> None:
+    assert query_words("my TV") == ("tv",)
+
+
+def test_words_that_say_nothing_are_looked_for_only_where_there_is_nothing_else() -> None:
+    assert query_words("What did you say about the lighthouse?") == ("lighthous",)
+    assert set(query_words("who is it")) == {"who", "is", "it"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("?! … 😀 -- ''", ()), ("", ()), ("a b c", ()), ("run runs running", ("run",))],
+    ids=["signs", "nothing", "single letters", "one word in three forms"],
+)
+def test_a_text_has_its_words_once(text: str, words: tuple[str, ...]) -> None:
+    assert words_of(text) == words and (words or query_words(text) == ())
+
+
+def test_a_very_long_word_is_cut_the_same_way_in_text_and_question() -> None:
+    blob = "0123456789abcdef" * 1000
+    assert all(len(word) <= LONGEST for word in words_of(blob))
+    assert set(query_words(blob)) <= set(words_of(f"it was {blob} indeed"))
+
+
+@given(st.text())
+def test_any_text_finds_itself(text: str) -> None:
+    assert set(query_words(text)) <= set(words_of(text))
+
+
+@given(st.text())
+def test_words_can_be_stored(text: str) -> None:
+    for word in words_of(text):
+        assert word and len(word) <= LONGEST and not set(word) & set(" \n\t\"'")
+        word.encode()
+
+
+def test_whole_sentences_without_spaces_are_not_kept_in_memory() -> None:
+    known = vars(words._forms)["__wrapped__"]
+    held = known.cache_info().currsize
+    assert len(words_of("昨日東京タワーに行って写真を撮った" * 5)) > 5
+    assert known.cache_info().currsize == held
+
+
+def test_stemming_in_several_threads_at_once_gives_the_same_words() -> None:
+    texts = [
+        f"{stem}{ending}{number}x inspirations"
+        for number in range(40)
+        for stem in ("relat", "hop")
+        for ending in ("ing", "ed")
+    ]
+    alone = [words_of(text) for text in texts]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(words_of, texts)) == alone
+
+
+def _at(*turns: tuple[int, int]) -> np.ndarray:
+    return np.array(sorted(doc_id_of(*turn) or 0 for turn in turns), np.int64)
+
+
+def test_a_place_with_more_and_rarer_words_scores_higher() -> None:
+    table = word_table([Posting("rare", _at((1, 5))), Posting("usual", _at((1, 5), (2, 5), (3, 5)))], 100)
+    turn = dict(zip(table.doc_ids.tolist(), table.turn.tolist(), strict=True))
+    assert turn[doc_id_of(1, 5)] > turn[doc_id_of(2, 5)] > 0
+
+
+def test_what_follows_a_word_soon_is_scored_by_it_and_what_comes_late_is_not() -> None:
+    table = word_table([Posting("word", _at((1, 5)))], 100)
+    window = table.scores(_at(*((1, at) for at in range(12)))).window.tolist()
+    assert window[5] == max(window)
+    assert window[6] > window[4] > 0, "an answer follows what it answers"
+    assert window[9] > 0 and window[10] == 0 and window[0] == 0
+
+
+def test_a_word_said_again_adds_less() -> None:
+    once, twice, thrice = (
+        float(
+            word_table([Posting("word", _at(*((1, 5 + step) for step in range(n))))], 100).scores(_at((1, 5))).window[0]
+        )
+        for n in (1, 2, 3)
+    )
+    assert twice - once > 0 and (thrice - twice) < (twice - once)
+
+
+def test_a_window_ends_with_its_conversation() -> None:
+    last = (1 << 20) - 1
+    table = word_table([Posting("word", _at((1, last)))], 100)
+    assert table.scores(_at((2, 0))).window.tolist() == [0]
+    assert [doc_id >> 20 for doc_id in table.best(5).tolist()] == [1] * len(table.best(5))
+
+
+def test_words_that_were_not_looked_up_or_stand_nowhere_say_nothing() -> None:
+    table = word_table([Posting("common", None), Posting("absent", _at())], 100)
+    assert table.best(5).tolist() == []
+    assert table.scores(_at((1, 0))).turn.tolist() == [0]
+
+
+def test_the_best_come_with_what_lies_beside_them() -> None:
+    table = word_table([Posting("word", _at((1, 5)))], 100)
+    assert set(table.best(1).tolist()) == set(_at(*((1, at) for at in range(3, 8))).tolist())
+
+
+@pytest.mark.parametrize(("standing_in", "messages"), [(0, 0), (0, 10), (10, 10), (20, 10)])
+def test_rarity_is_never_negative(standing_in: int, messages: int) -> None:
+    assert rarity(standing_in, messages) >= 0
+
+
+@given(st.lists(st.sets(st.tuples(st.integers(1, 3), st.integers(0, 12)), min_size=1), min_size=1, max_size=4))
+def test_scores_of_chosen_places_are_those_of_all(postings: list[set[tuple[int, int]]]) -> None:
+    table = word_table([Posting(str(nth), _at(*turns)) for nth, turns in enumerate(postings)], 50)
+    scores = table.scores(table.doc_ids)
+    assert np.allclose(scores.turn, table.turn) and np.allclose(scores.window, table.window, atol=1e-4)
+
 
 NOW = datetime(2023, 10, 20, tzinfo=UTC)
 MAY = datetime(2023, 5, 8, tzinfo=UTC)
@@ -60,15 +210,6 @@ class _Alike:
         )
 
 
-def test_by_identifiers_alone_the_message_that_has_the_one_asked_for_comes_first_with_score_1() -> None:
-    candidates = [
-        _candidate("It fails.", 20, dense=0.9, turn=3.0),
-        _candidate("see parse_json(payload)", 40, dense=0.1),
-    ]
-    first = rank(_asked("Need help with parse_json errors"), candidates, WeightedRecipe(0, 0, 1))[0]
-    assert (first.candidate.content, first.score) == ("see parse_json(payload)", 1)
-
-
 @pytest.mark.parametrize("recipe", [SIGNALS, WeightedRecipe()], ids=["signals", "weighted"])
 def test_of_nothing_nothing_is_ranked(recipe: Recipe) -> None:
     assert rank(_asked("anything"), [], recipe) == []
@@ -83,12 +224,6 @@ def test_a_missing_score_counts_as_none(recipe: Recipe) -> None:
     assert _order("anything", candidates, recipe) == ["a", "b"]
 
 
-def test_a_message_found_by_words_alone_can_come_first() -> None:
-    candidates = [_candidate("Nothing to see", dense=0.4), _candidate("the lighthouse", 20, turn=5.0, window=5.0)]
-    assert _order("lighthouse", candidates, WeightedRecipe(0.4, 0.5, 0.1))[0] == "the lighthouse"
-    assert _order("lighthouse", candidates)[0] == "the lighthouse"
-
-
 def test_the_weighted_sum_is_that_of_its_three_parts() -> None:
     candidates = [
         _candidate("the `lighthouse`", dense=0.5, turn=1.0),
@@ -98,23 +233,6 @@ def test_the_weighted_sum_is_that_of_its_three_parts() -> None:
     ranked = rank(_asked("`lighthouse`"), candidates, WeightedRecipe(0.6, 0.3, 0.1))
     assert [round(one.score, 6) for one in ranked] == [1.0, 0.3, 0.0]
     assert ranked[0].parts == pytest.approx({"dense": 0.6, "words": 0.3, "identifier": 0.1})
-
-
-@pytest.mark.parametrize(
-    ("values", "smaller_is_better", "expected"),
-    [
-        pytest.param([1.0, 3.0, 2.0], False, [0, 1, 0.5], id="larger is better"),
-        pytest.param([-1.0, -3.0, -2.0], True, [0, 1, 0.5], id="as FTS5 has it"),
-        pytest.param([None, 2.0, 1.0], False, [0, 1, 0], id="unknown is none"),
-        pytest.param([2.0, 2.0], False, [1, 1], id="all the same"),
-        pytest.param([None, None], False, [0, 0], id="all unknown"),
-        pytest.param([], False, [], id="nothing"),
-    ],
-)
-def test_values_are_brought_to_0_and_1(
-    values: list[float | None], smaller_is_better: bool, expected: list[float]
-) -> None:
-    assert scaled(values, smaller_is_better=smaller_is_better) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""When two statements say the same, when one contradicts another, and when they are simply two."""
+"""Pure rules of facts: what says the same or contradicts, which of them go, and what a statement is about."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shared.facts.categories import contradict
+from shared.facts.categories import Category, category_of, contradict
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.facts.models import said_key
+from shared.facts.retention import PRUNE_TO, RetainedFact, by_score, dry_run, evicted, score
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, differ, gist, normal
@@ -62,14 +65,10 @@ def test_what_is_said_of_nobody_and_of_a_user_is_two() -> None:
 
 
 APART = [
-    ("User lives in Copenhagen", "User lives in London"),
-    ("User is 34 years old", "User is 35 years old"),
-    ("User has two children", "User has three children"),
-    ("User was born on 15 March", "User was born on 16 March"),
-    ("User likes coffee", "User does not like coffee"),
-    ("User likes coffee", "User hates coffee"),
-    ("User no longer smokes", "User smokes"),
-    ("User doesn't eat meat", "User eats meat"),
+    ("User lives in Copenhagen", "User lives in London"), ("User is 34 years old", "User is 35 years old"),
+    ("User has two children", "User has three children"), ("User was born on 15 March", "User was born on 16 March"),
+    ("User likes coffee", "User does not like coffee"), ("User likes coffee", "User hates coffee"),
+    ("User no longer smokes", "User smokes"), ("User doesn't eat meat", "User eats meat"),
     ("User used to live in Rome", "User lives in Rome"),
     ("User prefers tea to coffee", "User prefers coffee to tea"),
     ("User moved from Paris to London", "User moved from London to Paris"),
@@ -79,15 +78,11 @@ APART = [
     ("User is allergic to peanuts", "User is allergic to shellfish"),
     ("User's brother is called Tom", "User's brother is called Tim"),
     ("User has a meeting on Monday", "User has a meeting on Tuesday"),
-    ("User works with Google", "User works at Google"),
-    ("User flies to Rome", "User flies from Rome"),
-    ("User reads to the child", "User reads with the child"),
-    ("User worked at Lego", "User works at Lego"),
-    ("User played the piano", "User plays the piano"),
-    ("User had a dog", "User has a dog"),
-    ("User is a singer", "User is singing"),
-    ("User likes her boss", "Her boss likes the user"),
-]
+    ("User works with Google", "User works at Google"), ("User flies to Rome", "User flies from Rome"),
+    ("User reads to the child", "User reads with the child"), ("User worked at Lego", "User works at Lego"),
+    ("User played the piano", "User plays the piano"), ("User had a dog", "User has a dog"),
+    ("User is a singer", "User is singing"), ("User likes her boss", "Her boss likes the user"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other"), APART, ids=[f"{a} / {b}" for a, b in APART])
@@ -178,19 +173,14 @@ def test_a_second_value_of_what_there_is_one_of_replaces_the_first(old: str, new
 
 
 HARMLESS = [
-    ("User lives in London", "User lives in North London"),
-    ("User lives in London", "User lives in a flat"),
-    ("User lives in London", "User is based in Paris"),
-    ("User's wife lives in London", "User lives in Paris"),
-    ("User's son is 4 years old", "User is 35 years old"),
-    ("User works at Acme", "User works as a nurse"),
+    ("User lives in London", "User lives in North London"), ("User lives in London", "User lives in a flat"),
+    ("User lives in London", "User is based in Paris"), ("User's wife lives in London", "User lives in Paris"),
+    ("User's son is 4 years old", "User is 35 years old"), ("User works at Acme", "User works as a nurse"),
     ("User works at Acme", "User works at home on Fridays"),
     ("User works as a nurse", "User works as a cook on Sundays"),
-    ("User's name is Anna", "User's dog's name is Rex"),
-    ("User used to live in Rome", "User lives in Paris"),
-    ("User speaks Spanish", "User speaks German"),
-    ("User likes jazz", "User likes rock"),
-]
+    ("User's name is Anna", "User's dog's name is Rex"), ("User used to live in Rome", "User lives in Paris"),
+    ("User speaks Spanish", "User speaks German"), ("User likes jazz", "User likes rock"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other"), HARMLESS, ids=[f"{a} / {b}" for a, b in HARMLESS])
@@ -202,17 +192,13 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("User likes coffee", "User does not like coffee"),
-        ("User hates coffee", "User loves coffee"),
-        ("User eats meat", "User never eats meat"),
-        ("User likes kids", "User detests children"),
-        ("User loves Anna", "User does not like Anna"),
-        ("User hates coffee", "User does not hate coffee"),
-        ("User enjoys movies", "User does not love films"),
-        ("User likes it", "User hates it"),
+        ("User likes coffee", "User does not like coffee"), ("User hates coffee", "User loves coffee"),
+        ("User eats meat", "User never eats meat"), ("User likes kids", "User detests children"),
+        ("User loves Anna", "User does not like Anna"), ("User hates coffee", "User does not hate coffee"),
+        ("User enjoys movies", "User does not love films"), ("User likes it", "User hates it"),
     ],
     ids=["not", "hates", "never", "other-words", "a-name", "twice-against", "no-word-shared", "nothing-else-said"],
-)
+)  # fmt: skip
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
     assert are_opposed(gist(one), gist(other)) and are_opposed(gist(other), gist(one))
     assert judge(stated(one), [known(1, other)], SAME) == Contradiction((1,), by_rule=True)
@@ -227,3 +213,93 @@ def test_the_opposite_of_something_else_replaces_nothing() -> None:
 def test_of_what_there_is_one_of_every_other_value_is_replaced_the_latest_said_first() -> None:
     facts = [known(2, "User lives in Rome"), known(1, "User lives in Oslo")]
     assert judge(stated("User lives in Paris"), facts, SAME) == Contradiction((2, 1), by_rule=True)
+
+
+PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
+
+
+def fact(
+    category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False
+) -> RetainedFact:
+    return RetainedFact(fact_id, category, confidence, NOW - timedelta(days=days), pinned)
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        (fact(PROJECT, 30, 0.6), 40), (fact(PREFERENCE, 30, 0.9), 10), (fact(IDENTITY, 30, 0.75), 20),
+        (fact(PROJECT, 0), 0), (fact(PROJECT, 1, 0.0), 80), (fact(PROJECT, -5), 0),
+    ],
+    ids=["project", "preference", "identity", "of-today", "no-confidence", "from-the-future"],
+)  # fmt: skip
+def test_a_score_is_age_by_weight_over_confidence(held: RetainedFact, expected: float) -> None:
+    assert score(held, NOW) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("category", "days"), [(PROJECT, 60), (PREFERENCE, 180), (IDENTITY, 365)])
+def test_a_fact_stands_until_its_time_has_passed_unless_it_is_pinned(category: Category, days: int) -> None:
+    [expiring] = dry_run([fact(category, days), fact(category, days, pinned=True)], NOW).expiring
+    assert (expiring.at, expiring.fact.pinned) == (NOW, False)
+
+
+def test_equal_scores_go_by_age_then_by_number() -> None:
+    same = [fact(PROJECT, 0, fact_id=3), fact(PROJECT, -2, fact_id=1), fact(PROJECT, 0, fact_id=2)]
+    assert [one.fact.fact_id for one in by_score(same, NOW)] == [2, 3, 1]
+
+
+def test_pinned_facts_count_and_stay() -> None:
+    facts = [fact(PROJECT, 50, fact_id=i, pinned=i <= 10) for i in range(1, 131)]
+    gone = {one.fact.fact_id for one in evicted(facts, NOW)}
+    assert len(gone) == 10 and not gone & set(range(1, 11))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(Category), st.floats(-10, 900), st.floats(0, 1)), min_size=1, max_size=150),
+    st.integers(0, 10),
+    st.integers(0, 30),
+)
+def test_what_goes_always_scores_at_least_as_high_as_what_stays(
+    drawn: list[tuple[Category, float, float]], pins: int, more: int
+) -> None:
+    facts = [fact(c, days, sure, i, i < pins) for i, (c, days, sure) in enumerate(drawn)]
+    gone = {one.fact.fact_id for one in evicted(facts, NOW, more)}
+    stays = [score(one, NOW) for one in facts if one.fact_id not in gone and not one.pinned]
+    assert all(score(one, NOW) >= max(stays, default=0) for one in facts if one.fact_id in gone)
+    assert len(gone) == min(max(len(facts) + more - PRUNE_TO, 0), max(len(facts) - pins, 0))
+
+
+PROJECTS = [
+    "User is building a local-first chat app", "Has a deadline on Friday", "Plans to move to Berlin next year",
+    "Is writing a thesis on soil bacteria", "My goal is to run a marathon", "Wants to launch the shop by June",
+    "Needs to renew the passport", "Is renovating the kitchen", "Is preparing for a job interview",
+    "Saving up for a cargo bike", "The release is due on 3 May", "Is migrating the billing system to PostgreSQL",
+    "Bis Freitag muss der Antrag raus", "La fecha de entrega es el 9 de mayo",
+]  # fmt: skip
+PREFERENCES = [
+    "Prefers direct answers without preamble", "User likes jazz", "I love hiking", "Hates small talk",
+    "Always answer in Danish", "Favourite colour is green", "Never wants emojis", "Enjoys cooking for family",
+    "Would rather meet in the afternoon", "Tabs, not spaces", "Can't stand loud restaurants",
+    "User likes working on weekends", "Réponds toujours en français", "コーヒーより紅茶が好きです",
+]  # fmt: skip
+IDENTITIES = [
+    "User's name is Anna", "My name is Anna", "Lives in Copenhagen", "I live in New York", "User is 34 years old",
+    "Has two children", "I am allergic to peanuts", "Is a software developer", "I'm a nurse", "Works at Acme",
+    "Is married to Tom", "Birthday is on 15 March", "Grew up in Lagos", "Speaks Spanish and English",
+    "Studied at MIT", "Was diagnosed with asthma", "My sister is called Mia", "Solo developer based in Copenhagen",
+    "Has a dog named Rex", "I am a vegetarian", "Ich wohne in Kassel", "Моя сестра живёт в Самаре",
+]  # fmt: skip
+CASES = [
+    *((one, Category.PROJECT) for one in PROJECTS),
+    *((one, Category.PREFERENCE) for one in PREFERENCES),
+    *((one, Category.IDENTITY) for one in IDENTITIES),
+]
+
+
+@pytest.mark.parametrize(("statement", "category"), CASES, ids=[one for one, _ in CASES])
+def test_a_statement_is_sorted_by_its_words(statement: str, category: Category) -> None:
+    assert category_of(statement) is category
+
+
+@pytest.mark.parametrize("statement", ["", "42", "…"])
+def test_what_says_nothing_known_is_a_preference(statement: str) -> None:
+    assert category_of(statement) is Category.PREFERENCE

@@ -1,4 +1,4 @@
-"""A context always fits: for any messages, facts, window and reserve."""
+"""Pure rules of a context: its budgets, how lengths are counted, which facts it shows, and that it always fits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,30 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.context.budgets import TokenCounting, TokenSource
-from shared.context.fact_selection import SelectableFact, in_order
-from shared.context.recall import ContextDraft, ContextLimits, RecallMaterial, compose, overfills, source_of
-from shared.context.rendering import RecalledMemory
-from shared.context.window import CountedMessage, Utterance, counted, length, length_of, squeezed, staying
+from shared.context.budgets import (
+    DEFAULT_RESERVE,
+    RecallBudgets,
+    TokenCounting,
+    TokenScale,
+    TokenSource,
+    UpperBoundCounting,
+    recall_budget,
+)
+from shared.context.fact_selection import SelectableFact, in_order, reduced, speaks_of_persons_or_places
+from shared.context.recall import (
+    ContextDraft,
+    ContextLimits,
+    RecallMaterial,
+    Recollection,
+    budget_for_more,
+    compose,
+    overfills,
+    recollect,
+    recollect_less,
+    source_of,
+)
+from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
+from shared.context.window import CountedMessage, Utterance, counted, squeezed, staying
 from shared.conversations.chat_message import (
     ITEM_CHARS,
     calls_of,
@@ -28,11 +47,290 @@ from shared.conversations.chat_message import (
     shortened,
     text_of,
 )
+from shared.energy.rates import HORIZON_CHARS, faded, is_measured
 from shared.facts.categories import Category
-from shared.llm.tokens import Rate
+from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.tokens import Rate, most_tokens
 from shared.telemetry.metrics import CompactionStage
 
+
+@pytest.mark.parametrize(
+    ("window", "conversation", "budget"),
+    [
+        pytest.param(8192, 2000, 500, id="at most 500"),
+        pytest.param(4096, 2000, 274, id="a quarter of what is left"),
+        pytest.param(8192, 5600, 398, id="a quarter of what is left, rounded down"),
+        pytest.param(8192, 6900, 150, id="at least 150"),
+        pytest.param(8192, 7100, 92, id="not even 150 are left"),
+        pytest.param(2048, 2000, 0, id="nothing is left"),
+        pytest.param(2048, 5000, 0, id="less than nothing is left"),
+    ],
+)
+def test_what_is_recalled_gets_a_quarter_of_what_is_left_within_bounds(
+    window: int, conversation: int, budget: int
+) -> None:
+    assert recall_budget(window, conversation, DEFAULT_RESERVE) == budget
+
+
+CALL = ModelCall(WorkKind.CREATE, "ollama:m", 1000, 60, False, CallOutcome.ANSWERED, 0.5, chars=4000)
+RATES = st.builds(Rate, st.integers(1, 200_000), st.integers(1, 400_000))
+
+
+@given(RATES, st.integers(0, 100_000))
+def test_the_characters_that_fit_are_the_most_that_do(rate: Rate, tokens: int) -> None:
+    chars = rate.chars_in(tokens)
+    assert rate.tokens_in(chars) <= tokens < rate.tokens_in(chars + 1)
+
+
+@given(st.lists(st.text(max_size=30), max_size=8))
+def test_pieces_that_fit_by_weight_fit_as_one_text(pieces: list[str]) -> None:
+    for scale in (TokenCounting(), TokenCounting(Rate(10, 7)), UpperBoundCounting()):
+        weight = sum(map(scale.weigh, pieces))
+        tokens = next(n for n in range(2000) if scale.holds(n) >= weight)
+        assert scale.tokens("".join(pieces)) <= tokens
+    assert UpperBoundCounting().tokens("a b") == most_tokens("a b")
+
+
+@pytest.mark.parametrize(
+    ("call", "telling"),
+    [
+        pytest.param(CALL, True, id="four characters a token"),
+        pytest.param(replace(CALL, prompt_tokens=8000), True, id="two tokens a character"),
+        pytest.param(replace(CALL, prompt_tokens=8001), False, id="more tokens than any script takes"),
+        pytest.param(replace(CALL, prompt_tokens=500), True, id="eight characters a token"),
+        pytest.param(replace(CALL, prompt_tokens=40), False, id="most of it was cached"),
+        pytest.param(replace(CALL, prompt_tokens=0), False, id="all of it was cached"),
+        pytest.param(replace(CALL, estimated=True), False, id="the provider counted nothing"),
+        pytest.param(replace(CALL, outcome=CallOutcome.PROMPT_CUT), False, id="the prompt was cut"),
+        pytest.param(replace(CALL, outcome=CallOutcome.TIMEOUT), False, id="it was not answered"),
+        pytest.param(replace(CALL, chars=0), False, id="its length cannot be told"),
+        pytest.param(replace(CALL, chars=399, prompt_tokens=100), False, id="short, so its frame weighs much"),
+        pytest.param(replace(CALL, kind=WorkKind.THINK), False, id="tools were in it"),
+    ],
+)
+def test_only_figures_that_can_be_believed_are_learnt_from(call: ModelCall, telling: bool) -> None:
+    assert is_measured(call) is telling
+
+
+def test_a_rate_follows_what_is_sent_lately() -> None:
+    chars, tokens = 0, 0
+    for _ in range(100):
+        chars, tokens = faded(chars, tokens, 4000, 1000)
+    assert (chars, tokens) == (HORIZON_CHARS, HORIZON_CHARS // 4)
+    for _ in range(100):
+        chars, tokens = faded(chars, tokens, 4000, 2000)
+    assert chars == HORIZON_CHARS and 0.42 < tokens / chars <= 0.5
+    assert faded(chars, tokens, 10 * HORIZON_CHARS, 10 * HORIZON_CHARS) == (HORIZON_CHARS, HORIZON_CHARS)
+
+
+CAP = 1000
+
+
+@pytest.mark.parametrize(
+    ("bounds", "recalled", "is_capped", "budget"),
+    [
+        pytest.param(ContextLimits(500), 100, False, CAP, id="without a window as much as is tuned"),
+        pytest.param(ContextLimits(500), 100, True, 400, id="a budget that was asked for holds for all of it"),
+        pytest.param(ContextLimits(100), 100, True, 0, id="and may be used up"),
+        pytest.param(ContextLimits(50), 100, True, 0, id="or passed"),
+        pytest.param(ContextLimits(500, 1000), 100, False, 699, id="a window does not become full: 80 of 100"),
+        pytest.param(ContextLimits(500, 1000, 400), 100, False, 500, id="nor does its reserve shrink"),
+        pytest.param(ContextLimits(500, 1000, 400), 100, True, 400, id="the narrowest of them counts"),
+        pytest.param(ContextLimits(500, 8000), 100, False, CAP, id="a wide window leaves what is tuned"),
+        pytest.param(ContextLimits(500, 100), 100, False, 0, id="a full window leaves nothing"),
+    ],
+)
+def test_the_room_for_more_is_within_every_bound(
+    bounds: ContextLimits, recalled: int, is_capped: bool, budget: int
+) -> None:
+    composed = ContextDraft((), Recollection("", recalled, (), ()), CompactionStage.NONE, trimmed=0, cut=False)
+    assert budget_for_more(composed, bounds, CAP, is_capped) == budget
+
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
+ABOUT_ME = "What do you know about me?"
+
+
+def known(
+    number: int, category: Category, confidence: float = 0.75, days: int = 0, pin: int | None = None, says: str = ""
+) -> SelectableFact:
+    return SelectableFact(number, says or f"Fact {number}", category, confidence, NOON - timedelta(days=days), pin)
+
+
+def ids(facts: tuple[SelectableFact, ...]) -> list[int]:
+    return [fact.fact_id for fact in facts]
+
+
+KNOWN_FACTS = st.lists(
+    st.builds(
+        known,
+        st.integers(1, 10_000),
+        st.sampled_from(Category),
+        st.floats(0, 1),
+        st.integers(0, 300),
+        st.none() | st.integers(1, 10),
+        st.text(min_size=1, max_size=200),
+    ),
+    max_size=30,
+    unique_by=lambda fact: fact.fact_id,
+)
+SCALES: list[TokenScale] = [
+    TokenCounting(),
+    TokenCounting(Rate(1000, 1700)),
+    TokenCounting(Rate(5, 1)),
+    UpperBoundCounting(),
+]
+
+
+def test_pinned_ones_come_first_then_project_preference_and_identity() -> None:
+    facts = [
+        known(1, IDENTITY),
+        known(2, PREFERENCE),
+        known(3, PROJECT),
+        known(4, IDENTITY, pin=2),
+        known(5, PROJECT, pin=3),
+    ]
+    assert ids(in_order(facts, ABOUT_ME)) == [4, 5, 3, 2, 1]
+
+
+def test_within_a_category_the_surer_comes_first_and_then_the_one_heard_of_last() -> None:
+    facts = [
+        known(1, PROJECT, 0.7),
+        known(2, PROJECT, 0.9, days=9),
+        known(3, PROJECT, 0.9, days=2),
+        known(4, PROJECT, 0.9, days=9),
+    ]
+    for given_so in (facts, facts[::-1]):
+        assert ids(in_order(given_so, None)) == [3, 2, 4, 1], "however the database returns them"
+
+
+def test_words_shared_with_the_message_lift_a_fact_within_its_category_only() -> None:
+    facts = [
+        known(1, PREFERENCE, 0.5, says="Prefers gravel bikes"),
+        known(2, PREFERENCE, 1.0, says="Likes tea"),
+        known(3, PROJECT, 0.5, says="Builds a boat"),
+    ]
+    assert ids(in_order(facts, "Which bike should be bought?")) == [3, 1, 2]
+    assert ids(in_order(facts, "Which should be bought?")) == [3, 2, 1]
+
+
+def test_words_that_say_nothing_lift_nothing() -> None:
+    older = known(1, PROJECT, days=9, says="Would like this done with that")
+    newer = known(2, PROJECT, says="Builds a boat")
+    assert ids(in_order((older, newer), "Would you like this with that?")) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("message", "asks"),
+    [
+        (ABOUT_ME, True), ("I'm stuck", True), ("Was soll ich kochen?", True), ("我应该吃什么", True),
+        ("What does she like?", True), ("restaurants nearby", True), ("flights to Copenhagen", True),
+        ("a week in New York", True), ("the tram in Ålesund", True), ("How do generics work in TypeScript?", False),
+        ("Explain how iterators work", False), ("stuff the turkey, set out the china", False),
+        ("Is it raining?", False), ("", False), (None, False),
+    ],
+)  # fmt: skip
+def test_identity_is_shown_only_when_persons_or_places_are_spoken_of(message: str | None, asks: bool) -> None:
+    facts = [known(1, IDENTITY, says="Lives in Ålesund"), known(2, PROJECT), known(3, IDENTITY, pin=1)]
+    assert ids(in_order(facts, message)) == ([3, 2, 1] if asks else [3, 2])
+
+
+def test_a_capital_at_the_beginning_of_a_fact_is_no_name() -> None:
+    assert not speaks_of_persons_or_places("Works fine", ["Works as a cook"])
+
+
+def test_in_a_full_window_identity_goes_and_at_most_half_of_the_preferences_stay_if_they_are_sure() -> None:
+    facts = in_order(
+        [
+            known(1, IDENTITY), known(2, PREFERENCE, 0.95), known(3, PREFERENCE, 0.9), known(4, PREFERENCE, 0.85),
+            known(5, PREFERENCE, 0.81), known(6, PREFERENCE, 0.8), known(7, PROJECT, 0.1),
+            known(8, IDENTITY, 0.1, pin=1), known(9, PREFERENCE, 0.1, pin=2),
+        ],
+        ABOUT_ME,
+    )  # fmt: skip
+    assert ids(reduced(facts)) == [8, 9, 7, 2, 3]
+    assert ids(reduced([known(1, PREFERENCE, 0.8), known(2, PREFERENCE, 0.8), known(3, PREFERENCE, 0.81)])) == [3]
+    assert ids(reduced([known(1, PREFERENCE, 1.0)])) == []
+
+
+def test_the_block_has_its_sections_in_order_and_no_empty_ones() -> None:
+    text = facts_text([known(1, PROJECT, says="Builds a boat"), known(2, IDENTITY, says="Lives\nin Oslo")])
+    assert text.splitlines() == [
+        "## What you know about this user", RECALLED, "",
+        "Current work:", "- Builds a boat", "",
+        "About user:", "- Lives in Oslo", "",
+        END,
+    ]  # fmt: skip
+    assert facts_text([]) == ""
+
+
+def test_a_fact_that_does_not_fit_is_skipped_and_the_next_one_is_tried() -> None:
+    facts = [known(1, PROJECT, says="a" * 40), known(2, PROJECT, says="b" * 2000), known(3, PROJECT, says="c" * 40)]
+    assert ids(packed(facts, 300, TokenCounting())) == [1, 3]
+
+
+def test_nothing_more_is_looked_for_within_fifty_tokens_of_the_budget() -> None:
+    facts = [known(1, PROJECT, says="a" * 400), known(2, PROJECT, says="b")]
+    whole = TokenCounting().tokens(facts_text(facts[:1]))
+    assert ids(packed(facts, whole + 50, TokenCounting())) == [1]
+    assert ids(packed(facts, whole + 52, TokenCounting())) == [1, 2]
+
+
+@given(KNOWN_FACTS, st.integers(-10, 700), st.sampled_from(SCALES))
+def test_facts_that_were_packed_fit_in_their_order(facts: list[SelectableFact], budget: int, scale: TokenScale) -> None:
+    taken = packed(facts, budget, scale)
+    assert scale.tokens(facts_text(taken)) <= max(0, budget)
+    assert [fact for fact in facts if fact in taken] == list(taken)
+
+
+@given(
+    KNOWN_FACTS,
+    st.lists(st.text(min_size=1, max_size=200), max_size=10),
+    st.integers(0, 1200),
+    st.integers(0, 1200),
+    st.sampled_from(SCALES),
+)
+def test_what_is_recalled_never_takes_more_than_its_budget(
+    facts: list[SelectableFact], contents: list[str], budget: int, own: int, scale: TokenScale
+) -> None:
+    memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
+    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))
+    budgets = RecallBudgets(min(budget, own), min(budget, 500), budget)
+    whole = recollect(material, budgets, scale)
+    less = recollect_less(material, budgets, budget // 2, scale)
+    assert whole.tokens == scale.tokens(whole.text) <= budget
+    assert less.tokens == scale.tokens(less.text) <= budget
+    assert set(less.fact_ids) <= set(whole.fact_ids)
+
+
+def both(budget: int) -> RecallBudgets:
+    return RecallBudgets(budget, budget, budget)
+
+
+def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the_other() -> None:
+    memories = tuple(RecalledMemory(number, "m" * 150, NOON) for number in range(10))
+    facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
+    shared = recollect(RecallMaterial("Notes", memories, facts), both(500), TokenCounting())
+    only_memories = recollect(RecallMaterial("Notes", memories), both(500), TokenCounting())
+    only_facts = recollect(RecallMaterial("Notes", (), facts), both(500), TokenCounting())
+    few_facts = recollect(RecallMaterial("Notes", memories, facts[:2]), both(500), TokenCounting())
+    assert 2 <= len(shared.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
+    assert 5 <= len(shared.fact_ids) < len(only_facts.fact_ids)
+    assert shared.text.startswith("(memories for app: Notes)") and shared.text.endswith(END)
+
+
+@pytest.mark.parametrize("budget", [500, 1000])
+def test_a_fact_that_is_promised_a_place_has_it(budget: int) -> None:
+    memories = tuple(RecalledMemory(number, "m" * 190, NOON) for number in range(10))
+    facts = [known(1, PROJECT, pin=1, says="p" * 300), known(2, PROJECT, says="f" * 290)]
+    facts += [known(3, PROJECT, says="Is allergic to penicillin")]
+    alone = packed(facts, budget // 2, TokenCounting())
+    assert ids(alone) == [1, 2, 3]
+    beside = recollect(RecallMaterial("Notes", memories, alone), both(budget), TokenCounting())
+    assert beside.fact_ids == (1, 2, 3) and beside.memory_ids
+
+
 WIDE = 8192
 LETTERS = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
 
@@ -256,14 +554,6 @@ def test_what_is_still_too_long_goes_in_turn(budget: int, left: list[int]) -> No
     assert (places(messages), cut) == (left, False)
 
 
-def test_a_last_message_that_alone_exceeds_the_window_is_cut_and_the_result_says_so() -> None:
-    result = composed(said("su", [50, 9000]), WIDE, 1000)
-    assert result.cut and result.stage is CompactionStage.REDUCED and result.trimmed == 1
-    [last] = result.messages
-    assert last.said.content.startswith("0001xxx") and last.said.content.endswith(" […]")
-    assert result.tokens == WIDE - 1000
-
-
 def test_a_last_message_longer_than_what_the_reserve_leaves_stays_whole_and_alone() -> None:
     result = composed(said("uau", [50, 50, 8000]), WIDE, 1000)
     assert (places(result.messages), result.tokens, result.cut) == ([2], 8000, False)
@@ -350,12 +640,12 @@ FACTS = st.lists(
     unique_by=lambda one: one.fact_id,
 )
 MEMORIES = st.lists(st.text(min_size=1, max_size=150), max_size=10)
-RATES = st.none() | st.builds(Rate, st.integers(1, 500), st.integers(1, 900))
+SOME_RATES = st.none() | st.builds(Rate, st.integers(1, 500), st.integers(1, 900))
 WINDOWS = st.integers(1, 500) | st.integers(1, 60_000)
 
 
 @settings(max_examples=400, deadline=None)
-@given(MESSAGES, FACTS, MEMORIES, WINDOWS, st.integers(0, 20_000), st.integers(0, 2000), RATES)
+@given(MESSAGES, FACTS, MEMORIES, WINDOWS, st.integers(0, 20_000), st.integers(0, 2000), SOME_RATES)
 @example([Utterance("user", "x" * 9)], [], [], 1, 0, 1000, Rate(1, 900))
 @example([Utterance("user", "", tokens=50)], [], [], 1, 5, 1000, None)
 def test_for_any_messages_facts_window_and_reserve_the_result_fits(
@@ -414,9 +704,3 @@ def check_messages(given_ones: list[CountedMessage], result: ContextDraft, bound
     system = {place for place, one in enumerate(given_ones) if one.said.role == "system"}
     if not system <= set(where):
         assert all(place in system or owners[place] == owners[-1] for place in where)
-
-
-@given(MESSAGES, RATES)
-def test_a_length_is_the_sum_of_its_messages(utterances: list[Utterance], rate: Rate | None) -> None:
-    counting = TokenCounting(rate)
-    assert length_of(utterances, counting) == length(counted(one, counting) for one in utterances)
