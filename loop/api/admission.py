@@ -44,7 +44,7 @@ class Admission:
             counted, most = self._listening, self._settings.app_streams
         if counted[app_id] >= most:
             self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
-            await answer_error(_too_many(f"{most} requests are in flight already"))(scope, receive, send)
+            await answer_error(_too_many(f"{most} requests are in flight already"), scope)(scope, receive, send)
             return
         counted[app_id] += 1
         try:
@@ -86,7 +86,7 @@ class Turns:
                             self._metrics.http_refused.labels(Refusal.LEFT).inc()
         except AfterthoughtError as error:
             self._metrics.http_refused.labels(Refusal.TURN).inc()
-            await answer_error(error)(scope, receive, send)
+            await answer_error(error, scope)(scope, receive, send)
 
     @asynccontextmanager
     async def _turn(self, app_id: str, heard: _Heard) -> AsyncIterator[bool]:

@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 from loop.api.addresses import WholeParts
 from loop.api.admission import Admission, Turns
 from loop.api.bodies import BodyGate
-from loop.api.errors import DOCUMENTED, install_handlers
+from loop.api.errors import DOCUMENTED, RouteWords, install_handlers
 from loop.api.guard import AccessGuard
 from loop.api.observing import Observing, PlainRoute
 from loop.api.openapi import DESCRIPTION, SERVERS, TAGS, complete, operation_id
@@ -146,7 +146,7 @@ def attach(app: FastAPI, loop: Loop) -> None:
 
     What its routes take and answer is worked out at the first request, which takes a quarter of a second, and kept.
     """
-    app.state = State({"loop": loop})
+    app.state = State({"loop": loop, "route_words": RouteWords(ROUTERS)})
     app.user_middleware.clear()
     app.middleware_stack = None
     # The last one added is the outermost.

@@ -59,7 +59,7 @@ class BodyGate:
                 receive = _in_time(receive)
             body = await self._read(scope, receive)
         except AfterthoughtError as error:
-            await answer_error(error)(scope, receive, send)
+            await answer_error(error, scope)(scope, receive, send)
             return
         if body is not None:
             receive = _replay(body, receive)

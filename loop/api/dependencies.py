@@ -12,6 +12,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
+from loop.api.errors import RouteWords
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN
 from loop.api.writes import IdempotentRequest, Work, carry_out
 from loop.wiring import Loop
@@ -29,6 +30,7 @@ class RequestContext:
     loop: Loop
     caller: Caller
     asked: IdempotentRequest
+    route_words: RouteWords
 
     def now(self) -> datetime:
         """Return the loop's time."""
@@ -94,7 +96,8 @@ async def _write_context(
     _refuse_unknown_query(request)
     key = idempotency_key if request.method != "GET" else None
     asked = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
-    return RequestContext(request.app.state.loop, request.state.caller, asked)
+    state = request.app.state
+    return RequestContext(state.loop, request.state.caller, asked, state.route_words)
 
 
 def _digest(request: Request) -> str:
@@ -103,7 +106,8 @@ def _digest(request: Request) -> str:
 
 async def _read_context(request: Request) -> RequestContext:
     _refuse_unknown_query(request)
-    return RequestContext(request.app.state.loop, request.state.caller, IdempotentRequest(request.state.caller.name))
+    state, caller = request.app.state, request.state.caller
+    return RequestContext(state.loop, caller, IdempotentRequest(caller.name), state.route_words)
 
 
 async def _loop(request: Request) -> Loop:

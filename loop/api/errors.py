@@ -6,16 +6,21 @@ failed is logged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import orjson
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
+from loop.api.openapi import operation_id
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN, MANY, ONE, ResponseModel
 from shared.base.errors import (
     AfterthoughtError,
@@ -25,6 +30,7 @@ from shared.base.errors import (
     Limit,
     ModelOutput,
     NotFound,
+    Operation,
     Transient,
 )
 from shared.base.process import ABANDONED
@@ -48,6 +54,7 @@ STATUS_OF_CLASS: Sequence[tuple[type[AfterthoughtError], int]] = (
     (Transient, 503),
 )
 _RETRY_AFTER_SECONDS = "1"
+_WITH_BODY = {"PUT", "PATCH"}
 _MOST_FIELDS = 20
 _MOST_CHARACTERS = 200
 
@@ -57,7 +64,11 @@ class ErrorBody(ResponseModel):
 
     code: str = Field(description="Never changes once published.", examples=["already_installed"])
     message: str = Field(description="What happened and what to do.", examples=["App chat is already installed"])
-    details: dict[str, Any] = Field(default_factory=dict, description="Machine-readable particulars.")
+    details: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Machine-readable particulars. Where an operation would help, `operation` has its `id` as in this "
+        "document, what is known of its `arguments`, and its `route` as the message names it.",
+    )
 
 
 class ErrorAnswer(ResponseModel):
@@ -90,12 +101,48 @@ def status_of(error: AfterthoughtError) -> int:
     return next((status for kind, status in STATUS_OF_CLASS if isinstance(error, kind)), 500)
 
 
-def answer_error(error: AfterthoughtError) -> Response:
-    """Return the answer for an error of ours."""
+class RouteWords:
+    """Words errors as those read them who call over HTTP: an operation that would help is named by its route."""
+
+    def __init__(self, routers: Iterable[APIRouter]) -> None:
+        every = (one for router in routers for one in router.routes if isinstance(one, APIRoute))
+        self._routes = {one.operation_id or operation_id(one): one for one in every}
+
+    def of(self, error: AfterthoughtError) -> tuple[str, dict[str, Any]]:
+        """Return the message of an error and its details."""
+        if (one := error.operation) is None:
+            return error.message, error.details
+        told = {"id": one.id, "arguments": dict(one.arguments), "route": self._words(one)[0]}
+        return error.worded(self._words), {**error.details, "operation": told}
+
+    def _words(self, operation: Operation) -> tuple[str, str]:
+        """Return a route with what is known of it, and its address alone; what is not known stays open."""
+        route = self._routes[operation.id]
+        path, method = route.path, min(route.methods or ())
+        in_path = {name for name in operation.arguments if "{" + name + "}" in path}
+        for name in in_path:
+            path = path.replace("{" + name + "}", quote(str(operation.arguments[name]), safe=":@"))
+        # Which app is meant goes without saying where an app's own token need not say it either.
+        implied = {"appId"} if method not in _WITH_BODY and path.startswith("/api/memory") else set()
+        rest = {name: value for name, value in operation.arguments.items() if name not in in_path | implied}
+        if rest and method in _WITH_BODY:
+            return f"{method} {path} with {json.dumps(rest, ensure_ascii=False)}", path
+        return f"{method} {path}{'?' * bool(rest)}{urlencode(rest, quote_via=quote)}", path
+
+
+def opens_only(app_id: str | None) -> Denied:
+    """Return what is raised where an app's token is used for what is not its app's."""
+    message = f"This token opens only /apps/{app_id} and what lies under it."
+    return Denied(message, details={"onlyApp": app_id})
+
+
+def answer_error(error: AfterthoughtError, scope: Scope) -> Response:
+    """Return the answer for an error of ours to a request."""
     status = status_of(error)
     if status >= 500 and not isinstance(error, Transient | ModelOutput):
         return internal()
-    return refuse(status, error.code, error.message, error.details)
+    message, details = scope["app"].state.route_words.of(error)
+    return refuse(status, error.code, message, details)
 
 
 def refuse(status: int, code: str, message: str, details: dict[str, Any] | None = None) -> Response:
@@ -121,9 +168,9 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_framework)
 
 
-async def _of_ours(_: Request, error: Exception) -> Response:
+async def _of_ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, AfterthoughtError)
-    return answer_error(error)
+    return answer_error(error, request.scope)
 
 
 async def _of_validation(_: Request, error: Exception) -> Response:

@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from loop.api.errors import UNAUTHENTICATED, answer_error
+from loop.api.errors import UNAUTHENTICATED, answer_error, opens_only
 from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait
 from loop.wiring import Loop
 from shared.apps.models import Scope as TokenScope
@@ -75,7 +75,7 @@ class AccessGuard:
                     caller = await self._recognise(Headers(scope=scope).get("authorization"))
                     _admit(caller, policy, scope)
                 except AfterthoughtError as error:
-                    await answer_error(error)(scope, receive, send)
+                    await answer_error(error, scope)(scope, receive, send)
                     return
                 scope["state"]["caller"] = caller
         # Tokens are revoked by this method alone: one by one, with their app, and with its data.
@@ -112,7 +112,8 @@ class AccessGuard:
             with self._loop.database.read() as session:
                 return authenticate(session, secret)
         except Denied as error:
-            raise Denied(error.message, code=UNAUTHENTICATED) from None
+            error.code = UNAUTHENTICATED
+            raise
 
 
 def _admit(caller: Caller, policy: RoutePolicy, scope: Scope) -> None:
@@ -126,4 +127,4 @@ def _admit(caller: Caller, policy: RoutePolicy, scope: Scope) -> None:
         return
     is_of_another = policy.app is AppPlace.PATH and policy.app_named(scope) != caller.app_id
     if policy.access is not Access.APP or is_of_another:
-        raise Denied(f"This token opens only /apps/{caller.app_id} and what lies under it.")
+        raise opens_only(caller.app_id)

@@ -2,31 +2,26 @@
 
 A JSON Lines file is read a line at a time; a JSON array, or one object over several lines, is read whole. Every line
 yields either what it holds or why it cannot be used, so that nothing is left out silently. What becomes one
-conversation is decided by ``Grouping``; how others write a conversation is left to ``loop.cli.exports``.
+conversation is decided by ``loop.cli.filling``; how others write a conversation is left to ``loop.cli.exports``.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
-from collections import Counter, defaultdict
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from loop.cli.bad_lines import BadChatLine, NothingSaid, UnusableFile, kind_of, shown
-from loop.cli.times import moment
-from shared.base.choices import ChatGrouping
 from shared.base.errors import Configuration
-from shared.contracts.values import Id, bounded
+from shared.contracts.values import bounded
 from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
 from shared.text.json_reading import read_json, with_whole_characters
@@ -50,9 +45,40 @@ _KEPT = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio")
 FILES_WITHOUT_TEXT = "files_without_text"
 """Where a converter says how many files are attached of which it has only the names."""
 _LONGEST_NAME = 200
-_ID = TypeAdapter(Id)
 _FILE = "the file"
-_DIGEST_CHARACTERS = 24
+_KINDS = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number", str: "text"}
+_SHOWN = 60
+
+
+class UnusableFile(Exception):
+    """A line, or a part of one, cannot be used; the text says why, ``place`` which part it is."""
+
+    def __init__(self, reason: str, place: str | None = None) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+class NothingSaid(UnusableFile):
+    """A conversation is well formed and empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadChatLine:
+    """A line that cannot be used, and why."""
+
+    where: str
+    reason: str
+    read_bytes: int = 0
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value of JSON is, in a word."""
+    return _KINDS.get(type(value), "null")
+
+
+def shown(value: Any) -> str:
+    """Return a value as a reason names it: its beginning, or only what it is."""
+    return kind_of(value) if isinstance(value, dict | list) else json.dumps(value, ensure_ascii=False)[:_SHOWN]
 
 
 class ChatShape(StrEnum):
@@ -379,108 +405,65 @@ def _text(value: Mapping[str, Any], fields: Iterable[str]) -> str | None:
     return str(given) if isinstance(given, str | int) and not isinstance(given, bool) and given != "" else None
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """Messages of one conversation; ``whole`` when no more of it can come."""
-
-    conversation_id: str
-    user_id: str | None
-    said: Sequence[ChatLine]
-    whole: bool
-
-
-@dataclass
-class Grouping:
-    """Gives each message of one file its conversation."""
-
-    per: ChatGrouping
-    path: Path
-    zone: ZoneInfo | None = None
-    """Whose days are meant; without one, those of the offsets that messages came with."""
-    _last: dict[str, datetime] = field(default_factory=dict)
-    """When something was last said in each conversation that comes a message at a time."""
-
-    @functools.cached_property
-    def _file_name(self) -> str:
-        with self.path.open("rb") as file:
-            return f"file-{hashlib.file_digest(file, 'sha256').hexdigest()[:_DIGEST_CHARACTERS]}"
-
-    def portions(self, chat: FileChat) -> Iterator[Portion]:
-        """Yield the conversations that a line adds to. Raises: UnusableFile."""
-        if not chat.said:
-            raise UnusableFile("no message has any text")
-        whole = chat.shape is not ChatShape.SINGLE
-        if self.per is ChatGrouping.FILE:
-            yield Portion(self._file_name, chat.user_id, chat.said, False)
-        elif self.per is ChatGrouping.DAY:
-            base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
-            days: dict[str, list[ChatLine]] = defaultdict(list)
-            for given in chat.said:
-                one = given.at(self._last.get(base))
-                if one.created_at is not None:
-                    if not whole:
-                        self._last[base] = one.created_at
-                    days[one.created_at.astimezone(self.zone or one.created_at.tzinfo).date().isoformat()].append(one)
-            for day, said in days.items():
-                yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
-            if undated := len(chat.said) - sum(map(len, days.values())):
-                what = "a message" if undated == 1 else f"{undated} messages"
-                raise UnusableFile(f"{what} without a time cannot be put on a day")
-        elif chat.conversation_id is None and not whole:
-            raise UnusableFile("a message without a conversation id; --conversation-per file or day does without")
-        else:
-            name = _content_name(chat) if chat.conversation_id is None else as_id(chat.conversation_id)
-            yield Portion(name, chat.user_id, chat.said, whole)
+_EARLIEST_SECONDS, _MILLISECONDS_FROM = 1e8, 1e11
+"""From 1973 on: a small number is no time of a chat but a year, or a count."""
+_YEARS = range(1970, 3000)
+"""What the service takes."""
+_DIGITS = re.compile(r"-?\d{9,13}(?:\.\d+)?")
+_RFC_2822 = re.compile(r"(?:[A-Za-z]{3},\s*)?\d{1,2}\s+[A-Za-z]{3}\s+\d{4}\s+\d{1,2}:\d\d(?::\d\d)?\s+\S.*")
+_NAMED_UTC = re.compile(r"\s*(?:UTC|GMT)$")
+_WITHOUT_OFFSET = re.compile(r"[Zz]$|-0000$")
+_UTC_AS_OFFSET = timezone(timedelta(0), "+00:00")
+"""UTC where a file says it as an offset, as it is wall time somewhere, and not as ``Z``, as programs write times."""
 
 
-def read_portions(
-    path: Path, grouping: Grouping, convert: Convert = as_it_is
-) -> Iterator[tuple[Entry, Sequence[Portion], Sequence[BadChatLine]]]:
-    """Yield each line or element, the conversations it adds to, and what of it is bad. Raises: Configuration."""
-    for entry in read_chats(path, convert):
-        portions: list[Portion] = []
-        bad = [entry] if isinstance(entry, BadChatLine) else []
-        if isinstance(entry, FileChat):
-            bad += entry.left_out
-            try:
-                portions.extend(grouping.portions(entry))
-            except UnusableFile as reason:
-                bad.append(BadChatLine(entry.where, str(reason)))
-        yield entry, portions, bad
-
-
-class MessageNames:
-    """Names the messages of one conversation by what they say; the same thing said again is told apart by number."""
-
-    def __init__(self, conversation_id: str) -> None:
-        self._conversation_id = conversation_id
-        self._seen: Counter[bytes] = Counter()
-
-    def name(self, said: ChatLine) -> str:
-        """Return the id of the next message."""
-        digest = hashlib.sha256(orjson.dumps([self._conversation_id, *_plain(said)])).digest()[:12]
-        self._seen[digest] += 1
-        return f"in-{digest.hex()}-{self._seen[digest]}"
-
-
-def as_id(given: str) -> str:
-    """Return an id the service takes: the given one, or a name made from it."""
+def moment(given: Any) -> datetime | None:
+    """Return a time of a file with the offset it has there; one without any is UTC. Raises: UnusableFile."""
+    if given is None or given == "":
+        return None
     try:
-        return _ID.validate_python(given)
-    except ValidationError:
-        return f"chat-{_hex(given.encode())}"
+        read = _since_1970(given) if _is_number(given) else _read_time(given)
+        year = None if read is None else read.astimezone(UTC).year
+        if year in _YEARS:
+            return read
+    except (ValueError, OverflowError, OSError, TypeError):
+        year = None
+    if year is not None:
+        side = f"after {_YEARS[-1]}" if year > _YEARS[-1] else f"before {_YEARS[0]}"
+        raise UnusableFile(f"{shown(given)} lies {side}; no chat is of that time")
+    raise UnusableFile(f"{shown(given)} is no time; write it as 2026-03-01T12:00:00Z")
 
 
-def _content_name(chat: FileChat) -> str:
-    return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
+def as_text(at: datetime) -> str:
+    """Return a time as it is sent: with its offset, or with ``Z`` where the file had none."""
+    return at.isoformat().replace("+00:00", "Z") if at.tzinfo is UTC else at.isoformat()
 
 
-def _plain(said: ChatLine) -> list[Any]:
-    # The same message in a file that writes its offset otherwise is the same message.
-    own = said.created_at if said.has_own_time else None
-    at = own.astimezone(UTC).isoformat() if own is not None else None
-    return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
+def _is_number(given: Any) -> bool:
+    if isinstance(given, str):
+        return _DIGITS.fullmatch(given.strip()) is not None
+    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
-def _hex(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
+def _since_1970(given: Any) -> datetime | None:
+    number = float(given)
+    if not number >= _EARLIEST_SECONDS:
+        return None
+    return datetime.fromtimestamp(number / 1000 if number >= _MILLISECONDS_FROM else number, UTC)
+
+
+def _read_time(given: Any) -> datetime | None:
+    if isinstance(given, Mapping):
+        inner = given.get("$date")
+        inner = inner.get("$numberLong") if isinstance(inner, Mapping) else inner
+        return None if isinstance(inner, Mapping) else moment(inner)
+    if not isinstance(given, str):
+        return None
+    text = given.strip()
+    if _RFC_2822.fullmatch(text):
+        read = parsedate_to_datetime(text)
+    else:
+        read = datetime.fromisoformat(_NAMED_UTC.sub("", text))
+    if read.tzinfo is None or _WITHOUT_OFFSET.search(text) or _NAMED_UTC.search(text):
+        return read.replace(tzinfo=UTC)
+    return read if read.utcoffset() else read.replace(tzinfo=_UTC_AS_OFFSET)

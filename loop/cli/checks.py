@@ -27,9 +27,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from loop.cli.findings import Finding, fail, ok, warn
-from loop.cli.invocation import Invocation
-from loop.cli.model_checks import check_embedding, check_models
+from afterthought_client import AfterthoughtError as ClientError
+from loop.cli.model_checks import Finding, check_embedding, check_models, fail, ok, warn
+from loop.cli.table import Invocation
 from loop.embedded_redis import HOST, find_binary, is_free
 from shared.base.clock import SystemClock
 from shared.base.errors import AfterthoughtError, Configuration
@@ -85,11 +85,11 @@ def examine(call: Invocation) -> list[Finding]:
         return [*findings, check_python(), *_as_set_here(check_installation(settings, now)), response]
     ready = response.json()
     try:
-        told = call.service.get("/doctor")
-    except AfterthoughtError as error:
+        told = call.ask(call.client.show_findings)
+    except (AfterthoughtError, ClientError) as error:
         found = "it did not say how it is set, so all is told as this shell is"
         findings += [check_python(), *_as_set_here(check_installation(settings, now))]
-        findings += [warn("service", found, error.message), *check_dependencies(ready)]
+        findings += [warn("service", found, call.why(error)), *check_dependencies(ready)]
     else:
         if is_loopback(call.url):  # Of another machine's service nobody expects that it is set as this shell.
             findings += check_difference(values_set(settings), told["settings"])
@@ -285,9 +285,9 @@ def check_dependencies(answer: dict[str, Any]) -> Iterator[Finding]:
 
 def _dead_jobs(call: Invocation) -> Iterator[Finding]:
     try:
-        dead = list(call.service.listing("/jobs", "jobs", 1, state="dead"))
-    except AfterthoughtError as error:
-        yield warn("jobs", "they could not be looked at", error.message)
+        dead = call.ask(call.client.list_jobs, state="dead", limit=1)["jobs"]
+    except (AfterthoughtError, ClientError) as error:
+        yield warn("jobs", "they could not be looked at", call.why(error))
         return
     if dead:
         yield warn("jobs", f"the latest dead one: {dead[0].get('reason')}", "See: afterthought jobs list --state dead")

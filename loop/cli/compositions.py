@@ -1,74 +1,89 @@
-"""``afterthought sessions``: composing contexts of several sessions, reading them, and saying who used them."""
+"""``afterthought sessions``: finding, linking and learning from recorded sessions, and composing contexts of them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import AppArgument, Invocation, NoWaitOption, YesOption, command, confirm
-from loop.cli.jobs import POLL_SECONDS
-from loop.cli.output import Columns, at, card, plain, progress, table
-from loop.cli.routes import given, memory_route
-from loop.cli.sessions import NeededProject, ProjectOption, group
-from loop.cli.versions import ContentOption, print_document
-from shared.base.choices import AllocationStrategy, OutputFormat
+from loop.cli.operations import POLL_SECONDS, follow
+from loop.cli.output import card, columns, plain, progress, table
+from loop.cli.sessions import OF_PROJECT, PROJECT, AppArgument, NeededProject, ProjectOption, one_line
+from loop.cli.table import APP, Answer, Command, Invocation, YesOption, confirm, given, needed_option
+from loop.cli.table import argument as arg
+from loop.cli.table import option as opt
+from loop.cli.versions import ContentOption, NoWaitOption, print_document
+from shared.base.choices import AllocationStrategy, OutputFormat, SemanticVerdict
 from shared.base.errors import Conflict, Invalid
 
-CompositionArgument = Annotated[str, typer.Argument(metavar="COMPOSITION", help="The composition's id, or its name.")]
-_COLUMNS: Columns = {
-    "name": "name",
-    "composition": "compositionId",
-    "state": "state",
-    "tokens": lambda row: f"{row['totalTokens']} of {row['tokenBudget']}",
-    "sessions": lambda row: len(row["components"]),
-    "uses": "uses",
-    "made (UTC)": at("createdAt"),
-    "why": "failure",
-}
-_CARD: Columns = {
-    "composition": "compositionId",
-    "name": "name",
-    "state": "state",
-    "why": "failure",
-    "tokens": lambda row: f"{row['totalTokens']} of {row['tokenBudget']}",
-    "messages": "totalMessages",
-    "made (UTC)": at("createdAt"),
-    "used": lambda row: f"{row['uses']} times, in sessions: {', '.join(row['usedInSessions']) or 'none'}",
-}
-_COMPONENT_COLUMNS: Columns = {
-    "session": "sessionId",
-    "version": "versionId",
-    "allocated": "allocation",
-    "tokens": "tokenContribution",
-    "left out": "leftOut",
-    "stale": "stale",
-}
-_FORESEEN_COLUMNS: Columns = {
-    "session": "sessionId",
-    "as": lambda row: row["versionId"] or row["way"],
-    "allocated": "allocation",
-    "original": "originalTokens",
-    "ratio": "settings.compactionRatio",
-    "stale": "stale",
-    "why": "reason",
-}
+_COMPOSITION = arg("composition_id", "COMPOSITION", "The composition's id, or its name.")
+_CompositionArgument = Annotated[str, _COMPOSITION.info]
+_LINK = arg("link_id", "LINK", "The link's id.")
+_LEARNT_ONE = arg("semantic_id", "MEMORY", "The semantic memory's id.")
+_FILES = opt("files", "A file it touched; may be given again.", "--file", kind=list[str])
+_TOPICS = opt("topics", "What it is about; may be given again.", "--topic", kind=list[str])
+_LIMIT = opt("limit", "Most entries to show.", "--limit", kind=int, default=50, min=1)
+_COMPOSITIONS = columns(
+    "name | composition compositionId | state | tokens * | sessions sessions | uses | made (UTC) @createdAt"
+    " | why failure",
+    **{
+        "*": lambda row: f"{row['totalTokens']} of {row['tokenBudget']}",
+        "sessions": lambda row: len(row["components"]),
+    },
+)
+_COMPOSITION_CARD = columns(
+    "composition compositionId | name | state | why failure | tokens * | messages totalMessages | made (UTC) @createdAt"
+    " | used used",
+    **{
+        "*": lambda row: f"{row['totalTokens']} of {row['tokenBudget']}",
+        "used": lambda row: f"{row['uses']} times, in sessions: {', '.join(row['usedInSessions']) or 'none'}",
+    },
+)
+_COMPONENTS = columns(
+    "session sessionId | version versionId | allocated allocation | tokens tokenContribution | left out leftOut | stale"
+)
+_FORESEEN = columns(
+    "session sessionId | as * | allocated allocation | original originalTokens | ratio settings.compactionRatio | stale"
+    " | why reason",
+    **{"*": lambda row: row["versionId"] or row["way"]},
+)
+_FOUND = columns(
+    "session sessionId | version version | project projectId | to (UTC) @lastTimestamp | score score:.2f | found *",
+    **{
+        "*": lambda row: one_line(row["snippet"]["text"]) if row["snippet"] else row["matchedFiles"][:3],
+        "version": lambda row: row["versionId"] or "original",
+    },
+)
+_SUGGESTED = columns(
+    "session sessionId | as * | relevance relevanceScore:.2f | tokens suggestedTokens | files files | topics topics",
+    **{
+        "*": lambda row: row["versionId"] or "a version yet to be made",
+        "files": lambda row: row["matchedFiles"][:3],
+        "topics": lambda row: row["matchedTopics"][:3],
+    },
+)
+_LEARNT = columns(
+    "memory id | type | content | confidence confidence:.2f | verdict | sessions * | by agent",
+    **{"*": lambda row: len({source["sessionId"] for source in row["sources"]})},
+)
 
 
-@command(group, "compose", "Compositions")
 def compose(
     call: Invocation,
-    app: AppArgument,
+    app_id: AppArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it; also its folder's name.")],
     sessions: Annotated[
         list[str],
         typer.Argument(metavar="SESSION...", help="Sessions; SESSION=v002 or SESSION=original names a version."),
     ],
-    project: ProjectOption = None,
+    project_id: ProjectOption = None,
     budget: Annotated[int, typer.Option(min=100, help="Most tokens it may take.")] = 16_000,
     strategy: Annotated[AllocationStrategy, typer.Option(help="How the budget is shared.")] = AllocationStrategy.EQUAL,
     tokens: Annotated[
@@ -87,104 +102,91 @@ def compose(
 
     It belongs to the project of the first session, unless another is named.
     """
-    body = given({"name": name, "model": model}) | {
-        "components": _components(sessions, tokens or []),
-        "strategy": AllocationStrategy.CUSTOM if tokens else strategy,
-        "totalTokenBudget": budget,
-        "outputFormat": documents,
-        "order": "oldest-first" if oldest_first else "as-given",
-    }
-    if project is None:
+    if project_id is None:
         first = sessions[0].partition("=")[0]
-        project = str(call.service.get(memory_route("sessions", first), appId=app)["projectId"])
-    path = memory_route("projects", project, "compositions")
+        project_id = str(call.ask(call.client.show_session, first, app_id=app_id)["projectId"])
+    wanted: dict[str, Any] = {
+        "components": _components(sessions, tokens or []),
+        "total_token_budget": budget,
+        "name": name,
+        "strategy": AllocationStrategy.CUSTOM if tokens else strategy,
+        "output_format": documents,
+        "order": "oldest-first" if oldest_first else "as-given",
+        "app_id": app_id,
+        **given(model=model),
+    }
     if preview:
-        seen = call.service.post(f"{path}/preview", body, appId=app)
+        seen = call.ask(call.client.preview_composition, project_id, **wanted)
         counts = f"{seen['allocated']} of {seen['tokenBudget']} tokens; {seen['compressions']} versions would be made."
-        call.show(seen, lambda seen: Group(table(seen["components"], _FORESEEN_COLUMNS), plain(counts)))
+        call.show(seen, lambda seen: Group(table(seen["components"], _FORESEEN), plain(counts)))
         return
-    _finish(call, app, call.service.post(path, body | {"replace": replace}, appId=app), no_wait)
+    _finish(call, app_id, call.ask(call.client.make_composition, project_id, replace=replace, **wanted), no_wait)
 
 
-@command(group, "compose-again", "Compositions")
 def compose_again(
     call: Invocation,
-    app: AppArgument,
-    composition: CompositionArgument,
+    app_id: AppArgument,
+    composition_id: _CompositionArgument,
     name: Annotated[str | None, typer.Option(help="Of the new one; unless given, it takes this one's place.")] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Compose the same over what there is now."""
-    path = _composition_route(call, app, composition, "again")
-    _finish(call, app, call.service.post(path, given({"name": name}), appId=app), no_wait)
+    known = _composition_id(call, app_id, composition_id)
+    _finish(call, app_id, call.ask(call.client.compose_again, known, app_id=app_id, **given(name=name)), no_wait)
 
 
-@command(group, "compositions", "Compositions", limit=50)
-def list_compositions(
-    call: Invocation,
-    app: AppArgument,
-    project: NeededProject,
-    state: Annotated[str | None, typer.Option(help="Only those: working, ready or failed.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only those with this session.")] = None,
-) -> None:
-    """List a project's compositions, newest first."""
-    wanted = {"appId": app, "state": state, "sessionId": session}
-    path, nothing = memory_route("projects", project, "compositions"), f"Project {project} has no compositions yet."
-    call.show_listing(path, "compositions", _COLUMNS, nothing, **wanted)
-
-
-@command(group, "composition", "Compositions")
 def show_composition(
-    call: Invocation, app: AppArgument, composition: CompositionArgument, content: ContentOption = None
+    call: Invocation, app_id: AppArgument, composition_id: _CompositionArgument, content: ContentOption = None
 ) -> None:
     """Show what a composition is made of, or print what it says; that counts as a use."""
-    path = _composition_route(call, app, composition)
+    known = _composition_id(call, app_id, composition_id)
     if content is not None:
-        print_document(call, path, app, content)
+        print_document(call.ask(call.client.show_composition_text, known, content, app_id=app_id))
     else:
-        call.show(call.service.get(path, appId=app), _composition)
+        call.show(call.ask(call.client.show_composition, known, app_id=app_id), _composition)
 
 
-@command(group, "delete-composition", "Compositions")
 def remove_composition(
-    call: Invocation, app: AppArgument, composition: CompositionArgument, yes: YesOption = False
+    call: Invocation, app_id: AppArgument, composition_id: _CompositionArgument, yes: YesOption = False
 ) -> None:
     """Remove a composition; its sessions and their versions stay."""
-    path = _composition_route(call, app, composition)
-    confirm(f"Remove composition {composition}?", yes)
-    call.done(call.service.delete(path, appId=app), f"Composition {composition} is removed.")
+    known = _composition_id(call, app_id, composition_id)
+    confirm(f"Remove composition {composition_id}?", yes)
+    gone = call.ask(call.client.remove_composition, known, app_id=app_id)
+    call.done(gone, f"Composition {composition_id} is removed.")
 
 
-@command(group, "used", "Compositions")
 def use_composition(
     call: Invocation,
-    app: AppArgument,
-    composition: CompositionArgument,
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session that began with it.")],
+    app_id: AppArgument,
+    composition_id: _CompositionArgument,
+    session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session that began with it.")],
 ) -> None:
     """Say that a session began with a composition."""
-    path = _composition_route(call, app, composition, "used")
-    shown = call.service.post(path, {"sessionId": session}, appId=app)
+    known = _composition_id(call, app_id, composition_id)
+    shown = call.ask(call.client.use_composition, known, session_id, app_id=app_id)
     count = len(shown["usedInSessions"])
     call.done(shown, f"Composition {shown['name']} was used in {count} session{'s' if count != 1 else ''}.")
 
 
-def _composition_route(call: Invocation, app: str, composition: str, *further: str) -> str:
-    """Return the route of a composition; a name is looked up in all projects. Raises: Invalid unless it is one's."""
-    try:
-        return memory_route("compositions", str(UUID(composition)), *further)
-    except ValueError:
-        projects = call.service.listing(memory_route("projects"), "projects", None, appId=app)
-        paths = [memory_route("projects", project["projectId"], "compositions") for project in projects]
-        listed = (one for path in paths for one in call.service.listing(path, "compositions", None, appId=app))
-        named = [str(one["compositionId"]) for one in listed if one["name"] == composition]
+def _composition_id(call: Invocation, app_id: str, written: str) -> str:
+    """Return the id of a composition; a name is looked up in all projects. Raises: Invalid unless it is one's."""
+    with suppress(ValueError):
+        return str(UUID(written))
+    client = call.client
+    listed = (
+        one
+        for project in client.iter_projects(app_id=app_id)
+        for one in client.iter_compositions(project.project_id, app_id=app_id)
+    )
+    named = [str(one.composition_id) for one in listed if one.name == written]
     if not named:
         raise Invalid(
-            f"No composition of {app} is called {composition}; `afterthought sessions compositions` lists them."
+            f"No composition of {app_id} is called {written}; `afterthought sessions compositions` lists them."
         )
     if len(named) > 1:
-        raise Invalid(f"Several compositions are called {composition}; name one by its id: {', '.join(named)}.")
-    return memory_route("compositions", named[0], *further)
+        raise Invalid(f"Several compositions are called {written}; name one by its id: {', '.join(named)}.")
+    return named[0]
 
 
 def _components(sessions: Sequence[str], tokens: Sequence[str]) -> list[dict[str, Any]]:
@@ -201,29 +203,136 @@ def _components(sessions: Sequence[str], tokens: Sequence[str]) -> list[dict[str
         if tokens and session not in allocations:
             raise Invalid(f"--tokens: say how many {session} is to have as well.")
         allocation = allocations.pop(session, None)
-        components.append(given({"sessionId": session, "versionId": version or None, "allocation": allocation}))
+        components.append(given(sessionId=session, versionId=version or None, allocation=allocation))
     if allocations:
         raise Invalid(f"--tokens: {', '.join(allocations)} is not among the sessions.")
     return components
 
 
-def _finish(call: Invocation, app: str, asked: dict[str, Any], no_wait: bool) -> None:
+def _finish(call: Invocation, app_id: str, asked: Answer, no_wait: bool) -> None:
     """Show a composition once it is whole, counting the versions it has. Raises: Conflict where it fails."""
     composition = asked["composition"]
     if no_wait or call.as_json:
         composition_id, job_id = composition["compositionId"], asked["job"]["jobId"]
         call.done(asked, f"Composition {composition_id} is being made by job {job_id}.")
         return
-    path = memory_route("compositions", composition["compositionId"])
     with progress(f"composing {composition['name']}", len(composition["components"]) + 1) as update:
         while composition["state"] == "working":
             update(completed=sum(one["versionState"] in (None, "ready") for one in composition["components"]))
             time.sleep(POLL_SECONDS)
-            composition = call.patient_service.get(path, appId=app)
+            composition = call.ask(call.patient_client.show_composition, composition["compositionId"], app_id=app_id)
     if composition["state"] != "ready":
         raise Conflict(f"Composition {composition['name']} failed: {composition['failure']}")
     call.show(composition, _composition)
 
 
-def _composition(shown: dict[str, Any]) -> RenderableType:
-    return Group(card(shown, _CARD), plain(""), table(shown["components"], _COMPONENT_COLUMNS, "No sessions."))
+def _composition(shown: Answer) -> RenderableType:
+    return Group(card(shown, _COMPOSITION_CARD), plain(""), table(shown["components"], _COMPONENTS, "No sessions."))
+
+
+def _search(given: dict[str, Any]) -> dict[str, Any]:
+    days = {
+        new: f"{given.pop(old).isoformat()}Z" for old, new in (("since", "start"), ("until", "end")) if old in given
+    }
+    weight = given.pop("weight", None)
+    given |= {"limit": min(given["limit"], 200)} | ({"date_range": days} if days else {})
+    given |= {} if weight is None else {"keepit_weight": {"min": weight}}
+    return {name: value for name, value in given.items() if value not in ("", [])}
+
+
+def learn(
+    call: Invocation,
+    app_id: AppArgument,
+    project_id: NeededProject,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask for it and come back at once.")] = False,
+) -> None:
+    """Look for patterns, decisions, preferences and facts in a project's sessions."""
+    asked = call.ask(call.client.learn_from_project, project_id, app_id=app_id)
+    job_id = asked["job"]["jobId"]
+    if no_wait or call.as_json:
+        call.done(asked, f"Job {job_id} is asked for.")
+        return
+    follow(call, app_id, job_id, f"learning from {project_id}")
+    call.limit = 50
+    learnt = call.entries(call.client.iter_semantic_memories, project_id, app_id=app_id)
+    call.show(learnt, lambda rows: table(rows, _LEARNT, f"Nothing was learnt from {project_id} yet."))
+
+
+def _with_verdict(verdict: SemanticVerdict, given: dict[str, Any]) -> dict[str, Any]:
+    return given | {"verdict": verdict}
+
+
+COMMANDS = (
+    Command(name="sessions compose", operation="make_composition", also={"preview_composition": "--preview"},
+            part="Compositions", run=compose),
+    Command(name="sessions compose-again", operation="compose_again", part="Compositions", run=compose_again),
+    Command(
+        name="sessions compositions", operation="list_compositions", part="Compositions", limit=50,
+        help="List a project's compositions, newest first.", nothing="Project {project_id} has no compositions yet.",
+        arguments=(APP, PROJECT, opt("state", "Only those: working, ready or failed."),
+                   opt("session_id", "Only those with this session.", "--session")),
+        columns=_COMPOSITIONS,
+    ),
+    Command(name="sessions composition", operation="show_composition", part="Compositions", run=show_composition),
+    Command(name="sessions delete-composition", operation="remove_composition", part="Compositions",
+            run=remove_composition),
+    Command(name="sessions used", operation="use_composition", part="Compositions", run=use_composition),
+    Command(
+        name="sessions search", operation="search_sessions", instead=("project_id", "search_project"), part="Finding",
+        help="Find sessions and versions by their words, files, topics, dates and marked parts.", prepare=_search,
+        arguments=(
+            APP, arg("text", "TEXT", "Words to look for.", str | None, default=None), OF_PROJECT, _FILES, _TOPICS,
+            opt("since", "Only sessions that went on then or later (UTC).", kind=datetime),
+            opt("until", "Only sessions that had begun then (UTC).", kind=datetime),
+            opt("weight", "Only with a marked part this heavy.", kind=float, min=0, max=1),
+            opt("limit", "Most entries to show.", "--limit", kind=int, default=20, min=1),
+        ),
+        view=lambda found: table(found["results"], _FOUND, "Nothing was found."),
+    ),
+    Command(
+        name="sessions suggest", operation="suggest_sessions", part="Finding",
+        help="Say which sessions would help, in which form, within a budget.",
+        arguments=(
+            APP, PROJECT, opt("text", "What is to be done."), opt("working_dir", "The working folder.", "--folder"),
+            _FILES, _TOPICS, opt("token_budget", "Tokens that the suggestions may take together.", "--budget", kind=int,
+                                 default=16_000, min=100),
+        ),
+        view=lambda found: table(found["suggestions"], _SUGGESTED, "No session would help."),
+    ),
+    Command(
+        name="sessions links", operation="list_links", part="Finding", arguments=(APP, PROJECT),
+        help="List the sessions of other projects that a project may use.", nothing="{project_id} has no links.",
+        columns=columns("link linkId | session sourceSession | of project sourceProject | why reason | since (UTC)"
+                        " @linkedAt"),
+    ),
+    Command(
+        name="sessions link", operation="make_link", part="Finding",
+        help="Let a project use a session of another one.",
+        arguments=(APP, PROJECT, arg("source_session", "SESSION", "The session's id."),
+                   needed_option("source_project", "The project that the session belongs to.", "--from"),
+                   opt("reason", "Why; it is kept.", default="linked by hand")),
+        done="{source_session} is linked to {project_id} as {answer[linkId]}.",
+    ),
+    Command(name="sessions unlink", operation="remove_link", part="Finding", help="Take a link away.",
+            arguments=(APP, _LINK), done="{link_id} is gone."),
+    Command(name="sessions learn", operation="learn_from_project", part="Learning", run=learn),
+    Command(
+        name="sessions learnt", operation="list_semantic_memories", part="Learning", columns=_LEARNT,
+        help="List what a project's sessions taught, newest first.",
+        nothing="Nothing was learnt from {project_id} yet.",
+        arguments=(APP, PROJECT, opt("verdict", "Only those judged so.", kind=SemanticVerdict), _LIMIT),
+    ),
+    *(
+        Command(
+            name=f"sessions {name}", operation="judge_semantic_memory", part="Learning", help=text,
+            arguments=(APP, _LEARNT_ONE), done=f"{{semantic_id}} is {verdict}.",
+            prepare=partial(_with_verdict, verdict),
+        )
+        for name, verdict, text in (
+            ("confirm", SemanticVerdict.CONFIRMED,
+             "Say that a semantic memory holds; it stays whatever becomes of its sessions."),
+            ("reject", SemanticVerdict.REJECTED,
+             "Say that a semantic memory does not hold; it is not proposed again."),
+        )
+    ),
+)  # fmt: skip

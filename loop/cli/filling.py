@@ -7,30 +7,50 @@ refuses a conversation, what this run stored of it is erased again, and the file
 
 from __future__ import annotations
 
+import functools
+import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 from rich.progress import TaskProgressColumn
 
-from loop.cli.bad_lines import BadChatLine
-from loop.cli.chats import Convert, EmptyChat, Grouping, MessageNames, Portion, as_id, read_portions
-from loop.cli.invocation import confirm
+from afterthought_client import Afterthought, ApiError
+from loop.cli.chats import (
+    BadChatLine,
+    ChatLine,
+    ChatShape,
+    Convert,
+    EmptyChat,
+    Entry,
+    FileChat,
+    UnusableFile,
+    as_it_is,
+    as_text,
+    read_chats,
+)
 from loop.cli.output import progress, remark
-from loop.cli.routes import route
-from loop.cli.service import Refused, Service
-from loop.cli.times import as_text
+from loop.cli.table import Invocation, confirm, given, in_json
+from shared.base.choices import ChatGrouping
+from shared.contracts.values import Id
 from shared.conversations.chat_message import as_sent
 
 REASON = "imported"
 _BATCH = 100
+_PAGE = 200
 _BATCH_BYTES = 400_000
 _MOST_WAITING = 5_000
 _MARK = "ingested"
 _CONTINUES = "continues"
+_ID = TypeAdapter(Id)
+_DIGEST_CHARACTERS = 24
 _ABOUT_ONE_CONVERSATION = {HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
 
 
@@ -99,7 +119,7 @@ class _Filled:
 class Filling:
     """Fills one app from one file; ``ends`` says whether to end each conversation."""
 
-    service: Service
+    call: Invocation
     app_id: str
     user_id: str | None
     ends: bool
@@ -112,6 +132,11 @@ class Filling:
     _waiting: int = 0
     _rehearsed: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a dry run would have made by now."""
+
+    @property
+    def client(self) -> Afterthought:
+        """The service, with patience."""
+        return self.call.patient_client
 
     def take_file(self, file: Path, grouping: Grouping, convert: Convert, of_several: bool = False) -> None:
         """Send a whole file under a bar; where there are several, its name stands before what is bad in it."""
@@ -176,8 +201,8 @@ class Filling:
         if self.ends and self.dry_run:
             self._rehearsed.get(filled.target, {})["endedAt"] = True
         elif self.ends:
-            answer = self.service.post(self._route(filled, "end"), {"reason": REASON})
-            self.tally.job_ids += [job["jobId"] for job in answer["jobs"]]
+            answer = self.client.end_conversation(filled.target, reason=REASON, app_id=self.app_id)
+            self.tally.job_ids += [job.job_id for job in answer.jobs]
         self.tally.conversations += 1
 
     def _send(self, filled: _Filled) -> None:
@@ -187,13 +212,13 @@ class Filling:
         try:
             if filled.refused is None:
                 self._store(filled, waiting)
-        except Refused as error:
+        except ApiError as error:
             if error.status not in _ABOUT_ONE_CONVERSATION:
                 raise
-            filled.refused = error.message
+            filled.refused = self.call.reason(error)
             if filled.opened_here:
                 if not self.dry_run:
-                    self.service.delete(self._route(filled))
+                    self.client.erase_conversation(filled.target, app_id=self.app_id)
                 self.tally.messages -= filled.added
         if filled.refused is not None:
             why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
@@ -213,7 +238,7 @@ class Filling:
     def _reach(self, filled: _Filled) -> None:
         """Open a conversation, or go on with one of an earlier run, or pass one that has ended.
 
-        Raises: Refused for one that no run opened, and for one of another user.
+        Raises: ApiError for one that no run opened, and for one of another user.
         """
         found = self._found_or_opened(filled)
         if found is None:
@@ -225,32 +250,37 @@ class Filling:
             return
         self._refuse_foreign(filled, found)
         if not about.get(_MARK):
-            raise Refused(409, "conversation_exists", "the app has a conversation of this id from elsewhere")
+            raise ApiError(409, "conversation_exists", "the app has a conversation of this id from elsewhere")
         self.tally.job_ids += [job["jobId"] for job in found["jobs"]]
         filled.known |= self._message_ids(filled)
         filled.is_open = found["endedAt"] is None
         filled.number += not filled.is_open
-        filled.inherited = {name: found[name] for name in ("memory", "timeZone") if found.get(name) is not None}
+        filled.inherited = given(memory=found.get("memory"), time_zone=found.get("timeZone"))
 
     def _found_or_opened(self, filled: _Filled) -> dict[str, Any] | None:
         """Return what is there under the name, or None where it was opened."""
         metadata = {_MARK: True} | ({} if filled.number == 1 else {_CONTINUES: filled.conversation_id})
-        own = {} if self.time_zone is None else {"timeZone": self.time_zone}
-        body = {"conversationId": filled.target, "userId": filled.user_id, "metadata": metadata}
-        body |= filled.inherited | own
+        own = given(time_zone=self.time_zone)
+        about = {"user_id": filled.user_id, "metadata": metadata} | filled.inherited | own
         found: dict[str, Any]
         try:
             if not self.dry_run:
-                self.service.post(route("apps", self.app_id, "conversations"), body)
+                self.client.start_conversation(conversation_id=filled.target, app_id=self.app_id, **about)
                 return None
-            found = self._rehearsed.get(filled.target) or self.service.get(self._route(filled))
-        except Refused as error:
+            found = self._rehearsed.get(filled.target) or self._shown(filled)
+        except ApiError as error:
             if self.dry_run and error.status == HTTPStatus.NOT_FOUND:
-                self._rehearsed[filled.target] = body | {"endedAt": None, "jobs": [], "messageIds": set()}
+                self._rehearsed[filled.target] = {
+                    "userId": filled.user_id, "metadata": metadata, "endedAt": None, "jobs": [], "messageIds": set(),
+                }  # fmt: skip
                 return None
             if error.code != "conversation_exists":
                 raise
-            found = self.service.get(self._route(filled))
+            found = self._shown(filled)
+        return found
+
+    def _shown(self, filled: _Filled) -> dict[str, Any]:
+        found: dict[str, Any] = in_json(self.client.show_conversation(filled.target, app_id=self.app_id))
         return found
 
     def _refuse_foreign(self, filled: _Filled, found: dict[str, Any]) -> None:
@@ -263,13 +293,13 @@ class Filling:
         if owner is not None:
             do = f"name that user (--user {owner}), {do}"
         what = f"it is there already and {there}, and {own}; nothing was overwritten: {do}"
-        raise Refused(409, "another_users", what)
+        raise ApiError(409, "another_users", what)
 
     def _message_ids(self, filled: _Filled) -> set[str]:
         if filled.target in self._rehearsed:
             return set(self._rehearsed[filled.target]["messageIds"])
-        listed = self.service.listing(self._route(filled, "messages"), "messages", None)
-        return {message["messageId"] for message in listed}
+        listed = self.client.iter_messages(filled.target, limit=_PAGE, app_id=self.app_id)
+        return {in_json(message)["messageId"] for message in listed}
 
     def _post(self, filled: _Filled, batch: list[dict[str, Any]]) -> None:
         if self.dry_run:
@@ -277,8 +307,8 @@ class Filling:
             kept.update(message["messageId"] for message in batch)
         else:
             try:
-                self.service.post(self._route(filled, "messages"), {"messages": batch})
-            except Refused as error:
+                self.client.add_messages(filled.target, batch, app_id=self.app_id)
+            except ApiError as error:
                 if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(batch) == 1:
                     raise
                 half = len(batch) // 2
@@ -288,26 +318,23 @@ class Filling:
         filled.added += len(batch)
         self.tally.messages += len(batch)
 
-    def _route(self, filled: _Filled, *further: str) -> str:
-        return route("apps", self.app_id, "conversations", filled.target, *further)
 
-
-def is_installed(service: Service, app_id: str) -> bool:
+def is_installed(client: Afterthought, app_id: str) -> bool:
     """Whether an app is there."""
     try:
-        return bool(service.get(route("apps", app_id))["installed"])
-    except Refused as error:
+        return client.show_app(app_id=app_id).installed
+    except ApiError as error:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
     return False
 
 
-def install_if_missing(service: Service, app_id: str, yes: bool, is_needed: Callable[[], bool]) -> None:
+def install_if_missing(client: Afterthought, app_id: str, yes: bool, is_needed: Callable[[], bool]) -> None:
     """Install an app that is not installed and has something to hold, once it is agreed: its name may be mistyped."""
-    if is_installed(service, app_id) or not is_needed():
+    if is_installed(client, app_id) or not is_needed():
         return
     confirm(f"There is no app {app_id}. Install it?", yes)
-    service.post("/apps", {"appId": app_id, "name": app_id})
+    client.install_app(app_id, app_id)
     remark(f"App {app_id} is installed.")
 
 
@@ -324,3 +351,110 @@ def _batches(messages: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]
         size += length
     if batch:
         yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Messages of one conversation; ``whole`` when no more of it can come."""
+
+    conversation_id: str
+    user_id: str | None
+    said: Sequence[ChatLine]
+    whole: bool
+
+
+@dataclass
+class Grouping:
+    """Gives each message of one file its conversation."""
+
+    per: ChatGrouping
+    path: Path
+    zone: ZoneInfo | None = None
+    """Whose days are meant; without one, those of the offsets that messages came with."""
+    _last: dict[str, datetime] = field(default_factory=dict)
+    """When something was last said in each conversation that comes a message at a time."""
+
+    @functools.cached_property
+    def _file_name(self) -> str:
+        with self.path.open("rb") as file:
+            return f"file-{hashlib.file_digest(file, 'sha256').hexdigest()[:_DIGEST_CHARACTERS]}"
+
+    def portions(self, chat: FileChat) -> Iterator[Portion]:
+        """Yield the conversations that a line adds to. Raises: UnusableFile."""
+        if not chat.said:
+            raise UnusableFile("no message has any text")
+        whole = chat.shape is not ChatShape.SINGLE
+        if self.per is ChatGrouping.FILE:
+            yield Portion(self._file_name, chat.user_id, chat.said, False)
+        elif self.per is ChatGrouping.DAY:
+            base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
+            days: dict[str, list[ChatLine]] = defaultdict(list)
+            for given in chat.said:
+                one = given.at(self._last.get(base))
+                if one.created_at is not None:
+                    if not whole:
+                        self._last[base] = one.created_at
+                    days[one.created_at.astimezone(self.zone or one.created_at.tzinfo).date().isoformat()].append(one)
+            for day, said in days.items():
+                yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
+            if undated := len(chat.said) - sum(map(len, days.values())):
+                what = "a message" if undated == 1 else f"{undated} messages"
+                raise UnusableFile(f"{what} without a time cannot be put on a day")
+        elif chat.conversation_id is None and not whole:
+            raise UnusableFile("a message without a conversation id; --conversation-per file or day does without")
+        else:
+            name = _content_name(chat) if chat.conversation_id is None else as_id(chat.conversation_id)
+            yield Portion(name, chat.user_id, chat.said, whole)
+
+
+def read_portions(
+    path: Path, grouping: Grouping, convert: Convert = as_it_is
+) -> Iterator[tuple[Entry, Sequence[Portion], Sequence[BadChatLine]]]:
+    """Yield each line or element, the conversations it adds to, and what of it is bad. Raises: Configuration."""
+    for entry in read_chats(path, convert):
+        portions: list[Portion] = []
+        bad = [entry] if isinstance(entry, BadChatLine) else []
+        if isinstance(entry, FileChat):
+            bad += entry.left_out
+            try:
+                portions.extend(grouping.portions(entry))
+            except UnusableFile as reason:
+                bad.append(BadChatLine(entry.where, str(reason)))
+        yield entry, portions, bad
+
+
+class MessageNames:
+    """Names the messages of one conversation by what they say; the same thing said again is told apart by number."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self._conversation_id = conversation_id
+        self._seen: Counter[bytes] = Counter()
+
+    def name(self, said: ChatLine) -> str:
+        """Return the id of the next message."""
+        digest = hashlib.sha256(orjson.dumps([self._conversation_id, *_plain(said)])).digest()[:12]
+        self._seen[digest] += 1
+        return f"in-{digest.hex()}-{self._seen[digest]}"
+
+
+def as_id(given: str) -> str:
+    """Return an id the service takes: the given one, or a name made from it."""
+    try:
+        return _ID.validate_python(given)
+    except ValidationError:
+        return f"chat-{_hex(given.encode())}"
+
+
+def _content_name(chat: FileChat) -> str:
+    return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
+
+
+def _plain(said: ChatLine) -> list[Any]:
+    # The same message in a file that writes its offset otherwise is the same message.
+    own = said.created_at if said.has_own_time else None
+    at = own.astimezone(UTC).isoformat() if own is not None else None
+    return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
+
+
+def _hex(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:_DIGEST_CHARACTERS]

@@ -22,19 +22,16 @@ import orjson
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import Invocation, YesOption
-from loop.cli.jobs import FINISHED, POLL_SECONDS, SUCCEEDED
+from loop.cli.operations import FINISHED, POLL_SECONDS, SUCCEEDED
 from loop.cli.output import complain, plain, progress, remark, table
-from loop.cli.routes import route
+from loop.cli.table import Command, Invocation, YesOption
 from shared.base.choices import ChatGrouping
 from shared.base.errors import Configuration, Invalid
 from shared.text.json_reading import read_json
 
 if TYPE_CHECKING:
-    from loop.cli.bad_lines import BadChatLine
-    from loop.cli.chats import Convert
+    from loop.cli.chats import BadChatLine, Convert
     from loop.cli.filling import Tally
-    from loop.cli.service import Service
 
 _SHOWN_BAD_LINES = 20
 _MOST_EXPANSION, _FREE_BYTES = 100, 32 * 2**20
@@ -115,8 +112,8 @@ def import_file(
         with _unpacked(file, format) as [listing]:
             _import_statements(call, listing, app, user_id, zone, dry_run, strict, yes)
         return
-    from loop.cli.chats import FileChat, Grouping, read_chats  # what reads files is not needed for --help
-    from loop.cli.filling import Filling, install_if_missing  # as above
+    from loop.cli.chats import FileChat, read_chats  # what reads files is not needed for --help
+    from loop.cli.filling import Filling, Grouping, install_if_missing  # as above
 
     with _unpacked(file, format) as files:
         converter = _converter(format)
@@ -127,20 +124,19 @@ def import_file(
                 f"nobody and is not recalled for any user of {app}."
             )
         if dry_run or strict:
-            rehearsal = Filling(call.patient_service, app, user_id, end, time_zone, dry_run=True)
+            rehearsal = Filling(call, app, user_id, end, time_zone, dry_run=True)
             for part in parts:
                 rehearsal.take_file(*part)
             if dry_run or rehearsal.tally.bad:
                 _finish_count(call, app, format, rehearsal.tally, dry_run, yes)
                 return
-        service = call.patient_service
         holds = (isinstance(entry, FileChat) for one in files for entry in read_chats(one, converter))
-        install_if_missing(service, app, yes, lambda: any(holds))
-        filling = Filling(service, app, user_id, end, time_zone)
+        install_if_missing(call.patient_client, app, yes, lambda: any(holds))
+        filling = Filling(call, app, user_id, end, time_zone)
         for part in parts:
             filling.take_file(*part)
     tally = filling.tally
-    states = _wait(service, tally, timeout) if wait else None
+    states = _wait(call, tally, timeout) if wait else None
     answer = {"appId": app, "format": format, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
     call.show(answer, lambda _: _summary(tally, states))
     _show_bad_lines(tally.bad)
@@ -186,7 +182,7 @@ def _require_app(call: Invocation, app: str, yes: bool) -> None:
     """Say that an app is not there; leaves with status 1 where an import could not ask about it."""
     from loop.cli.filling import is_installed  # what reads files is not needed for --help
 
-    if is_installed(call.patient_service, app):
+    if is_installed(call.patient_client, app):
         return
     complain(f"There is no app {app}; the import asks whether to install it, or does so with --yes.")
     if not (yes or sys.stdin.isatty()):
@@ -304,8 +300,8 @@ def _import_statements(
     strict: bool,
     yes: bool,
 ) -> None:
+    from loop.cli.exports import StatementTally, read_statements, send_statements  # as above
     from loop.cli.filling import install_if_missing  # what reads files is not needed for --help
-    from loop.cli.statements import StatementTally, read_statements, send_statements  # as above
 
     tally = StatementTally()
     statements = read_statements(file, tally, zone)
@@ -314,8 +310,8 @@ def _import_statements(
         tally.users = {user_id or one.user_id for one in statements}
     else:
         if statements:
-            install_if_missing(call.patient_service, app, yes, lambda: True)
-        send_statements(call.patient_service, app, statements, user_id, tally)
+            install_if_missing(call.patient_client, app, yes, lambda: True)
+        send_statements(call, app, statements, user_id, tally)
     answer = {"appId": app, **tally.as_json()}
     sent = "facts would be imported" if dry_run else "facts"
     counts = f"{tally.facts} {sent}, of {len(tally.users - {None})} users, {tally.known} known already"
@@ -352,26 +348,26 @@ def _import_archive(call: Invocation, file: Path, app: str | None, user_id: str 
         call.show_card({"appId": target} | counts)
         remark("Nothing was sent.")
         return
-    call.show_card(call.service.post(route("apps", target, "import"), archive))
+    call.show_card(call.ask(call.client.import_app, archive, app_id=target))
 
 
-def _wait(service: Service, tally: Tally, timeout_seconds: float) -> Counter[str]:
+def _wait(call: Invocation, tally: Tally, timeout_seconds: float) -> Counter[str]:
     """Wait until every job is finished; return how many ended how, ``unfinished`` being those that did not."""
     waiting = deque(dict.fromkeys(tally.job_ids))
     states: Counter[str] = Counter()
     deadline = time.monotonic() + timeout_seconds
     with progress("thinking", len(waiting)) as update:
         while waiting:
-            job = service.get(route("jobs", waiting[0]))
-            if job["state"] in FINISHED:
-                states[job["state"]] += 1
+            job = call.patient_client.show_job(waiting[0])
+            if job.state in FINISHED:
+                states[job.state] += 1
                 waiting.popleft()
                 update(advance=1, description="thinking")
             elif time.monotonic() > deadline:
                 states["unfinished"] = len(waiting)
                 break
             else:
-                update(description=f"{job['state']} {job.get('reason') or ''}".strip())
+                update(description=f"{job.state} {job.reason or ''}".strip())
                 time.sleep(POLL_SECONDS)
     return states
 
@@ -404,3 +400,11 @@ def _show_bad_lines(bad: list[BadChatLine]) -> None:
         remark(f"{one.where}: {one.reason}")
     if len(bad) > _SHOWN_BAD_LINES:
         remark(f"... and {len(bad) - _SHOWN_BAD_LINES} more; --json lists them all")
+
+
+COMMANDS = (
+    Command(
+        name="import", operation="import_app", run=import_file,
+        also={"start_conversation": ""},
+    ),
+)  # fmt: skip

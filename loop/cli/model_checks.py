@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
-from loop.cli.findings import Finding, fail, ok, warn
 from shared.base.installation import how_to_add
 from shared.base.setting_groups import LEAST_CONTEXT_TOKENS
 from shared.base.settings import Settings
@@ -13,6 +14,40 @@ from shared.llm.minilm import is_installed
 from shared.llm.provider import ModelTraits, ServerStatus
 from shared.llm.providers import NGRAMS, model_traits, server_status, split_model
 from shared.llm.transport import is_private
+
+
+class Health(StrEnum):
+    """How something is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found, and what to do about it."""
+
+    what: str
+    health: Health
+    found: str
+    mend: str | None = None
+
+
+def ok(what: str, found: str) -> Finding:
+    """Return that all is well."""
+    return Finding(what, Health.OK, found)
+
+
+def warn(what: str, found: str, mend: str) -> Finding:
+    """Return that it works but should be looked at."""
+    return Finding(what, Health.WARN, found, mend)
+
+
+def fail(what: str, found: str, mend: str) -> Finding:
+    """Return that it does not work."""
+    return Finding(what, Health.FAIL, found, mend)
+
 
 _TIMEOUT_SECONDS = 3.0
 

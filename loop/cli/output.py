@@ -5,9 +5,11 @@ What an app's users wrote is shown as text: no terminal sequence or markup in it
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +23,36 @@ Cell = Callable[[Row], object]
 Columns = Mapping[str, str | Cell]
 """Titles, and what stands under them: a field's name, ``outer.inner`` of one within, or a function of the row."""
 _PIPE_WIDTH = 10_000
+
+
+def columns(written: str, **cells: Cell) -> Columns:
+    """Return columns as they are written: ``title field | title @time | title field:.2f``, the last word the field.
+
+    A word alone is title and field. A field of ``cells`` is made by a function of the row.
+    """
+    made: dict[str, str | Cell] = {}
+    for part in written.split("|"):
+        title, _, name = part.strip().rpartition(" ")
+        field, _, how = (f"{name[1:]}:@" if name.startswith("@") else name).partition(":")
+        made[title or name] = cells.get(name) or (FormattedField(field, how) if how else field)
+    return made
+
+
+@dataclass(frozen=True)
+class FormattedField:
+    """Shows a field in a format, or (``@``) as a time, in UTC and without what nobody reads."""
+
+    name: str
+    how: str
+
+    def __call__(self, row: Row) -> str:
+        """Return what is shown of a row."""
+        return moment(row.get(self.name)) if self.how == "@" else format(row[self.name], self.how)
+
+
+def print_json(value: Any) -> None:
+    """Print a value for machines."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def print_view(view: RenderableType) -> None:
@@ -64,16 +96,6 @@ def card(row: Row, columns: Columns | None = None) -> Table:
 def plain(text: str) -> Text:
     """Return text that is shown as it is."""
     return Text(_harmless(text), overflow="fold")
-
-
-def at(field: str) -> Cell:
-    """Return a column that shows a time, in UTC and without what nobody reads."""
-    return lambda row: moment(row.get(field))
-
-
-def rounded(field: str, digits: int = 2) -> Cell:
-    """Return a column that shows a number with so many decimals."""
-    return lambda row: f"{row[field]:.{digits}f}"
 
 
 def moment(value: object) -> str:

@@ -11,30 +11,34 @@ from typing import Annotated
 
 import typer
 
-import loop.cli.apps as apps
-import loop.cli.compositions
-import loop.cli.conversations as conversations
-import loop.cli.erasure as erasure
-import loop.cli.events as events
-import loop.cli.facts as facts
-import loop.cli.imports as imports
-import loop.cli.jobs as jobs
-import loop.cli.mcp as mcp
-import loop.cli.memories as memories
-import loop.cli.processes as processes
-import loop.cli.profiles as profiles
-import loop.cli.search as search
-import loop.cli.session_search
-import loop.cli.sessions as sessions
-import loop.cli.versions  # noqa: F401 - its commands are of the group of sessions
-from loop.cli.invocation import command
+from loop.cli import apps, compositions, conversations, imports, memories, operations, sessions, versions
 from loop.cli.output import complain
 from loop.release import release
 from shared.base.errors import AfterthoughtError, Configuration
 
 FAILED = 1
 MISUSED = 2
-
+COMMANDS = (
+    *operations.COMMANDS, *apps.COMMANDS, *imports.COMMANDS, *conversations.COMMANDS, *memories.COMMANDS,
+    *sessions.COMMANDS, *versions.COMMANDS, *compositions.COMMANDS,
+)  # fmt: skip
+_GROUPS = {
+    "erase": "Erase one thing and everything derived from it.",
+    "apps": "Install, change and uninstall apps, and issue their tokens.",
+    "users": "See whom an app remembers, set their time zone; `afterthought erase user` forgets one.",
+    "conversations": "Look at an app's conversations and end them.",
+    "answers": "Look at the loop's answers, approve and reject them.",
+    "memories": "Read, write, change and restore an app's memories.",
+    "facts": "Read, write, change and take back an app's facts.",
+    "summaries": "Read the summaries of conversations, and ask for one.",
+    "profile": "Read and write profiles, and the consent they stand on.",
+    "tuning": "Show and change how retrieval and summaries work.",
+    "jobs": "Look at background work, replay and cancel it.",
+    "events": "See what happens in an app.",
+    "webhooks": "Have addresses of your own told of an app's events.",
+    "index": "The indexes by which old messages are found.",
+    "sessions": "Register recorded coding sessions, compress them into versions and compose contexts of them.",
+}
 program = typer.Typer(
     name="afterthought",
     help="A memory service for language-model apps, governed by an energy budget.",
@@ -43,25 +47,17 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-program.command("up")(processes.up)
-program.command("loop")(processes.run_loop)
+program.command("up")(operations.up)
+program.command("loop")(operations.run_loop)
 program.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
-    processes.run_worker
+    operations.run_worker
 )
-program.command("migrate")(processes.migrate)
-program.command("mcp")(mcp.mcp)
-command(program, "doctor")(processes.doctor)
-command(program, "energy")(jobs.energy)
-command(program, "purge")(erasure.purge)
-command(program, "export")(apps.export_app)
-command(program, "import")(imports.import_file)
-command(program, "search")(search.search)
-for name, group in {
-    "erase": erasure.group, "apps": apps.group, "users": erasure.users, "conversations": conversations.group,
-    "answers": conversations.answers, "memories": memories.group, "facts": facts.group,
-    "summaries": conversations.summaries, "profile": profiles.group, "tuning": search.tuning, "jobs": jobs.group,
-    "events": events.group, "webhooks": events.webhooks, "index": search.group, "sessions": sessions.group,
-}.items():  # fmt: skip
+program.command("migrate")(operations.migrate)
+program.command("mcp")(operations.mcp)
+_of_group = {name: typer.Typer(help=text, no_args_is_help=True) for name, text in _GROUPS.items()}
+for one in COMMANDS:
+    one.add_to(_of_group.get(one.name.split()[0], program), COMMANDS)
+for name, group in _of_group.items():
     program.add_typer(group, name=name)
 
 

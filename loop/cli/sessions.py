@@ -1,4 +1,4 @@
-"""``afterthought sessions``: registering recorded sessions, what is marked in them, and a project as one file."""
+"""``afterthought sessions``: recorded sessions, what is marked in them, finding and linking them, moving projects."""
 
 from __future__ import annotations
 
@@ -14,86 +14,52 @@ import typer
 from rich.console import Group, RenderableType
 from rich.progress import DownloadColumn, TextColumn
 
-from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
-from loop.cli.output import Columns, at, card, complain, moment, plain, progress, remark, rounded, table
-from loop.cli.routes import given, in_commands, memory_route, route
+from loop.cli.output import card, columns, complain, moment, plain, progress, remark, table
+from loop.cli.table import APP, PAGE, Answer, Command, Invocation, needed_option
+from loop.cli.table import argument as arg
+from loop.cli.table import option as opt
 from shared.base.choices import DecayLevel
 from shared.base.errors import Configuration, Invalid
 
-group = typer.Typer(
-    help="Register recorded coding sessions, compress them into versions and compose contexts of them.",
-    no_args_is_help=True,
-)
-SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
-ProjectOption = Annotated[str | None, typer.Option("--project", help="The project's id.")]
-NeededProject = Annotated[str, typer.Option("--project", help="The project's id.", show_default=False)]
+SESSION = arg("session_id", "SESSION", "The session's id.")
+PROJECT = needed_option("project_id", "The project's id.", "--project")
+OF_PROJECT = opt("project_id", "The project's id.", "--project")
+AppArgument = Annotated[str, APP.info]
+SessionArgument = Annotated[str, SESSION.info]
+NeededProject = Annotated[str, PROJECT.info]
+ProjectOption = Annotated[str | None, OF_PROJECT.info]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would come of it.")]
-MEDIA_TYPE = "application/x-ndjson"
 _NOT_SEEN_THERE = {"denied", "no_such_file", "unreadable"}
 """Why a service that cannot read a path is sent the file instead."""
 _SHOWN_CHARACTERS = 100
 _COUNT = TextColumn("{task.completed:.0f}")
-_PROJECT_COLUMNS: Columns = {
-    "project": "projectId",
-    "name": "displayName",
-    "sessions": "sessions",
-    "changed (UTC)": at("lastModified"),
-    "registers by itself": "settings.autoRegisterNewSessions",
-    "folder": "sourceFolder",
-}
-_CHANGE_COLUMNS: Columns = {
-    "when (UTC)": at("at"), "who": "actor", "why": "reason", "before": "before", "after": "after",
-}  # fmt: skip
-_FIGURES: Columns = {
-    "session": "sessionId",
-    "project": "projectId",
-    "from (UTC)": at("firstTimestamp"),
-    "to (UTC)": at("lastTimestamp"),
-    "tokens": "originalTokens",
-    "messages": "originalMessages",
-}
-_COLUMNS: Columns = {
-    **_FIGURES,
-    "marked": "markers",
-    "versions": "versions",
-    "topics": lambda row: row["metadata"].get("primaryTopics", [])[:4],
-}
-_CARD: Columns = {
-    "session": "sessionId",
-    "project": "projectId",
-    "original": lambda row: row["originalFile"] or "uploaded",
-    "from (UTC)": at("firstTimestamp"),
-    "to (UTC)": at("lastTimestamp"),
-    "synced (UTC)": at("syncedAt"),
-    "bytes": "sizeBytes",
-    "tokens": "originalTokens",
-    "messages": "originalMessages",
-    "branch": "metadata.gitBranch",
-    "recorded by": "metadata.claudeVersion",
-    "models": "metadata.models",
-    "topics": "metadata.primaryTopics",
-    "counted": "counts",
-    "marked": "markers",
-    "last used": at("usedAt"),
-    "in the store": lambda row: _storage(row["storage"]),
-}
-_PROJECT_CARD: Columns = {
-    "project": "projectId",
-    "name": "displayName",
-    "worked in": "originalPath",
-    "sessions": "sessions",
-    "in the store": lambda row: _storage(row["storage"]),
-    "changed (UTC)": at("lastModified"),
-    "settings": "settings",
-    "folder": "sourceFolder",
-    "not taken in": lambda row: [f"{one['file']}: {one['reason']}" for one in row["refusedFiles"]],
-}
-_FORESEEN_COLUMNS: Columns = {
-    **_FIGURES,
-    "bytes": "sizeBytes",
-    "marked": "markerWeights",
-    "not well marked": lambda row: len(row["markerProblems"]) or None,
-}
+_FIGURES = (
+    "session sessionId | project projectId | from (UTC) @firstTimestamp | to (UTC) @lastTimestamp"
+    " | tokens originalTokens | messages originalMessages"
+)
+_COLUMNS = columns(
+    f"{_FIGURES} | marked markers | versions | topics *",
+    **{"*": lambda row: row["metadata"].get("primaryTopics", [])[:4]},
+)
+_FORESEEN = columns(
+    f"{_FIGURES} | bytes sizeBytes | marked markerWeights | not well marked *",
+    **{"*": lambda row: len(row["markerProblems"]) or None},
+)
+_CARD = columns(
+    "session sessionId | project projectId | original original | from (UTC) @firstTimestamp | to (UTC) @lastTimestamp"
+    " | synced (UTC) @syncedAt | bytes sizeBytes | tokens originalTokens | messages originalMessages | branch"
+    " metadata.gitBranch | recorded by metadata.claudeVersion | models metadata.models | topics metadata.primaryTopics"
+    " | counted counts | marked markers | last used @usedAt | in the store *",
+    **{"*": lambda row: _storage(row["storage"]), "original": lambda row: row["originalFile"] or "uploaded"},
+)
+_PROJECT_CARD = columns(
+    "project projectId | name displayName | worked in originalPath | sessions | in the store * | changed (UTC)"
+    " @lastModified | settings | folder sourceFolder | not taken in refused",
+    **{
+        "*": lambda row: _storage(row["storage"]),
+        "refused": lambda row: [f"{one['file']}: {one['reason']}" for one in row["refusedFiles"]],
+    },
+)
 _PASSED_OVER = {
     "notJson": "times what is not JSON",
     "cutOff": "records cut off",
@@ -104,122 +70,61 @@ _PASSED_OVER = {
     "zeroByteRuns": "runs of zero bytes",
     "repeatedRecords": "records that stand there already",
 }
-_SURVIVAL_COLUMNS: Columns = {"marker": "markerId", "weight": rounded("weight"), "survives": "survives"}
-_KEEPIT_COLUMNS: Columns = {
-    "marker": "markerId",
-    "weight": rounded("weight"),
-    "written": rounded("writtenWeight"),
-    "survived in": "survivedIn",
-    "summarised in": "summarizedIn",
-    "content": lambda row: short(row["content"]),
-    "before": lambda row: _line(row["before"]),
-    "after": lambda row: _line(row["after"]),
-}
+_KEEPITS = columns(
+    "marker markerId | weight weight:.2f | written writtenWeight:.2f | survived in survivedIn"
+    " | summarised in summarizedIn | content * | before before | after after",
+    **{
+        "*": lambda row: short(row["content"]),
+        "before": lambda row: one_line(row["before"]),
+        "after": lambda row: one_line(row["after"]),
+    },
+)
+_CHANGES = columns("when (UTC) @at | who actor | why reason | before | after")
 
 
-@command(group, "projects", "Sessions", limit=50)
-def list_projects(call: Invocation, app: AppArgument) -> None:
-    """List an app's projects, newest first."""
-    path, nothing = memory_route("projects"), f"{app} has no projects yet."
-    call.show_listing(path, "projects", _PROJECT_COLUMNS, nothing, appId=app)
-
-
-@command(group, "project", "Sessions")
-def show_project(call: Invocation, app: AppArgument, project: NeededProject) -> None:
-    """Show a project, what it takes in the store, and the latest of its sessions."""
-    shown = call.service.get(memory_route("projects", project), appId=app)
-    sessions = table(shown["sessionList"]["sessions"], _COLUMNS, "It has no sessions yet.")
-    call.show(shown, lambda shown: Group(card(shown, _PROJECT_CARD), plain(""), sessions))
-
-
-@command(group, "open", "Sessions")
-def open_project(
-    call: Invocation,
-    app: AppArgument,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The folder that was worked in.")],
-    folder: Annotated[Path | None, typer.Option(help="Look through this folder of transcripts.")] = None,
-    name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
-    auto: Annotated[
-        bool | None,
-        typer.Option("--auto/--no-auto", help="Whether new sessions of the folder register by themselves."),
-    ] = None,
-) -> None:
-    """Open a project for a working folder; registering a session does that as well."""
-    body = {"originalPath": path, "settings": given({"autoRegisterNewSessions": auto})}
-    body |= given({"displayName": name, "sourceFolder": folder and str(folder.absolute())})
-    project = call.service.post(memory_route("projects"), body, appId=app)
-    call.done(project, f"Project {project['projectId']} is open.")
-
-
-@command(group, "settings", "Sessions")
 def show_settings(
     call: Invocation,
-    app: AppArgument,
+    app_id: AppArgument,
     changes: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME=VALUE]...", help="What to change, named as shown; an empty value takes it back."),
     ] = None,
-    project: Annotated[str | None, typer.Option("--project", help="Of this project; else of all the app's.")] = None,
+    project_id: Annotated[str | None, typer.Option("--project", help="Of this project; else of all the app's.")] = None,
     history: Annotated[bool, typer.Option("--history", help="Who changed what.")] = False,
 ) -> None:
     """Show or change what holds for an app's sessions, or for those of a project that differs."""
-    path = route("apps", app, "session-settings") if project is None else memory_route("projects", project)
-    scope = {} if project is None else {"appId": app}
+    client = call.client
     if history:
-        call.show_listing(f"{path}/changes", "changes", _CHANGE_COLUMNS, "Nothing was changed.", **scope)
+        if project_id is None:
+            listed = call.entries(client.iter_session_settings_changes, app_id=app_id)
+        else:
+            listed = call.entries(client.iter_project_changes, project_id, app_id=app_id)
+        call.show(listed, lambda rows: table(rows, _CHANGES, "Nothing was changed."))
         return
-    body: dict[str, Any] = {}
+    body: Answer = {}
     for one in changes or []:
         _assign(body, one)
-    if project is not None:
-        body = {"settings": body}
-    found = call.service.patch(path, body, **scope) if changes else call.service.get(path, **scope)
-    found = found if project is None else found["settings"]
+    if project_id is not None:
+        if changes:
+            found = call.ask(client.change_project, project_id, settings=body, app_id=app_id)["settings"]
+        else:
+            found = call.ask(client.show_project, project_id, app_id=app_id)["settings"]
+    elif changes:
+        names = {"keepitDecay": "keepit_decay"}
+        found = call.ask(client.change_session_settings, app_id=app_id,
+                         **{names.get(name, name): value for name, value in body.items()})  # fmt: skip
+    else:
+        found = call.ask(client.show_session_settings, app_id=app_id)
     call.show_card(found, {name: name for name in _leaves(found)})
 
 
-@command(group, "list", "Sessions", limit=50)
-def list_sessions(
-    call: Invocation,
-    app: AppArgument,
-    project: ProjectOption = None,
-    file: Annotated[str | None, typer.Option(help="Only those that touched this file.")] = None,
-    marked: Annotated[bool | None, typer.Option("--marked/--unmarked", help="Only with, or without, markers.")] = None,
-) -> None:
-    """List an app's sessions, those registered last first."""
-    wanted = {"appId": app, "projectId": project, "file": file, "marked": marked}
-    call.show_listing(memory_route("sessions"), "sessions", _COLUMNS, f"{app} has no such sessions.", **wanted)
-
-
-@command(group, "show", "Sessions")
-def show_session(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
-    """Show a session: where it is from, what was counted in it, and the files it touched most."""
-    shown = call.service.get(memory_route("sessions", session), appId=app)
-    files = table(shown["files"], {"file": "path", "times": "touches", "changed": "changed"}, "It touched no files.")
-    call.show(shown, lambda shown: Group(card(shown, _CARD), plain(""), files))
-
-
-@command(group, "read", "Sessions", limit=50)
-def read_original(
-    call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
-    begin: Annotated[str | None, typer.Option("--from", help="Begin with this message, by its uuid.")] = None,
-) -> None:
-    """Read what was said in a session, message by message, with who said it and what is marked. It counts as a use."""
-    path = memory_route("sessions", session, "messages")
-    said = call.service.listing(path, "messages", call.limit, appId=app, messageUuid=begin)
-    call.show(list(said), lambda messages: Group(*map(_message, messages)))
-
-
-@command(group, "register", "Sessions")
 def register_sessions(
     call: Invocation,
-    app: AppArgument,
+    app_id: AppArgument,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False, help="Transcripts, as recorded.")
     ],
-    project: ProjectOption = None,
+    project_id: ProjectOption = None,
     upload: Annotated[bool, typer.Option("--upload", help="Send the files; else the service reads them.")] = False,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -227,60 +132,69 @@ def register_sessions(
 
     A service that cannot read the files is sent them. Leaves with status 1 if any was refused.
     """
-    from loop.cli.service import Refused  # heavy, and not needed for --help
+    from afterthought_client import ApiError  # heavy, and not needed for --help
 
-    registered: list[Any] = []
+    registered: list[Answer] = []
     refused: list[dict[str, str]] = []
     with progress("registering", len(files), _COUNT) as update:
         for file in files:
-            path = memory_route("projects", project or _project_of(file), "sessions", file.stem)
+            project = project_id or _project_of(file)
             try:
-                registered.append(_register(call, path, file, app, upload, dry_run))
-            except Refused as error:
-                refused.append({"file": str(file), "reason": error.message})
+                registered.append(_register(call, project, file, app_id, upload, dry_run))
+            except ApiError as error:
+                refused.append({"file": str(file), "reason": call.reason(error)})
             update(advance=1)
     answer = {"sessions": registered, "refused": refused}
-    columns = _FORESEEN_COLUMNS if dry_run else _COLUMNS
-    call.show(
-        answer,
-        lambda answer: Group(
-            table(answer["sessions"], columns, "None registered."),
-            *(told for one in answer["sessions"] if (told := _passed_over(one)) is not None),
-        ),
-    )
+    shown = _FORESEEN if dry_run else _COLUMNS
+    over = [plain(told) for one in registered if (told := _passed_over(one))]
+    call.show(answer, lambda answer: Group(table(answer["sessions"], shown, "None registered."), *over))
     for one in refused:
         complain(f"{one['file']}: {one['reason']}")
     if refused:
         raise typer.Exit(1)
 
 
-@command(group, "sync", "Sessions")
+def _register(call: Invocation, project: str, file: Path, app_id: str, upload: bool, dry_run: bool) -> Any:
+    from afterthought_client import ApiError  # heavy, and not needed for --help
+
+    client, dry = call.slow_client, dry_run or None
+    if not upload:
+        try:
+            return call.ask(
+                client.register_session, project, file.stem, path=str(file.resolve()), dry_run=dry, app_id=app_id
+            )
+        except ApiError as error:
+            if error.code not in _NOT_SEEN_THERE:
+                raise
+    with file.open("rb") as content:
+        return call.ask(client.register_session, project, file.stem, content=content, dry_run=dry, app_id=app_id)
+
+
 def sync_session(
     call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
+    app_id: AppArgument,
+    session_id: SessionArgument,
     file: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help="What was uploaded, longer.")] = None,
 ) -> None:
     """Take in what was added to a session since it was registered or synced."""
-    path = memory_route("sessions", session, "sync")
-    if file is None:
-        synced = call.service.post_long(path, appId=app)
-    else:
-        synced = call.service.upload(path, file, MEDIA_TYPE, appId=app)
+    with ExitStack() as opened:
+        content = None if file is None else opened.enter_context(file.open("rb"))
+        synced = call.ask(call.slow_client.sync_session, session_id, content, app_id=app_id)
     passed_over = _passed_over(synced["session"])
-    call.done(synced, f"{session}: {synced['addedBytes']} bytes were added.{f' {passed_over}' if passed_over else ''}")
+    over = f" {passed_over}" if passed_over else ""
+    call.done(synced, f"{session_id}: {synced['addedBytes']} bytes were added.{over}")
 
 
-@command(group, "scan", "Sessions")
-def scan_project(call: Invocation, app: AppArgument, project: NeededProject, dry_run: DryRunOption = False) -> None:
+def scan_project(
+    call: Invocation, app_id: AppArgument, project_id: NeededProject, dry_run: DryRunOption = False
+) -> None:
     """Look through a project's folder until everything in it is registered and synced."""
-    path, lists = memory_route("projects", project, "scan"), ["registered", "synced"]
-    lists += ["foreseen", "refused"] if dry_run else []
-    total: dict[str, Any] = {name: [] for name in lists} | {"unchanged": 0, "cursor": None}
+    lists = ["registered", "synced", *(["foreseen", "refused"] if dry_run else [])]
+    total: Answer = {name: [] for name in lists} | {"unchanged": 0, "cursor": None}
     with progress("looking through", None, _COUNT) as update:
         while True:
-            wanted = {"dryRun": True, "cursor": total["cursor"]} if dry_run else {}
-            scan = call.service.post_long(path, appId=app, **wanted)
+            further = {"dry_run": True, "cursor": total["cursor"]} if dry_run else {}
+            scan = call.ask(call.slow_client.scan_project, project_id, app_id=app_id, **further)
             unchanged = scan["unchanged"] + (total["unchanged"] if dry_run else 0)
             total = scan | {name: total[name] + scan[name] for name in lists} | {"unchanged": unchanged}
             update(advance=len(scan["registered"]) + len(scan["synced"]))
@@ -288,82 +202,58 @@ def scan_project(call: Invocation, app: AppArgument, project: NeededProject, dry
             if scan["cursor"] is None if dry_run else is_idle:
                 break
     if dry_run:
-        view = table(total["foreseen"], _FORESEEN_COLUMNS, "Everything in the folder is registered.")
+        view = table(total["foreseen"], _FORESEEN, "Everything in the folder is registered.")
         call.show(total, lambda total: Group(view, plain(""), _scanned(total, "would be ")))
     else:
         call.show(total, _scanned)
 
 
-@command(group, "unregister", "Sessions")
-def unregister_sessions(
-    call: Invocation,
-    app: AppArgument,
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="The sessions' ids.")],
-    yes: YesOption = False,
-) -> None:
-    """Take sessions out of the registry, with their versions. Originals stay where they are."""
-    confirm(f"Remove {len(sessions)} sessions and their versions from {app}?", yes)
-    answer = call.service.post(memory_route("sessions", "delete"), {"sessionIds": sessions}, appId=app)
+def _unregistered(call: Invocation, answer: Answer) -> None:
     kept = [one for one in answer["sessions"] if not one["deleted"]]
-    call.done(answer, f"{len(answer['sessions']) - len(kept)} sessions are unregistered.")
     for one in kept:
-        complain(in_commands(one["message"]))
+        complain(call.in_commands(one["message"], one.get("details", {})))
     if kept:
         raise typer.Exit(1)
 
 
-@command(group, "keepits", "Marked parts", limit=50)
-def list_keepits(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
+def list_keepits(call: Invocation, app_id: AppArgument, session_id: SessionArgument) -> None:
     """List what is marked in a session, and what is not well marked."""
-    path = memory_route("sessions", session, "keepits")
-    call.show_listing(path, "keepits", _KEEPIT_COLUMNS, f"Nothing is marked in {session}.", appId=app)
-    for problem in call.service.get(path, limit=1, appId=app)["problems"]:
+    found: list[Answer] = []
+    cursor = None
+    while call.limit is None or len(found) < call.limit:
+        most = PAGE if call.limit is None else min(call.limit - len(found), PAGE)
+        page = call.ask(call.client.list_keepits, session_id, limit=most, cursor=cursor, app_id=app_id)
+        found += page["keepits"]
+        if (cursor := page["cursor"]) is None:
+            break
+    call.show(found, lambda rows: table(rows, _KEEPITS, f"Nothing is marked in {session_id}."))
+    for problem in page["problems"]:
         remark(f"{problem['written'] or 'a marker'} in {problem['messageUuid']}: {problem['reason']}")
 
 
-@command(group, "weigh", "Marked parts")
-def weigh_keepit(
-    call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
-    marker: Annotated[str, typer.Argument(metavar="MARKER", help="The marker's id.")],
-    weight: Annotated[str, typer.Argument(help="As 0.80, a preset as IMPORTANT, or `written` to take it back.")],
-) -> None:
-    """Give a marked part another weight; the transcript stays as it is, and so do versions that are there."""
+def _weighed(given: dict[str, Any]) -> dict[str, Any]:
+    weight = given.pop("weight")
     try:
-        body: dict[str, Any] = {"weight": None if weight == "written" else float(weight)}
+        return given | {"weight": None if weight == "written" else float(weight)}
     except ValueError:
-        body = {"preset": weight.upper()}
-    item = call.service.put(memory_route("sessions", session, "keepits", marker), body, appId=app)
-    call.done(item, f"{marker} weighs {item['weight']:.2f}; {item['writtenWeight']:.2f} is written.")
+        return given | {"preset": weight.upper()}
 
 
-@command(group, "preview", "Marked parts")
-def preview_decay(
-    call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
-    ratio: Annotated[int, typer.Option(min=1, max=100, help="How far it is compressed, as 30 for 30:1.")] = 10,
-    level: Annotated[DecayLevel, typer.Option(help="How readily marked parts are given up.")] = DecayLevel.MODERATE,
-    distance: Annotated[int, typer.Option(min=0, help="How many sessions ago it was.")] = 1,
-) -> None:
-    """Show which marked parts a compression would keep word for word."""
-    body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": level, "sessionDistance": distance}
-    seen = call.service.post(memory_route("decay", "preview"), body, appId=app)
+def _survivors(seen: Answer) -> RenderableType:
     always = f"{seen['pinnedWeight']:.2f} always does"
     threshold = plain(f"What weighs {seen['threshold']:g} or more survives; {always}.")
-    call.show(seen, lambda seen: Group(threshold, table(seen["markers"], _SURVIVAL_COLUMNS, "Nothing is marked.")))
+    shown = columns("marker markerId | weight weight:.2f | survives")
+    return Group(threshold, table(seen["markers"], shown, "Nothing is marked."))
 
 
-@command(group, "export", "Moving projects")
 def export_project(
     call: Invocation,
-    app: AppArgument,
-    project: NeededProject,
+    app_id: AppArgument,
+    project_id: NeededProject,
     file: Annotated[Path, typer.Option("-o", "--output", help="Where to; it must not be there yet.")],
 ) -> None:
     """Write a project with its sessions, versions and compositions into one file."""
-    pieces = call.service.pieces(memory_route("projects", project, "export"), appId=app)
+    pieces = call.slow_client.export_project_in_pieces(project_id, app_id=app_id)
     first = next(pieces, b"")  # Where it is refused, no file is made.
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -377,46 +267,30 @@ def export_project(
                 written += opened.write(piece)
                 update(completed=written)
         undo.pop_all()  # It is whole.
-    call.done({"file": str(file), "bytes": written}, f"{project} is in {file}, readable by you only.")
+    call.done({"file": str(file), "bytes": written}, f"{project_id} is in {file}, readable by you only.")
 
 
-@command(group, "import", "Moving projects")
 def import_project(
     call: Invocation,
-    app: AppArgument,
+    app_id: AppArgument,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `sessions export` wrote.")],
-    name: Annotated[str | None, typer.Option("--as", help="Another id for the project.")] = None,
+    project_id: Annotated[str | None, typer.Option("--as", help="Another id for the project.")] = None,
 ) -> None:
     """Take in a project that was exported; it is checked first, and nothing that is there is written over."""
-    path = memory_route("projects", "import")
-    call.show_card(call.service.upload(path, file, "application/zip", appId=app, projectId=name))
+    with file.open("rb") as content:
+        call.show_card(call.ask(call.slow_client.import_project, content, project_id=project_id, app_id=app_id))
 
 
-def _scanned(total: dict[str, Any], would: str = "") -> RenderableType:
-    counts = (
-        f"{len(total['registered'])} {would}registered, {len(total['synced'])} synced, {total['unchanged']} unchanged."
-    )
-    refused = table(total["refused"], {"refused": "file", "why": "reason"}, "Nothing was refused.")
-    return Group(plain(counts), refused)
+def _scanned(total: Answer, would: str = "") -> RenderableType:
+    done = (f"{len(total[name])} {would if name == 'registered' else ''}{name}" for name in ("registered", "synced"))
+    refused = table(total["refused"], columns("refused file | why reason"), "Nothing was refused.")
+    return Group(plain(f"{', '.join(done)}, {total['unchanged']} unchanged."), refused)
 
 
-def _passed_over(row: dict[str, Any]) -> RenderableType | None:
+def _passed_over(row: Answer) -> str:
     """Return what of a transcript was passed over, and how often, where something was."""
     found = [f"{row['counts'][name]} {what}" for name, what in _PASSED_OVER.items() if row["counts"].get(name)]
-    return plain(f"{row['sessionId']}: passed over {', '.join(found)}.") if found else None
-
-
-def _register(call: Invocation, path: str, file: Path, app: str, upload: bool, dry_run: bool) -> Any:
-    from loop.cli.service import Refused  # heavy, and not needed for --help
-
-    wanted = {"appId": app, "dryRun": dry_run or None}
-    if not upload:
-        try:
-            return call.service.post_long(path, {"path": str(file.resolve())}, **wanted)
-        except Refused as error:
-            if error.code not in _NOT_SEEN_THERE:
-                raise
-    return call.service.upload(path, file, MEDIA_TYPE, **wanted)
+    return f"{row['sessionId']}: passed over {', '.join(found)}." if found else ""
 
 
 def _project_of(file: Path) -> str:
@@ -432,7 +306,7 @@ def _project_of(file: Path) -> str:
     return sanitise(next(filter(None, worked_in), str(folder)))
 
 
-def _assign(body: dict[str, Any], written: str) -> None:
+def _assign(body: Answer, written: str) -> None:
     """Set what ``outer.inner=value`` says in a body. Raises: Invalid."""
     name, given_value, value = written.partition("=")
     *groups, last = name.split(".")
@@ -448,7 +322,7 @@ def _assign(body: dict[str, Any], written: str) -> None:
         body[last] = value
 
 
-def _leaves(value: dict[str, Any], above: str = "") -> Iterator[str]:
+def _leaves(value: Answer, above: str = "") -> Iterator[str]:
     """Yield the names of all values, as ``outer.inner``."""
     for name, one in value.items():
         if isinstance(one, dict):
@@ -457,23 +331,119 @@ def _leaves(value: dict[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
-def _message(one: dict[str, Any]) -> RenderableType:
+def _message(one: Answer) -> RenderableType:
     who = " ".join(filter(None, (f"#{one['position']} {one['speaker']}", one["tool"], moment(one["at"]))))
     marked = [f"[{mark['markerId']} {mark['weight']:.2f}: {mark['start']}-{mark['end']}]" for mark in one["markers"]]
     return plain("\n".join((who, *marked, one["text"], "")))
 
 
-def _storage(taken: dict[str, Any]) -> str:
+def _storage(taken: Answer) -> str:
     versions = f"{taken['versions']} versions of {taken['versionBytes']}"
     composed = f" of {taken['compositionBytes']}" if taken["compositionBytes"] is not None else ""
     return f"{taken['originalBytes']} bytes of originals, {versions}, {taken['compositions']} compositions{composed}"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a text without its line breaks."""
     return " ".join(text.split())
 
 
 def short(text: str) -> str:
     """Return a text as one line, its end cut off where it is long."""
-    line = _line(text)
+    line = one_line(text)
     return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 1]}…"
+
+
+def _project(shown: Answer) -> RenderableType:
+    sessions = table(shown["sessionList"]["sessions"], _COLUMNS, "It has no sessions yet.")
+    return Group(card(shown, _PROJECT_CARD), plain(""), sessions)
+
+
+def _session(shown: Answer) -> RenderableType:
+    files = table(shown["files"], columns("file path | times touches | changed"), "It touched no files.")
+    return Group(card(shown, _CARD), plain(""), files)
+
+
+def _opened(given: dict[str, Any]) -> dict[str, Any]:
+    auto, folder = given.pop("auto", None), given.pop("folder", None)
+    given |= {"settings": {} if auto is None else {"autoRegisterNewSessions": auto}}
+    return given | ({} if folder is None else {"source_folder": str(folder.absolute())})
+
+
+COMMANDS = (
+    Command(
+        name="sessions projects", operation="list_projects", part="Sessions", limit=50, arguments=(APP,),
+        help="List an app's projects, newest first.", nothing="{app_id} has no projects yet.",
+        columns=columns("project projectId | name displayName | sessions | changed (UTC) @lastModified"
+                        " | registers by itself settings.autoRegisterNewSessions | folder sourceFolder"),
+    ),
+    Command(
+        name="sessions project", operation="show_project", part="Sessions", arguments=(APP, PROJECT), view=_project,
+        help="Show a project, what it takes in the store, and the latest of its sessions.",
+    ),
+    Command(
+        name="sessions open", operation="open_project", part="Sessions", prepare=_opened,
+        help="Open a project for a working folder; registering a session does that as well.",
+        arguments=(
+            APP, arg("original_path", "PATH", "The folder that was worked in."),
+            opt("folder", "Look through this folder of transcripts.", kind=Path),
+            opt("display_name", "What to call it.", "--name"),
+            opt("auto", "Whether new sessions of the folder register by themselves.", "--auto/--no-auto", kind=bool),
+        ),
+        done="Project {answer[projectId]} is open.",
+    ),
+    Command(
+        name="sessions settings", operation="show_session_settings", part="Sessions", limit=None, run=show_settings,
+        also=dict.fromkeys(("change_session_settings", "change_project", "list_project_changes"), ""),
+    ),
+    Command(
+        name="sessions list", operation="list_sessions", part="Sessions", limit=50, columns=_COLUMNS,
+        help="List an app's sessions, those registered last first.", nothing="{app_id} has no such sessions.",
+        arguments=(APP, OF_PROJECT, opt("file", "Only those that touched this file."),
+                   opt("marked", "Only with, or without, markers.", "--marked/--unmarked", kind=bool)),
+    ),
+    Command(
+        name="sessions show", operation="show_session", part="Sessions", arguments=(APP, SESSION), view=_session,
+        help="Show a session: where it is from, what was counted in it, and the files it touched most.",
+    ),
+    Command(
+        name="sessions read", operation="read_original", part="Sessions", limit=50,
+        help="Read what was said in a session, message by message, with who said it and what is marked. It counts as a "
+             "use.",
+        arguments=(APP, SESSION, opt("message_uuid", "Begin with this message, by its uuid.", "--from")),
+        rows=lambda messages: Group(*map(_message, messages)),
+    ),
+    Command(name="sessions register", operation="register_session", part="Sessions", run=register_sessions),
+    Command(name="sessions sync", operation="sync_session", part="Sessions", run=sync_session),
+    Command(name="sessions scan", operation="scan_project", part="Sessions", run=scan_project),
+    Command(
+        name="sessions unregister", operation="delete_sessions", part="Sessions", after=_unregistered,
+        help="Take sessions out of the registry, with their versions. Originals stay where they are.",
+        arguments=(APP, arg("session_ids", "SESSION...", "The sessions' ids.", list[str])),
+        question=lambda given: f"Remove {len(given['session_ids'])} sessions and their versions from "
+                               f"{given['app_id']}?",
+        done=lambda answer, _: f"{sum(one['deleted'] for one in answer['sessions'])} sessions are unregistered.",
+    ),
+    Command(name="sessions keepits", operation="list_keepits", part="Marked parts", limit=50, run=list_keepits),
+    Command(
+        name="sessions weigh", operation="weigh_keepit", part="Marked parts", prepare=_weighed,
+        help="Give a marked part another weight; the transcript stays as it is, and so do versions that are there.",
+        arguments=(APP, SESSION, arg("marker_id", "MARKER", "The marker's id."),
+                   arg("weight", "WEIGHT", "As 0.80, a preset as IMPORTANT, or `written` to take it back.")),
+        done="{marker_id} weighs {answer[weight]:.2f}; {answer[writtenWeight]:.2f} is written.",
+    ),
+    Command(
+        name="sessions preview", operation="preview_decay", part="Marked parts", view=_survivors,
+        help="Show which marked parts a compression would keep word for word.",
+        arguments=(
+            APP, SESSION,
+            opt("compression_ratio", "How far it is compressed, as 30 for 30:1.", "--ratio", kind=int, default=10,
+                min=1, max=100),
+            opt("aggressiveness", "How readily marked parts are given up.", "--level", kind=DecayLevel,
+                default=DecayLevel.MODERATE),
+            opt("session_distance", "How many sessions ago it was.", "--distance", kind=int, default=1, min=0),
+        ),
+    ),
+    Command(name="sessions export", operation="export_project", part="Moving projects", run=export_project),
+    Command(name="sessions import", operation="import_project", part="Moving projects", run=import_project),
+)  # fmt: skip

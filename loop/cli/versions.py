@@ -1,4 +1,4 @@
-"""``afterthought sessions``: compressing sessions into versions, and reading, removing and ageing these."""
+"""``afterthought sessions``: making sessions shorter, composing contexts of several, and how versions age."""
 
 from __future__ import annotations
 
@@ -7,90 +7,81 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import AppArgument, Invocation, NoWaitOption, YesOption, command, confirm
-from loop.cli.jobs import follow
-from loop.cli.output import Columns, at, card, plain, rounded, table
-from loop.cli.routes import given, memory_route
-from loop.cli.sessions import DryRunOption, NeededProject, SessionArgument, group, short
-from shared.base.choices import AgeingSchedule, Aggressiveness, DecayLevel, KeepitMode, TierPreset
+from loop.cli.operations import follow
+from loop.cli.output import card, columns, moment, plain, table
+from loop.cli.sessions import (
+    SESSION,
+    AppArgument,
+    DryRunOption,
+    NeededProject,
+    SessionArgument,
+    short,
+)
+from loop.cli.table import APP, Answer, Command, Invocation, YesOption, confirm, given
+from loop.cli.table import argument as arg
+from loop.cli.table import option as opt
+from shared.base.choices import (
+    AgeingSchedule,
+    Aggressiveness,
+    DecayLevel,
+    KeepitMode,
+    TierPreset,
+)
 from shared.base.errors import Invalid
 
-VersionArgument = Annotated[str, typer.Argument(metavar="VERSION", help="The version's id, as v001.")]
+_VERSION = arg("version_id", "VERSION", "The version's id, as v001.")
 ContentOption = Annotated[
     Literal["markdown", "jsonl"] | None, typer.Option("--content", help="Print what it says, in this form.")
 ]
+NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")]
 _MOST_TIER_PARTS = 3
 _NO_NAMES = {"kept": 0, "found": 0}
-_COLUMNS: Columns = {
-    "version": "versionId",
-    "made (UTC)": at("createdAt"),
-    "how": lambda row: _how(row["settings"]),
-    "from": lambda row: row["sourceVersion"] or "original",
-    "tokens": "outputTokens",
-    "messages": "outputMessages",
-    "ratio": rounded("compressionRatio", 1),
-    "marked": lambda row: _marked(row["keepitStats"]),
-    "by": "agent",
-    "uses": "uses",
-    "last used": at("lastUsed"),
-    "used in": "usedIn",
-}
-_CARD: Columns = {
-    "version": "versionId",
-    "made": lambda row: _how(row["settings"]),
-    "from": lambda row: row["sourceVersion"] or "original",
-    "tokens": lambda row: f"{row['inputTokens']} before, {row['outputTokens']} after",
-    "ratio": lambda row: f"{row['compressionRatio']:.1f} (asked: {row['statistics'].get('askedRatio', 0):.1f})",
-    "why not as asked": "statistics.note",
-    "messages": lambda row: f"{row['statistics'].get('messagesBefore')} before, {row['outputMessages']} after",
-    "marked parts": lambda row: _marked(row["keepitStats"]),
-    "left out": lambda row: row["why"].removeprefix("Left out: "),
-    "names kept": lambda row: "{kept} of {found}".format(**_NO_NAMES | row["statistics"].get("identifiers", {})),
-    "by": "agent",
-    "seconds": "statistics.seconds",
-    "file": "file",
-    "used in": "usedIn",
-}
-_JOB_COLUMNS: Columns = {
-    "job": "jobId",
-    "kind": "kind",
-    "session": "sessionId",
-    "version": "versionId",
-    "composition": "compositionId",
-    "state": "state",
-    "parts": lambda row: "{done}/{total}".format(**row["progress"]) if row["progress"]["total"] else "",
-    "asked (UTC)": at("createdAt"),
-    "finished": at("finishedAt"),
-    "why": "reason",
-}
-_MARKER_COLUMNS: Columns = {
-    "marker": "markerId",
-    "weight": rounded("weight"),
-    "fate": lambda row: "survives" if row["survives"] else "is summarised",
-}
-_SURVIVED_COLUMNS: Columns = {
-    "version": "version", "marker": "markerId", "weight": rounded("weight"), "content": "content",
-}  # fmt: skip
-_DIFFERENCE_COLUMNS: Columns = {
-    "version": "isIn", "who": "speaker", "kind": "kind", "text": lambda row: short(row["text"]),
-}  # fmt: skip
-_AGED_COLUMNS: Columns = {
-    "session": "sessionId",
-    "version": "versionId",
-    "tokens": "tokens",
-    "made (UTC)": at("createdAt"),
-    "last used": at("lastUsed"),
-    "used in": "usedIn",
-    "why": "reason",
-}
-_WANTED_COLUMNS: Columns = {"session": "sessionId", "preset": "preset", "why": "reason"}
+_VERSIONS = columns(
+    "version versionId | made (UTC) @createdAt | how how | from from | tokens outputTokens | messages outputMessages"
+    " | ratio compressionRatio:.1f | marked * | by agent | uses | last used @lastUsed | used in usedIn",
+    **{
+        "how": lambda row: _how(row["settings"]),
+        "from": lambda row: row["sourceVersion"] or "original",
+        "*": lambda row: _marked(row["keepitStats"]),
+    },
+)
+_VERSION_CARD = columns(
+    "version versionId | made how | from from | tokens tokens | ratio ratio | why not as asked statistics.note"
+    " | messages messages | marked parts * | left out why | names kept names | by agent | seconds statistics.seconds"
+    " | file | used in usedIn",
+    **{
+        "how": lambda row: _how(row["settings"]),
+        "from": lambda row: row["sourceVersion"] or "original",
+        "tokens": lambda row: f"{row['inputTokens']} before, {row['outputTokens']} after",
+        "ratio": lambda row: f"{row['compressionRatio']:.1f} (asked: {row['statistics'].get('askedRatio', 0):.1f})",
+        "messages": lambda row: f"{row['statistics'].get('messagesBefore')} before, {row['outputMessages']} after",
+        "*": lambda row: _marked(row["keepitStats"]),
+        "why": lambda row: row["why"].removeprefix("Left out: "),
+        "names": lambda row: "{kept} of {found}".format(**_NO_NAMES | row["statistics"].get("identifiers", {})),
+    },
+)
+_JOBS = columns(
+    "job jobId | kind | session sessionId | version versionId | composition compositionId | state | parts *"
+    " | asked (UTC) @createdAt | finished @finishedAt | why reason",
+    **{"*": lambda row: "{done}/{total}".format(**row["progress"]) if row["progress"]["total"] else ""},
+)
+_MARKERS = columns(
+    "marker markerId | weight weight:.2f | fate *",
+    **{"*": lambda row: "survives" if row["survives"] else "is summarised"},
+)
+_SURVIVED = columns("version | marker markerId | weight weight:.2f | content")
+_DIFFERENCES = columns("version isIn | who speaker | kind | text *", **{"*": lambda row: short(row["text"])})
+_AGED = columns(
+    "session sessionId | version versionId | tokens | made (UTC) @createdAt | last used @lastUsed | used in usedIn"
+    " | why reason"
+)
+_WANTED = columns("session sessionId | preset | why reason")
 
 
-@command(group, "compress", "Versions")
 def compress_session(
     call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
+    app_id: AppArgument,
+    session_id: SessionArgument,
     ratio: Annotated[int | None, typer.Option(min=2, max=100, help="One ratio for all of it, as 10 for 10:1.")] = None,
     preset: Annotated[str | None, typer.Option(help="Tiers by name: gentle, standard or aggressive.")] = None,
     tiers: Annotated[str | None, typer.Option(help="Tiers of your own, as 50:20:aggressive,100:5:minimal.")] = None,
@@ -104,102 +95,25 @@ def compress_session(
     no_wait: NoWaitOption = False,
 ) -> None:
     """Compress a session into a new version."""
-    body = _compression(ratio, level, preset, tiers) | {"sessionDistance": distance, "skipFirstMessages": skip}
-    body |= given({"keepitMode": keepit, "model": model, "sourceVersion": source, "dryRun": dry_run or None})
-    path = memory_route("sessions", session, "versions")
-    asked = call.service.post(path, body, appId=app)
+    way = _compression(ratio, level, preset, tiers)
+    more = given(keepit_mode=keepit, model=model, source_version=source, dry_run=dry_run or None)
+    asked = call.ask(
+        call.client.make_version, session_id, session_distance=distance, skip_first_messages=skip, app_id=app_id, **way,
+        **more,
+    )  # fmt: skip
     if dry_run:
         call.show(asked["foreseen"], _foreseen)
     elif no_wait or call.as_json:
         call.done(asked, f"Version {asked['versionId']} is being made by job {asked['job']['jobId']}.")
     else:
-        follow(call, app, asked["job"]["jobId"], f"compressing {session}")
-        show_version(call, app, session, asked["versionId"])
+        follow(call, app_id, asked["job"]["jobId"], f"compressing {session_id}")
+        show_version(call, app_id, session_id, asked["versionId"])
 
 
-@command(group, "versions", "Versions", limit=50)
-def list_versions(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
-    """List the versions of a session, newest first."""
-    path, nothing = memory_route("sessions", session, "versions"), f"Session {session} has no versions yet."
-    call.show_listing(path, "versions", _COLUMNS, nothing, appId=app)
-
-
-@command(group, "version", "Versions")
-def show_version(
-    call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
-    version: VersionArgument,
-    content: ContentOption = None,
-) -> None:
-    """Show a version, or print what it says."""
-    path = memory_route("sessions", session, "versions", version)
-    if content is not None:
-        print_document(call, path, app, content)
-    else:
-        call.show(call.service.get(path, appId=app), lambda shown: card(shown["version"], _CARD))
-
-
-@command(group, "compare", "Versions")
-def compare_versions(
-    call: Invocation,
-    app: AppArgument,
-    session: SessionArgument,
-    version: VersionArgument,
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="The version to compare it with.")],
-    differences: Annotated[int, typer.Option(min=1, max=200, help="Most texts to show.")] = 20,
-) -> None:
-    """Compare two versions: settings, sizes, marked parts, and what stands in one of them only."""
-    path = memory_route("sessions", session, "versions", version, "comparison")
-    call.show(call.service.get(path, appId=app, limit=differences, **{"with": other}), _compared)
-
-
-@command(group, "delete-version", "Versions")
-def remove_version(
-    call: Invocation, app: AppArgument, session: SessionArgument, version: VersionArgument, yes: YesOption = False
-) -> None:
-    """Remove a version that nothing uses; the session and its other versions stay."""
-    confirm(f"Remove version {version} of session {session}?", yes)
-    gone = call.service.delete(memory_route("sessions", session, "versions", version), appId=app)
-    call.done(gone, f"Version {version} is removed; its id is not given again.")
-
-
-@command(group, "jobs", "Versions", limit=50)
-def list_session_jobs(call: Invocation, app: AppArgument) -> None:
-    """List an app's jobs about sessions with how far they have come, newest first."""
-    call.show_listing(memory_route("jobs"), "jobs", _JOB_COLUMNS, f"{app} has no such jobs.", appId=app)
-
-
-@command(group, "prune", "Versions")
-def prune_versions(
-    call: Invocation,
-    app: AppArgument,
-    project: NeededProject,
-    unused: Annotated[bool, typer.Option("--unused", help="Those that were never used.")] = False,
-    superseded: Annotated[
-        bool, typer.Option("--superseded", help="Those a newer one with the same settings replaces.")
-    ] = False,
-    older_than: Annotated[int | None, typer.Option(min=0, help="Those neither made nor used for so many days.")] = None,
-    version: Annotated[list[str] | None, typer.Option(help="SESSION=v002: this one, instead of rules.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
-    yes: YesOption = False,
-) -> None:
-    """Remove versions nobody needs: what meets all the rules given, or those named. What is in use stays."""
-    rules = {"unused": unused or None, "superseded": superseded or None, "olderThanDays": older_than}
-    body = given(rules | {"versions": [_named_version(one) for one in version] if version else None})
-    path = memory_route("projects", project, "prune")
-    pruned = call.service.post(path, body | {"dryRun": True}, appId=app)
-    if not dry_run and pruned["removed"]:
-        confirm(f"Remove {len(pruned['removed'])} versions of {pruned['tokens']} tokens?", yes)
-        pruned = call.service.post(path, body | {"dryRun": False}, appId=app)
-    call.show(pruned, _pruned)
-
-
-@command(group, "ageing", "Versions")
 def age_versions(
     call: Invocation,
-    app: AppArgument,
-    project: NeededProject,
+    app_id: AppArgument,
+    project_id: NeededProject,
     keep: Annotated[
         str | None, typer.Option(help="all, or so many of a session as 5, or those of days as 30d.")
     ] = None,
@@ -216,32 +130,70 @@ def age_versions(
     run: Annotated[bool, typer.Option("--run", help="Do it now; changed rules must be shown first.")] = False,
 ) -> None:
     """Show or change the rules by which a project's versions age, and follow them now."""
-    path = memory_route("projects", project, "ageing")
-    shown = call.service.get(path, appId=app)
+    shown = call.ask(call.client.show_ageing, project_id, app_id=app_id)
     change: dict[str, Any] = {} if keep is None else {"retention": _retention(keep)}
-    decays = given({"enabled": decay, "schedule": schedule})
-    rules = given({
-        "createAfterDays": create_after, "createPreset": create_preset, "aggressiveAfterDays": aggressive_after,
-        "aggressivePreset": aggressive_preset, "pruneIntermediateAfterDays": prune_after,
-    })  # fmt: skip
+    decays = given(enabled=decay, schedule=schedule)
+    rules = given(
+        createAfterDays=create_after, createPreset=create_preset, aggressiveAfterDays=aggressive_after,
+        aggressivePreset=aggressive_preset, pruneIntermediateAfterDays=prune_after,
+    )  # fmt: skip
     if decays or rules:
         # The rules are put as a whole: what is not given stays as it stands, and a preset that is the app's stays that.
         standing = dict(shown["autoDecay"]["rules"])
         if "createPreset" not in shown["ownRules"].get("autoDecay", {}).get("rules", {}):
             del standing["createPreset"]
-        change["autoDecay"] = shown["autoDecay"] | decays | {"rules": standing | rules}
+        change["auto_decay"] = shown["autoDecay"] | decays | {"rules": standing | rules}
     if change:
-        shown = call.service.put(path, change, appId=app)
+        shown = call.ask(call.client.change_ageing, project_id, app_id=app_id, **change)
     if plan or run:
-        call.show(call.service.post(f"{path}/run", {"dryRun": not run}, appId=app), _plan)
+        call.show(call.ask(call.client.run_ageing, project_id, dry_run=not run, app_id=app_id), _plan)
     else:
         call.show(shown, _rules)
 
 
-def print_document(call: Invocation, path: str, app: str, form: str) -> None:
-    """Print a version or a composition, byte for byte."""
-    for piece in call.service.pieces(path, appId=app, format=form):
-        typer.echo(piece, nl=False)
+def prune_versions(
+    call: Invocation,
+    app_id: AppArgument,
+    project_id: NeededProject,
+    unused: Annotated[bool, typer.Option("--unused", help="Those that were never used.")] = False,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Those a newer one with the same settings replaces.")
+    ] = False,
+    older_than: Annotated[int | None, typer.Option(min=0, help="Those neither made nor used for so many days.")] = None,
+    version: Annotated[list[str] | None, typer.Option(help="SESSION=v002: this one, instead of rules.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: YesOption = False,
+) -> None:
+    """Remove versions nobody needs: what meets all the rules given, or those named. What is in use stays."""
+    rules = given(
+        unused=unused or None, superseded=superseded or None, older_than_days=older_than,
+        versions=[_named_version(one) for one in version] if version else None, app_id=app_id,
+    )  # fmt: skip
+    pruned = call.ask(call.client.prune_versions, project_id, dry_run=True, **rules)
+    if not dry_run and pruned["removed"]:
+        confirm(f"Remove {len(pruned['removed'])} versions of {pruned['tokens']} tokens?", yes)
+        pruned = call.ask(call.client.prune_versions, project_id, dry_run=False, **rules)
+    call.show(pruned, _pruned)
+
+
+def show_version(
+    call: Invocation,
+    app_id: AppArgument,
+    session_id: SessionArgument,
+    version_id: Annotated[str, _VERSION.info],
+    content: ContentOption = None,
+) -> None:
+    """Show a version, or print what it says."""
+    if content is not None:
+        print_document(call.ask(call.client.read_version_text, session_id, version_id, content, app_id=app_id))
+    else:
+        found = call.ask(call.client.read_version, session_id, version_id, app_id=app_id)
+        call.show(found, lambda shown: card(shown["version"], _VERSION_CARD))
+
+
+def print_document(text: str) -> None:
+    """Print a version or a composition as it is."""
+    typer.echo(text, nl=False)
 
 
 def _compression(ratio: int | None, level: str | None, preset: str | None, tiers: str | None) -> dict[str, Any]:
@@ -250,10 +202,10 @@ def _compression(ratio: int | None, level: str | None, preset: str | None, tiers
     if ratio is not None:
         # What decay calls light is minimal where something is compressed.
         level = Aggressiveness.MINIMAL if level == DecayLevel.LIGHT else level
-        return {"mode": "uniform", "compactionRatio": ratio} | given({"aggressiveness": level})
+        return {"mode": "uniform", "compaction_ratio": ratio} | given(aggressiveness=level)
     if tiers is not None:
-        return {"mode": "tiered", "customTiers": [_tier(one) for one in tiers.split(",")]}
-    return {"mode": "tiered"} | given({"tierPreset": preset})
+        return {"mode": "tiered", "custom_tiers": [_tier(one) for one in tiers.split(",")]}
+    return {"mode": "tiered"} | given(tier_preset=preset)
 
 
 def _tier(written: str) -> dict[str, Any]:
@@ -292,7 +244,7 @@ def _marked(stats: dict[str, Any] | None) -> str:
     return f"{stats['preserved']} kept, {stats['summarized']} summarised"
 
 
-def _foreseen(foreseen: dict[str, Any]) -> RenderableType:
+def _foreseen(foreseen: Answer) -> RenderableType:
     fields = card({
         "tokens": f"{foreseen['inputTokens']} before, about {foreseen['outputTokens']} after",
         "messages": f"{foreseen['inputMessages']} before, about {foreseen['outputMessages']} after",
@@ -303,10 +255,10 @@ def _foreseen(foreseen: dict[str, Any]) -> RenderableType:
         "estimated from": "a sample, since it is long" if foreseen["isSampled"] else None,
     })  # fmt: skip
     marked = foreseen["markers"]
-    return Group(fields, plain(""), table(marked, _MARKER_COLUMNS)) if marked else fields
+    return Group(fields, plain(""), table(marked, _MARKERS)) if marked else fields
 
 
-def _compared(seen: dict[str, Any]) -> RenderableType:
+def _compared(seen: Answer) -> RenderableType:
     sides = ("version", "other")
     first, second = (seen[side]["versionId"] for side in sides)
     figures: list[dict[str, Any]] = [
@@ -319,29 +271,29 @@ def _compared(seen: dict[str, Any]) -> RenderableType:
     marked = [one | {"version": side} for side, found in only.items() for one in found["markers"]]
     return Group(
         table(figures, {"": "of", first: first, second: second}), plain(f"{seen['sameBlocks']} pieces are the same."),
-        plain("Marked parts that survived in one only:"), table(marked, _SURVIVED_COLUMNS, "none"),
-        plain("Texts that stand in one only:"), table(seen["differences"], _DIFFERENCE_COLUMNS, "none"),
+        plain("Marked parts that survived in one only:"), table(marked, _SURVIVED, "none"),
+        plain("Texts that stand in one only:"), table(seen["differences"], _DIFFERENCES, "none"),
         *([plain("There are more: --differences.")] if seen["cursor"] else []),
     )  # fmt: skip
 
 
-def _pruned(done: dict[str, Any]) -> RenderableType:
+def _pruned(done: Answer) -> RenderableType:
     verb = "would be removed" if done["dryRun"] else "removed"
     summary = plain(f"{len(done['removed'])} versions of {done['tokens']} tokens {verb}.")
-    return Group(table(done["removed"], _AGED_COLUMNS, "Nothing to remove."), summary, *map(plain, done["warnings"]))
+    return Group(table(done["removed"], _AGED, "Nothing to remove."), summary, *map(plain, done["warnings"]))
 
 
-def _plan(done: dict[str, Any]) -> RenderableType:
+def _plan(done: Answer) -> RenderableType:
     plan = done["plan"]
     verb = "would be" if done["dryRun"] else "are"
     return Group(
-        plain(f"Versions that {verb} asked for:"), table(plan["compress"], _WANTED_COLUMNS, "none"),
-        plain(f"Versions that {verb} removed:"), table(plan["remove"], _AGED_COLUMNS, "none"),
-        plain("Versions that stay, though the rules name them:"), table(plan["keep"], _AGED_COLUMNS, "none"),
+        plain(f"Versions that {verb} asked for:"), table(plan["compress"], _WANTED, "none"),
+        plain(f"Versions that {verb} removed:"), table(plan["remove"], _AGED, "none"),
+        plain("Versions that stay, though the rules name them:"), table(plan["keep"], _AGED, "none"),
     )  # fmt: skip
 
 
-def _rules(shown: dict[str, Any]) -> RenderableType:
+def _rules(shown: Answer) -> RenderableType:
     retention, decay = shown["retention"], shown["autoDecay"]
     rules, last = decay["rules"], shown["lastPlan"]
     fields = card({
@@ -351,6 +303,37 @@ def _rules(shown: dict[str, Any]) -> RenderableType:
         "an aggressive one": f"{rules['aggressivePreset']}, after {rules['aggressiveAfterDays']} days",
         "that one alone": f"after {rules['pruneIntermediateAfterDays']} days",
         "shown": shown["shown"],
-        "last run (UTC)": at("lastRun")(shown),
+        "last run (UTC)": moment(shown["lastRun"]),
     })  # fmt: skip
     return fields if last is None else Group(fields, plain(""), _plan(last))
+
+
+COMMANDS = (
+    Command(name="sessions compress", operation="make_version", part="Versions", run=compress_session),
+    Command(
+        name="sessions versions", operation="list_versions", part="Versions", limit=50, arguments=(APP, SESSION),
+        help="List the versions of a session, newest first.", nothing="Session {session_id} has no versions yet.",
+        columns=_VERSIONS,
+    ),
+    Command(name="sessions version", operation="read_version", part="Versions", run=show_version),
+    Command(
+        name="sessions compare", operation="compare_versions", part="Versions", view=_compared,
+        help="Compare two versions: settings, sizes, marked parts, and what stands in one of them only.",
+        arguments=(APP, SESSION, _VERSION, arg("with_", "OTHER", "The version to compare it with."),
+                   opt("limit", "Most texts to show.", "--differences", kind=int, default=20, min=1, max=200)),
+    ),
+    Command(
+        name="sessions delete-version", operation="remove_version", part="Versions", arguments=(APP, SESSION, _VERSION),
+        help="Remove a version that nothing uses; the session and its other versions stay.",
+        question="Remove version {version_id} of session {session_id}?",
+        done="Version {version_id} is removed; its id is not given again.",
+    ),
+    Command(
+        name="sessions jobs", operation="list_session_jobs", part="Versions", limit=50, arguments=(APP,),
+        help="List an app's jobs about sessions with how far they have come, newest first.", columns=_JOBS,
+        nothing="{app_id} has no such jobs.",
+    ),
+    Command(name="sessions prune", operation="prune_versions", part="Versions", run=prune_versions),
+    Command(name="sessions ageing", operation="change_ageing", part="Versions", run=age_versions,
+            also={"show_ageing": "", "run_ageing": "--plan"}),
+)  # fmt: skip

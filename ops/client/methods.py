@@ -31,7 +31,7 @@ from afterthought_client.calls import (
     OMIT, Call, Omit, json_body, json_of, path_of, query_of, read, typed, write_headers,
 )
 from afterthought_client.events import ServerSentEvent
-from afterthought_client.{module} import {base}
+from afterthought_client.{module} import Content, {base}
 
 
 class {name}({base}):
@@ -96,10 +96,10 @@ class Operation:
         everything = (*self.places, *self.fields, *self.query)
         yield from (one for one in everything if one.is_required)
         if self.file_type and not self.fields:
-            yield Argument("content", "", "bytes", self.is_file_needed, f"The file, as {self.file_type}.")
+            yield Argument("content", "", "Content", self.is_file_needed, f"The file, as {self.file_type}.")
         yield "*"
         if self.file_type and self.fields:
-            yield Argument("content", "", "bytes", False, f"The file itself, as {self.file_type}.")
+            yield Argument("content", "", "Content", False, f"The file itself, as {self.file_type}.")
         yield from (one for one in everything if not one.is_required)
         if self.app:
             yield Argument("app_id", "appId", "str", False, "The app, where it is not that of the client.")
@@ -229,6 +229,11 @@ def _methods(operation: Operation, description: dict[str, Any], is_async: bool) 
         yield _method(operation, is_async, f"{'Async' if is_async else ''}Iterator[ServerSentEvent]", is_stream=True)
         return
     yield _method(operation, is_async, _result(operation), is_stream=False)
+    if _result(operation) == "bytes":
+        result = f"{'Async' if is_async else ''}Iterator[bytes]"
+        lines = [f"call = {_call(operation)}", "return self._pieces(call)"]
+        text = f"As ``{operation.name}``, piece by piece as it comes."
+        yield _function(f"{operation.name}_in_pieces", operation, result, lines, False, text)
     item = _listed(operation, description["components"]["schemas"])
     if item is not None:
         yield _iterator(operation, is_async, *item)

@@ -20,14 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "clients/python/afterthought_client"
 _NOTE = '"""{text} Generated: `python -m ops.client`."""\n\n'
 _TO_ASYNC = (
-    (r"import time\n", "import asyncio\n"),
+    (r"import time\n", "import asyncio\nimport time\n"),
     (r"time\.sleep", "await asyncio.sleep"),
     (r"Sync(?=Transport)", "Async"),
     (r"import Iterator", "import AsyncIterator"),
     (r"-> Iterator", "-> AsyncIterator"),
     (r"httpx\.Client", "httpx.AsyncClient"),
     (r"httpx\.BaseTransport", "httpx.AsyncBaseTransport"),
-    (r"def (close|_send|_follow)\(", r"async def \1("),
+    (r"def (close|_send|_pieces|_follow)\(", r"async def \1("),
     (r"def __(enter|exit)__\(", r"async def __a\1__("),
     (r"self\._http\.(close)", r"await self._http.a\1"),
     (r"self\._http\.request", "await self._http.request"),
@@ -36,6 +36,9 @@ _TO_ASYNC = (
     (r"for chunk in response\.iter_bytes", "async for chunk in response.aiter_bytes"),
     (r"response\.read\(", "await response.aread("),
     (r"``with`` block", "``async with`` block"),
+    # Asyncio takes no file that would make it wait.
+    (r"bytes \| BinaryIO", "bytes"),
+    (r"; one that is open is read meanwhile", ""),
     (r"  # noqa: UP028", ""),
 )
 

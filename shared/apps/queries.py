@@ -24,7 +24,7 @@ from shared.apps.models import (
     Token,
     UserSettings,
 )
-from shared.base.errors import Conflict, NotFound
+from shared.base.errors import Conflict, NotFound, Operation
 from shared.base.subjects import NOBODY
 
 # Written once: building a statement takes longer than this one takes to run, and every request asks for its app.
@@ -48,7 +48,8 @@ def get_installed_app(session: Session, app_id: str) -> App:
     """Return an app that may take new conversations. Raises: NotFound, Conflict."""
     app = get_app(session, app_id)
     if app.uninstalled_at is not None:
-        raise Conflict(f"App {app_id} is uninstalled; install it again with POST /apps.", code="app_uninstalled")
+        message = f"App {app_id} is uninstalled; install it again with {{operation}}."
+        raise Conflict(message, code="app_uninstalled", operation=Operation("installApp"))
     return app
 
 
@@ -182,7 +183,8 @@ def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKey |
 
 def no_such_app(app_id: str) -> NotFound:
     """Return what is raised where an app is asked for that was never installed."""
-    return NotFound(f"There is no app {app_id}; install it with POST /apps.", details={"appId": app_id})
+    message = f"There is no app {app_id}; install it with {{operation}}."
+    return NotFound(message, details={"appId": app_id}, operation=Operation("installApp"))
 
 
 def _found(app: App | None, app_id: str) -> App:

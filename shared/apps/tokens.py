@@ -12,11 +12,12 @@ from sqlalchemy.orm import Session
 
 from shared.apps import queries
 from shared.apps.models import Grant, Scope, Token
-from shared.base.errors import Denied, NotFound
+from shared.base.errors import Denied, NotFound, Operation
 from shared.base.ids import new_id, new_token
 
 _NAMED = "token:"
-_UNKNOWN = "This token is unknown or revoked; ask an admin for POST /apps/{appId}/tokens."
+_UNKNOWN = "This token is unknown or revoked; ask an admin for {operation}."
+_ISSUE = Operation("issueToken")
 
 
 class Rights(StrEnum):
@@ -70,7 +71,7 @@ def issue(
     queries.get_installed_app(session, app_id)
     # Once more behind the lock of the app: what issues it may have been revoked meanwhile, with all that it issued.
     if caller.token_id is not None and not is_in_force(session, caller):
-        raise Denied(_UNKNOWN)
+        raise Denied(_UNKNOWN, operation=_ISSUE)
     lacking = [grant.value for grant in grants if not caller.has(grant)]
     if lacking:
         raise Denied(f"This token cannot grant what it was not granted itself: {', '.join(lacking)}.")
@@ -108,7 +109,7 @@ def authenticate(session: Session, secret: str) -> Caller:
     """Return who holds an app's token. Raises: Denied."""
     token = queries.token_by_digest(session, digest_of(secret))
     if token is None:
-        raise Denied(_UNKNOWN)
+        raise Denied(_UNKNOWN, operation=_ISSUE)
     grants = frozenset(Grant(one) for one in token.grants)
     return Caller(f"{_NAMED}{token.token_id}", Scope(token.scope), token.app_id, grants=grants)
 

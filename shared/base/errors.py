@@ -5,8 +5,21 @@ Adapters translate foreign errors into these; only ``loop/api/errors.py`` knows 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of the interface that would help: its id, and what is known of its arguments as JSON names them.
+
+    A message names it as ``{operation}``, or its address alone as ``{address}``; each door puts in its own words.
+    """
+
+    id: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 class AfterthoughtError(Exception):
@@ -14,11 +27,27 @@ class AfterthoughtError(Exception):
 
     code = "error"
 
-    def __init__(self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        details: dict[str, Any] | None = None,
+        operation: Operation | None = None,
+    ) -> None:
+        self._written = message
+        self.operation = operation
+        self.message = message if operation is None else self.worded(lambda one: (one.id, one.id))
+        super().__init__(self.message)
         self.code = code or type(self).code
         self.details = details or {}
+
+    def worded(self, words: Callable[[Operation], tuple[str, str]]) -> str:
+        """Return the message with a door's words for the operation that would help, and for its address."""
+        if self.operation is None:
+            return self.message
+        operation, address = words(self.operation)
+        return self._written.replace("{operation}", operation).replace("{address}", address)
 
 
 class NotFound(AfterthoughtError):

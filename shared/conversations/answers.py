@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.base.errors import Conflict
+from shared.base.errors import Conflict, Operation
 from shared.base.ids import new_id
 from shared.base.search_settings import Tuning
 from shared.base.setting_groups import FactSettings
@@ -183,6 +183,8 @@ def _refuse_decided(answer: Answer, what: str) -> None:
         AnswerState.SENT: "it has been sent already",
         AnswerState.REJECTED: "it was rejected; the loop thinks about the conversation again",
         AnswerState.SUPERSEDED: "something was said or erased, or the conversation ended, after it was drafted; "
-        "GET /apps/{appId}/answers?state=pending lists those that wait",
+        "{operation} lists those that wait",
     }[AnswerState(answer.state)]
-    raise Conflict(f"Answer {answer.answer_id} cannot be {what}: {why}.", code=f"answer_{answer.state}")
+    waiting = Operation("listAnswers", {"state": "pending"}) if answer.state == AnswerState.SUPERSEDED else None
+    message = f"Answer {answer.answer_id} cannot be {what}: {why}."
+    raise Conflict(message, code=f"answer_{answer.state}", operation=waiting)

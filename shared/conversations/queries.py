@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import get_installed_app
-from shared.base.errors import Conflict, NotFound
+from shared.base.errors import Conflict, NotFound, Operation
 from shared.conversations.models import Answer, AnswerState, Conversation, MemoryMode, Message
 from shared.energy.ledger import spent_of
 
@@ -342,8 +342,9 @@ def get_answer(session: Session, app_id: str, answer_id: str) -> Answer:
     answer = session.scalar(query, execution_options=_FRESH)
     if answer is None:
         raise NotFound(
-            f"App {app_id} has no answer {answer_id}; GET /apps/{app_id}/answers lists those it has.",
+            f"App {app_id} has no answer {answer_id}; {{operation}} lists those it has.",
             details={"appId": app_id, "answerId": answer_id},
+            operation=Operation("listAnswers", {"appId": app_id}),
         )
     return answer
 
@@ -402,8 +403,9 @@ def count_conversations(session: Session, app_id: str | None = None) -> tuple[in
 def _found(conversation: Conversation | None, app_id: str, conversation_id: str) -> Conversation:
     if conversation is None:
         raise NotFound(
-            f"App {app_id} has no conversation {conversation_id}; open it with POST /apps/{app_id}/conversations.",
+            f"App {app_id} has no conversation {conversation_id}; open it with {{operation}}.",
             details={"appId": app_id, "conversationId": conversation_id},
+            operation=Operation("startConversation", {"appId": app_id}),
         )
     return conversation
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.db.queries import given_numbers
 from shared.events.models import Event, EventCount, Webhook
 
@@ -119,8 +119,9 @@ def get_webhook(session: Session, app_id: str, webhook_id: str, lock: bool = Fal
     webhook = session.get(Webhook, webhook_id, with_for_update=lock or None)
     if webhook is None or webhook.app_id != app_id:
         raise NotFound(
-            f"App {app_id} has no webhook {webhook_id}; GET /apps/{app_id}/webhooks lists those it has.",
+            f"App {app_id} has no webhook {webhook_id}; {{operation}} lists those it has.",
             details={"appId": app_id, "webhookId": webhook_id},
+            operation=Operation("listWebhooks", {"appId": app_id}),
         )
     return webhook
 

@@ -13,14 +13,13 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NoReturn
-from urllib.parse import quote
 
 from sqlalchemy import delete, func, update
 from sqlalchemy.orm import Session
 
 from shared.base.audit import AGED, ERASED, Cause
 from shared.base.choices import FactState
-from shared.base.errors import Conflict
+from shared.base.errors import Conflict, Operation
 from shared.base.ids import new_id
 from shared.base.subjects import NOBODY, Subject
 from shared.conversations.models import Conversation
@@ -139,12 +138,13 @@ def _refuse_beneath_the_apps(session: Session, app_id: str, user_id: str | None)
 
 def _refuse(clear: FactClear) -> NoReturn:
     whose = _whose(clear.app_id, clear.user_id)
-    user = "" if clear.user_id is None else f"?userId={quote(clear.user_id, safe='')}"
+    of_user = {} if clear.user_id is None else {"userId": clear.user_id}
     raise Conflict(
-        f"{whose[0].upper()}{whose[1:]} are being cleared; take that back with "
-        f"POST /apps/{clear.app_id}/facts/undo{user}, or wait until it is final.",
+        f"{whose[0].upper()}{whose[1:]} are being cleared; take that back with {{operation}}, or wait until it is "
+        "final.",
         code="clear_open",
         details={"clearId": clear.clear_id, "undoUntil": clear.undo_until.isoformat()},
+        operation=Operation("undoClearingFacts", {"appId": clear.app_id, **of_user}),
     )
 
 

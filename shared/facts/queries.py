@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, 
 from sqlalchemy.orm import Session, aliased
 
 from shared.base.choices import FactState
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.base.subjects import Subject
 from shared.conversations.models import Conversation, Message
 from shared.db.queries import count
@@ -95,8 +95,9 @@ def get_fact(session: Session, app_id: str, fact_id: int) -> Fact:
     fact = session.get(Fact, fact_id)
     if fact is None or fact.app_id != app_id:
         raise NotFound(
-            f"App {app_id} has no fact {fact_id}; GET /apps/{app_id}/facts lists those it has.",
+            f"App {app_id} has no fact {fact_id}; {{operation}} lists those it has.",
             details={"appId": app_id, "factId": fact_id},
+            operation=Operation("listFacts", {"appId": app_id}),
         )
     return fact
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App, UserSettings
 from shared.base.audit import is_of_a_person
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.base.subjects import Subject
 from shared.conversations.days import TimeZones, offset_at, zone_columns
 from shared.conversations.models import Conversation
@@ -60,7 +60,8 @@ def get_memory(session: Session, app_id: str, memory_id: int) -> Memory:
     memory = session.get(Memory, memory_id)
     if memory is None or memory.app_id != app_id:
         raise NotFound(
-            f"App {app_id} has no memory {memory_id}; GET /apps/{app_id}/memories lists those it has.",
+            f"App {app_id} has no memory {memory_id}; {{operation}} lists those it has.",
+            operation=Operation("listMemories", {"appId": app_id}),
             details={"appId": app_id, "memoryId": memory_id},
         )
     return memory

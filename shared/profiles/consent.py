@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from shared.base.errors import Conflict
+from shared.base.errors import Conflict, Operation
 from shared.db.queries import rows_changed
 from shared.profiles import queries
 from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of, lines_of
@@ -39,9 +39,9 @@ def write(session: Session, app_id: str, user_id: str, content: Content, actor: 
         refuse_secret(line, f"{line.partition(':')[0]}: it")
     if not agrees(session, app_id, user_id):
         raise Conflict(
-            "This user has not agreed to having a profile. Ask them, then PUT /api/memory/consent with "
-            f'{{"appId": "{app_id}", "userId": ..., "consent": true}}.',
+            "This user has not agreed to having a profile. Ask them, then {operation}.",
             code="consent_missing",
+            operation=Operation("changeConsent", {"appId": app_id, "userId": user_id, "consent": True}),
         )
     profile = queries.agreed_profile(session, app_id, user_id)
     if profile is None:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, tr
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import App
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.db.queries import count
 from shared.jobs.models import FINISHED, Job
 from shared.sessions.compose.documents import FILES, RECORD_FILE
@@ -53,8 +53,9 @@ def get_project(session: Session, app_id: str, project_id: str, *, locked: bool 
     found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
         raise NotFound(
-            f"App {app_id} has no project {project_id}; list them under /api/memory/projects.",
+            f"App {app_id} has no project {project_id}; list them under {{address}}.",
             details={"appId": app_id, "projectId": project_id},
+            operation=Operation("listProjects", {"appId": app_id}),
         )
     return found
 
@@ -87,9 +88,9 @@ def get_session(session: Session, app_id: str, session_id: str, *, locked: bool 
     found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
         raise NotFound(
-            f"App {app_id} has no session {session_id}; register it with "
-            f"POST /api/memory/projects/PROJECT/sessions/{session_id}.",
+            f"App {app_id} has no session {session_id}; register it with {{operation}}.",
             details={"appId": app_id, "sessionId": session_id},
+            operation=Operation("registerSession", {"appId": app_id, "sessionId": session_id}),
         )
     return found
 
@@ -189,8 +190,8 @@ def get_marker(session: Session, recorded: RecordedSession, marker_id: str) -> K
     marker = session.scalar(select(KeepitMarker).where(*mine))
     if marker is None:
         raise NotFound(
-            f"Session {recorded.session_id} has no marker {marker_id}; list them under "
-            f"/api/memory/sessions/{recorded.session_id}/keepits."
+            f"Session {recorded.session_id} has no marker {marker_id}; list them under {{address}}.",
+            operation=Operation("listKeepits", {"appId": recorded.app_id, "sessionId": recorded.session_id}),
         )
     return marker
 

@@ -19,7 +19,8 @@ import pytest
 from typer import Exit
 
 from loop.api.routes import jobs as jobs_routes
-from loop.cli.erasure import leave_if_incomplete
+from loop.cli.apps import leave_if_incomplete
+from loop.cli.table import Invocation
 from loop.embedded_redis import free_port
 from loop.release import release
 from shared.base.settings import Settings, environment_names
@@ -57,16 +58,6 @@ def terminal(
         yield Terminal(sqlite_api, url, busy, capsys)
 
 
-def test_an_app_is_installed_changed_and_uninstalled(terminal: Terminal) -> None:
-    assert "App chat is installed" in terminal.run("apps", "install", "chat", "--name", "Chat").out
-    terminal.run("apps", "update", "chat", "--hourly-budget", "25.5", "--daily-budget", "none")
-    shown = terminal.json("apps", "show", "chat")
-    assert (shown["name"], shown["hourlyBudget"], shown["dailyBudget"]) == ("Chat", 25.5, None)
-    assert terminal.run("apps", "list").rows()[0][:3] == ["chat", "Chat", "yes"]
-    assert "is uninstalled" in terminal.run("apps", "uninstall", "chat", "--yes").out
-    assert terminal.json("apps", "show", "chat")["installed"] is False
-
-
 def test_a_token_is_issued_used_and_revoked(terminal: Terminal) -> None:
     terminal.run("apps", "install", "chat")
     token = terminal.run("apps", "token", "chat", "--label", "ci").out.strip()
@@ -75,41 +66,6 @@ def test_a_token_is_issued_used_and_revoked(terminal: Terminal) -> None:
     terminal.run("apps", "revoke", "chat", token_id)
     refused = terminal.run("memories", "list", "chat", "--token", token, status=1)
     assert "--token" in refused.err
-
-
-def test_memories_are_written_changed_deleted_and_restored(terminal: Terminal) -> None:
-    terminal.run("apps", "install", "chat")
-    made = terminal.json("memories", "add", "chat", "Likes tea.", "--tag", "taste", "--importance", "7")
-    number = str(made["id"])
-    terminal.run("memories", "edit", "chat", number, "--content", "Likes green tea.", "--pin")
-    shown = terminal.run("memories", "show", "chat", number).out
-    assert "Likes green tea." in shown
-    assert "taste" in shown
-    terminal.run("memories", "delete", "chat", number)
-    assert terminal.json("memories", "list", "chat") == []
-    terminal.run("memories", "restore", "chat", number)
-    assert [one["content"] for one in terminal.json("memories", "list", "chat")] == ["Likes green tea."]
-    kinds = [one["kind"] for one in terminal.json("memories", "history", "chat", number)]
-    assert len(kinds) == 4
-    assert len(terminal.json("memories", "history", "chat")) == 4
-
-
-def test_conversations_and_jobs_are_looked_at_and_jobs_cancelled_and_replayed(terminal: Terminal) -> None:
-    path = terminal.api.install()
-    terminal.api.converse(path, "c1", "Hello there.")
-    ended = terminal.json("conversations", "end", "chat", "c1", "--reason", "enough")
-    memory, facts = (job["jobId"] for job in ended["jobs"])
-    terminal.api.converse(path, "c2", "Still here.")
-    for option, name in (("--ended", "c1"), ("--open", "c2")):
-        listed = terminal.json("conversations", "list", "chat", option)
-        assert [one["conversationId"] for one in listed] == [name]
-    assert "Hello there." in terminal.run("conversations", "show", "chat", "c1", "--messages").out
-    terminal.run("jobs", "cancel", memory)
-    assert terminal.json("jobs", "show", memory)["state"] == "cancelled"
-    pending = ("jobs", "list", "--app", "chat", "--state", "pending")
-    assert [one["jobId"] for one in terminal.json(*pending)] == [facts]
-    terminal.run("jobs", "replay", memory)
-    assert {one["jobId"] for one in terminal.json(*pending)} == {memory, facts}
 
 
 def test_dead_jobs_are_counted_asked_about_and_replayed_together(
@@ -216,14 +172,6 @@ def test_the_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) 
     assert run(capsys, "--version").out == f"afterthought {release()}\n"
 
 
-def test_energy_is_shown_of_the_whole_and_of_one_app(terminal: Terminal) -> None:
-    terminal.api.install()
-    terminal.api.spend("chat", 12.0)
-    assert "refill" in terminal.run("energy").out
-    assert terminal.json("energy")["status"] == "high"
-    assert terminal.json("energy", "--app", "chat")["total"] == 12
-
-
 def test_an_app_at_its_budget_is_told_until_when_it_waits(terminal: Terminal) -> None:
     api = terminal.api
     job = api.ask("POST", api.converse(api.install(), "c1", "Hello.") + "/end")["jobs"][0]["jobId"]
@@ -256,7 +204,7 @@ def test_a_receipt_that_names_something_left_fails(
 ) -> None:
     answer = {"receipt": {"left": left}, "note": "Ask again."}
     with contextlib.nullcontext() if status is None else pytest.raises(Exit) as left_with:
-        leave_if_incomplete(answer)
+        leave_if_incomplete(Invocation(), answer)
     said = capsys.readouterr().err
     assert ("databaseLog (1). Ask again." in said) == bool(status)
     assert ("queuedText" in said) == ("queuedText" in left)
@@ -273,13 +221,6 @@ def test_nothing_is_erased_without_a_yes(terminal: Terminal, monkeypatch: pytest
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     terminal.run("purge", "chat")
     assert terminal.api.contents(path) == []
-
-
-def test_a_conversation_is_erased(terminal: Terminal) -> None:
-    path = terminal.api.install()
-    terminal.api.converse(path, "c1", "Secret.")
-    terminal.run("erase", "conversation", "chat", "c1", "--yes")
-    assert terminal.json("conversations", "list", "chat") == []
 
 
 def test_what_is_exported_can_be_imported_elsewhere(terminal: Terminal, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -255,27 +254,6 @@ def test_what_was_attached_is_kept_in_a_frame_and_files_without_text_are_counted
     assert "I am from Oslo." in first and "cat <1>.png" in first
     assert second.startswith("See this.\n") and 'path="a.md"' in second
     assert "b.pdf" in third
-
-
-TIMES = {
-    "seconds as text": ("1772366400", "2026-03-01T12:00:00Z"),
-    "fraction as text": ("1772366400.25", "2026-03-01T12:00:00.250000Z"),
-    "milliseconds as text": ("1772366400000", "2026-03-01T12:00:00Z"),
-    "rfc 2822": ("Sun, 01 Mar 2026 21:00:00 +0900", "2026-03-01T12:00:00Z"),
-    "rfc 2822 in gmt": ("Sun, 01 Mar 2026 12:00:00 GMT", "2026-03-01T12:00:00Z"),
-    "mongodb": ({"$date": "2026-03-01T12:00:00Z"}, "2026-03-01T12:00:00Z"),
-    "mongodb milliseconds": ({"$date": {"$numberLong": "1772366400000"}}, "2026-03-01T12:00:00Z"),
-    "offset": ("2026-03-01T21:00:00+09:00", "2026-03-01T12:00:00Z"),
-    "utc by name": ("2026-03-01 12:00:00 UTC", "2026-03-01T12:00:00Z"),
-}
-
-
-@pytest.mark.parametrize(("given", "at"), TIMES.values(), ids=TIMES)
-def test_times_are_read_as_programs_write_them(terminal: Terminal, tmp_path: Path, given: Any, at: str) -> None:
-    said = [{"role": "user", "content": ALPHA, "timestamp": given}]
-    bring_in(terminal, "chats", tmp_path / "c.json", [{"id": "c", "messages": said}])
-    [one] = stored(terminal, "c")
-    assert datetime.fromisoformat(one["createdAt"]) == datetime.fromisoformat(at)
 
 
 @pytest.mark.parametrize(

@@ -66,15 +66,6 @@ def test_a_search_says_how_each_score_came_about_when_asked(terminal: Terminal) 
     assert sum(first["explanation"].values()) == pytest.approx(first["score"], abs=1e-4)
 
 
-def test_the_state_of_the_indexes_is_shown_and_a_back_fill_asked_for(terminal: Terminal) -> None:
-    before = terminal.run("index", "status", "chat").out
-    assert "No vectors yet." in before and "back-fill" not in before
-    asked = terminal.run("index", "backfill", "chat").out
-    assert "job_" in asked and "afterthought index status chat" in asked
-    assert "0 of 2" in terminal.run("index", "status", "chat").out
-    assert terminal.json("index", "backfill", "chat")["kind"] == "index_messages"
-
-
 def test_a_lost_word_index_is_shown_with_its_remedy_and_made_anew_only_on_a_yes(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,28 +47,6 @@ def learn(terminal: Terminal, shelf: Shelf) -> JobState:
     return run(held)
 
 
-def test_sessions_are_found_and_suggested(terminal: Terminal, shelf: Shelf) -> None:
-    (row,) = terminal.run("sessions", "search", "chat", "uploader retries").rows()
-    assert row[:3] == ["kites", "original", PROJECT]
-    assert terminal.json("sessions", "search", "chat", "--file", "up.py")["results"][0]["sessionId"] == "kites"
-    assert "Nothing was found" in terminal.run("sessions", "search", "chat", "nobody").out
-    assert "give at least one" in terminal.run("sessions", "search", "chat", status=1).err
-    (row,) = terminal.run("sessions", "suggest", "chat", "--project", PROJECT, "--file", "/home/me/kites/up.py").rows()
-    assert row[:2] == ["kites", "original"]
-
-
-def test_a_session_is_linked_listed_and_unlinked(terminal: Terminal, shelf: Shelf) -> None:
-    terminal.run("sessions", "link", "chat", "kites", "--project", OTHER, "--from", PROJECT, "--reason", "one uploader")
-    (link,) = terminal.json("sessions", "links", "chat", "--project", OTHER)
-    assert (link["sourceSession"], link["reason"]) == ("kites", "one uploader")
-    assert (
-        "already"
-        in terminal.run("sessions", "link", "chat", "kites", "--project", OTHER, "--from", PROJECT, status=1).err
-    )
-    terminal.run("sessions", "unlink", "chat", link["linkId"])
-    assert terminal.json("sessions", "links", "chat", "--project", OTHER) == []
-
-
 def test_what_is_learnt_is_listed_and_judged(terminal: Terminal, shelf: Shelf) -> None:
     assert "is asked for" in terminal.run("sessions", "learn", "chat", "--project", PROJECT, "--no-wait").out
     (job,) = terminal.json("sessions", "jobs", "chat")

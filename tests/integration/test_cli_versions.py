@@ -62,17 +62,6 @@ def test_what_would_come_of_it_is_shown_without_a_job(terminal: Terminal, press:
     assert terminal.json("sessions", "compress", "chat", "s1", "--dry-run")["compressionRatio"] > 3
 
 
-def test_two_versions_are_compared(terminal: Terminal, press: Press) -> None:
-    for ratio in ("5", "20"):
-        terminal.run("sessions", "compress", "chat", "s1", "--ratio", ratio, "--no-wait")
-        press.work_off()
-    shown = terminal.run("sessions", "compare", "chat", "s1", "v001", "v002").out
-    assert "compactionRatio" in shown and "They are" in shown and "v001" in shown
-    few = terminal.json("sessions", "compare", "chat", "s1", "v001", "v002", "--differences", "2")
-    assert len(few["differences"]) == 2 and few["cursor"] is not None
-    assert terminal.json("sessions", "compare", "chat", "s1", "v001", "v001")["differences"] == []
-
-
 def test_a_version_is_printed_byte_for_byte(terminal: Terminal, press: Press) -> None:
     asked = terminal.json("sessions", "compress", "chat", "s1", "--tiers", "50:5:minimal,100:2:minimal")
     press.work_off()
@@ -83,16 +72,6 @@ def test_a_version_is_printed_byte_for_byte(terminal: Terminal, press: Press) ->
     assert "They are\u2028red." in press.text(version, "s1")
     assert json.loads(terminal.run("sessions", "version", "chat", "s1", "v001", "--json").out)["version"]["uses"] == 2
     assert sessions(terminal, "jobs")[0][1:3] == ["compress_session", "s1"]
-
-
-def test_a_version_is_made_from_a_version_and_removed(terminal: Terminal, press: Press) -> None:
-    terminal.run("sessions", "compress", "chat", "s1", "--preset", "gentle", "--no-wait")
-    press.work_off()
-    terminal.run("sessions", "compress", "chat", "s1", "--ratio", "20", "--from", "v001", "--no-wait")
-    press.work_off()
-    assert [row["sourceVersion"] for row in terminal.json("sessions", "versions", "chat", "s1")] == ["v001", None]
-    assert "not given again" in terminal.run("sessions", "delete-version", "chat", "s1", "v001", "--yes").out
-    assert [row["versionId"] for row in terminal.json("sessions", "versions", "chat", "s1")] == ["v002"]
 
 
 def test_wrong_settings_are_explained(terminal: Terminal, press: Press) -> None:

@@ -21,8 +21,7 @@ from openai import OpenAI
 from pydantic import BaseModel, Field, SecretStr
 from sqlalchemy import select
 
-from loop.cli.findings import Health
-from loop.cli.model_checks import check_embedding, check_models
+from loop.cli.model_checks import Health, check_embedding, check_models
 from loop.thinking.tools import TOOLS, read_arguments
 from shared.base.errors import Configuration
 from shared.base.settings import Settings

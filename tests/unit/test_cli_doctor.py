@@ -25,8 +25,7 @@ from loop.cli.checks import (
     check_tracing,
     read_or_find_wrong,
 )
-from loop.cli.findings import Finding, Health
-from loop.cli.model_checks import check_embedding, check_models
+from loop.cli.model_checks import Finding, Health, check_embedding, check_models
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.apps.queries import install
 from shared.base.installation import how_to_add

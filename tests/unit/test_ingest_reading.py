@@ -8,17 +8,8 @@ from typing import Any
 
 import pytest
 
-from loop.cli.bad_lines import BadChatLine, UnusableFile
-from loop.cli.chats import (
-    ChatLine,
-    ChatShape,
-    FileChat,
-    Grouping,
-    MessageNames,
-    as_id,
-    read_chats,
-)
-from loop.cli.times import as_text, moment
+from loop.cli.chats import BadChatLine, ChatLine, ChatShape, FileChat, UnusableFile, as_text, moment, read_chats
+from loop.cli.filling import Grouping, MessageNames, as_id
 from shared.base.choices import ChatGrouping as Per
 from shared.conversations.lifecycle import Role
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ import pytest
 from afterthought_client import (
     Afterthought,
     AsyncAfterthought,
+    Conflict,
     ConnectionFailed,
     RateLimited,
     RetryPolicy,
@@ -108,6 +110,31 @@ def test_a_service_that_asks_for_too_much_patience_is_not_waited_for() -> None:
     assert policy.wait_seconds(1, httpx.Response(503, headers={"Retry-After": "86400"})) is None
     assert policy.wait_seconds(1, httpx.Response(409)) is None
     assert policy.wait_seconds(5) is None
+
+
+def test_patience_is_for_so_long_and_for_what_a_proxy_says_meanwhile() -> None:
+    policy = RetryPolicy(retries=0, longest_wait_seconds=10, patience_seconds=120)
+    away = httpx.Response(502)
+    assert policy.wait_seconds(50, away, elapsed_seconds=119) == 10 and policy.wait_seconds(1, away, 120) is None
+    assert policy.wait_seconds(1, httpx.Response(503, headers={"Retry-After": "60"})) == 60
+    assert policy.wait_seconds(1, httpx.Response(409)) is None and RetryPolicy().wait_seconds(1, away) is None
+
+
+def test_an_open_file_is_sent_whole_each_time_and_an_answer_is_taken_in_pieces(tmp_path: Path) -> None:
+    got = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        got.append((request.read(), request.headers.get("content-length")))
+        if request.method == "GET":
+            return httpx.Response(200, stream=httpx.ByteStream(b"PK" * 9))
+        return httpx.Response(503 if len(got) == 1 else 409, json={"error": {"code": "x", "message": "y"}})
+
+    (tmp_path / "project.zip").write_bytes(b"PK-project")
+    client = _client(answer, RetryPolicy(patience_seconds=60, first_wait_seconds=0.001))
+    with (tmp_path / "project.zip").open("rb") as file, pytest.raises(Conflict):
+        client.import_project(file)
+    assert got == [(b"PK-project", "10")] * 2
+    assert b"".join(client.export_project_in_pieces("p1")) == b"PK" * 9
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from afterthought_client import models
-from afterthought_client.async_transport import AsyncTransport
+from afterthought_client.async_transport import AsyncTransport, Content
 from afterthought_client.calls import (
     OMIT,
     Call,
@@ -2553,9 +2553,22 @@ class AsyncAfterthought(AsyncTransport):
         response = await self._send(call)
         return response.content
 
+    def export_project_in_pieces(self, project_id: str, *, app_id: str | None = None) -> AsyncIterator[bytes]:
+        """As ``export_project``, piece by piece as it comes.
+
+        Args:
+            app_id: The app, where it is not that of the client.
+        """
+        call = Call(
+            "GET",
+            path_of("/api/memory/projects/{project_id}/export", project_id=project_id),
+            query=query_of(appId=app_id or self.app),
+        )
+        return self._pieces(call)
+
     async def import_project(
         self,
-        content: bytes,
+        content: Content,
         *,
         project_id: str | None = None,
         app_id: str | None = None,
@@ -2945,7 +2958,7 @@ class AsyncAfterthought(AsyncTransport):
         project_id: str,
         session_id: str,
         *,
-        content: bytes | None = None,
+        content: Content | None = None,
         path: str | Omit = OMIT,
         dry_run: bool | None = None,
         app_id: str | None = None,
@@ -3006,7 +3019,7 @@ class AsyncAfterthought(AsyncTransport):
     async def sync_session(
         self,
         session_id: str,
-        content: bytes | None = None,
+        content: Content | None = None,
         *,
         app_id: str | None = None,
         idempotency_key: str | None = None,

@@ -8,4 +8,5 @@ from pydantic import BaseModel, ConfigDict
 class Model(BaseModel):
     """A shape of the service's; fields are snake_case here and camelCase on the wire."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    # Built when first used: a program uses few of the hundreds there are, and would wait for all of them.
+    model_config = ConfigDict(populate_by_name=True, defer_build=True)

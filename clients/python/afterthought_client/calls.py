@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -37,7 +37,7 @@ class Call:
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
-    content: bytes | None = field(default=None, repr=False)
+    content: bytes | BinaryIO | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def resumed(self, last_id: str | None) -> Call:

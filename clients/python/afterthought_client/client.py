@@ -20,7 +20,7 @@ from afterthought_client.calls import (
     write_headers,
 )
 from afterthought_client.events import ServerSentEvent
-from afterthought_client.sync_transport import SyncTransport
+from afterthought_client.sync_transport import Content, SyncTransport
 
 
 class Afterthought(SyncTransport):
@@ -2529,9 +2529,22 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return response.content
 
+    def export_project_in_pieces(self, project_id: str, *, app_id: str | None = None) -> Iterator[bytes]:
+        """As ``export_project``, piece by piece as it comes.
+
+        Args:
+            app_id: The app, where it is not that of the client.
+        """
+        call = Call(
+            "GET",
+            path_of("/api/memory/projects/{project_id}/export", project_id=project_id),
+            query=query_of(appId=app_id or self.app),
+        )
+        return self._pieces(call)
+
     def import_project(
         self,
-        content: bytes,
+        content: Content,
         *,
         project_id: str | None = None,
         app_id: str | None = None,
@@ -2917,7 +2930,7 @@ class Afterthought(SyncTransport):
         project_id: str,
         session_id: str,
         *,
-        content: bytes | None = None,
+        content: Content | None = None,
         path: str | Omit = OMIT,
         dry_run: bool | None = None,
         app_id: str | None = None,
@@ -2978,7 +2991,7 @@ class Afterthought(SyncTransport):
     def sync_session(
         self,
         session_id: str,
-        content: bytes | None = None,
+        content: Content | None = None,
         *,
         app_id: str | None = None,
         idempotency_key: str | None = None,

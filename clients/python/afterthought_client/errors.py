@@ -13,7 +13,15 @@ class AfterthoughtError(Exception):
 
 
 class ConnectionFailed(AfterthoughtError):
-    """The service could not be reached, or did not answer, as often as it was tried."""
+    """The service could not be reached, or did not answer, as often as it was tried; ``cause`` is the system's word."""
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class TimedOut(ConnectionFailed):
+    """The service did not answer in time."""
 
 
 class UnexpectedAnswer(AfterthoughtError):

@@ -1125,6 +1125,10 @@ class DeletedSession(Model):
     Why not, as the error of a single request would say it.
     """
     message: str | None = None
+    details: dict[str, Any] | None = None
+    """
+    As those of an error.
+    """
 
 
 class DeletedSessions(Model):
@@ -1273,7 +1277,7 @@ class ErrorBody(Model):
     """
     details: dict[str, Any] | None = None
     """
-    Machine-readable particulars.
+    Machine-readable particulars. Where an operation would help, `operation` has its `id` as in this document, what is known of its `arguments`, and its `route` as the message names it.
     """
 
 

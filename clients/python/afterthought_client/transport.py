@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from afterthought_client.calls import Call
-from afterthought_client.errors import ConnectionFailed
+from afterthought_client.errors import ConnectionFailed, TimedOut
 from afterthought_client.retries import RetryPolicy
 
 DEFAULT_URL = "http://127.0.0.1:8700"
@@ -40,7 +40,8 @@ class Transport:
 
     def _failed(self, failures: int, error: Exception) -> ConnectionFailed:
         tries = f"{failures} tries" if failures > 1 else "1 try"
-        return ConnectionFailed(f"{self.url} did not answer in {tries} ({type(error).__name__}); does it run?")
+        kind = TimedOut if isinstance(error, httpx.TimeoutException) else ConnectionFailed
+        return kind(f"{self.url} did not answer in {tries} ({type(error).__name__}); does it run?", str(error))
 
 
 def http_options(url: httpx.URL, token: str | None, timeout: httpx.Timeout | float | None) -> dict[str, Any]:
@@ -53,6 +54,12 @@ def http_options(url: httpx.URL, token: str | None, timeout: httpx.Timeout | flo
         raise ValueError("token: only printable ASCII characters without spaces can be sent.")
     headers = {"Authorization": f"Bearer {found}", "User-Agent": "afterthought-client"}
     return {"base_url": url, "headers": headers, "timeout": _TIMEOUT if timeout is None else timeout}
+
+
+def rewind(call: Call) -> None:
+    """Have a file that is sent again be read from its beginning."""
+    if call.content is not None and not isinstance(call.content, bytes):
+        call.content.seek(0)
 
 
 def arguments(call: Call) -> dict[str, Any]:

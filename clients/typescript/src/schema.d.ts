@@ -3660,6 +3660,10 @@ export interface components {
             /** @description Why not, as the error of a single request would say it. */
             code?: string | null;
             message?: string | null;
+            /** @description As those of an error. */
+            details?: {
+                [key: string]: unknown;
+            };
         };
         /** @description What became of each session. */
         DeletedSessions: {
@@ -3776,7 +3780,7 @@ export interface components {
             code: string;
             /** @description What happened and what to do. */
             message: string;
-            /** @description Machine-readable particulars. */
+            /** @description Machine-readable particulars. Where an operation would help, `operation` has its `id` as in this document, what is known of its `arguments`, and its `route` as the message names it. */
             details?: {
                 [key: string]: unknown;
             };

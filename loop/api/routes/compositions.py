@@ -26,7 +26,7 @@ from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.base.errors import Conflict, NotFound
+from shared.base.errors import Conflict, NotFound, Operation
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.jobs.queries import get_job
 from shared.sessions import manifest
@@ -365,9 +365,12 @@ def _content(ctx: RequestContext, composition: Composition, project_id: str, end
     content = path.read_bytes() if path.is_file() else b""
     if sha256(content).hexdigest() != composition.digests[ending]:
         raise Conflict(
-            f"{path.name} of composition {composition.name} is not what was written; ask for it again with "
-            f"POST /api/memory/compositions/{composition.composition_id}/again.",
+            f"{path.name} of composition {composition.name} is not what was written; ask for it again "
+            "with {operation}.",
             code="composition_damaged",
+            operation=Operation(
+                "composeAgain", {"appId": composition.app_id, "compositionId": composition.composition_id}
+            ),
         )
     return content
 

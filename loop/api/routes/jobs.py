@@ -16,7 +16,7 @@ from loop.api.schema import APP_ID_PATTERN, AppId, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import lock_app
-from shared.base.errors import Denied, NotFound
+from shared.base.errors import Denied, NotFound, Operation
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import Words
 from shared.events.recording import record_end_of_job
@@ -112,7 +112,8 @@ def list_jobs(
 ) -> JobList:
     """List jobs, newest first. An app's token must name its own app."""
     if not _may_list(ctx, app_id):
-        raise Denied(f"This token sees only its own app's jobs: GET /jobs?appId={ctx.caller.app_id}.")
+        own = Operation("listJobs", {"appId": ctx.caller.app_id})
+        raise Denied("This token sees only its own app's jobs: {operation}.", operation=own)
     before = cursors.decode_number(_JOBS, cursor)
     with ctx.read() as session:
         found = queries.list_jobs(session, JobFilter(state, app_id, kind), limit + 1, before)

@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
 from loop.api.erasures import Erased, Receipt
+from loop.api.errors import opens_only
 from loop.api.policy import OF_APP, OF_APP_IN_QUERY, OF_TOKEN, policy, under
 from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.base.errors import Denied
 from shared.contracts.values import UserId, UserOrNobody
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.profiles import consent
@@ -126,7 +126,7 @@ async def _only_their_own(request: Request) -> None:
         return
     named = request.query_params.get("appId") if request.method == "GET" else _named(await request.body())
     if caller.app_id is None or named != caller.app_id:
-        raise Denied(f"This token opens only /apps/{caller.app_id} and what lies under it.")
+        raise opens_only(caller.app_id)
 
 
 def _named(body: bytes) -> object:

@@ -98,6 +98,7 @@ class DeletedSession(ResponseModel):
     deleted: bool
     code: str | None = Field(None, description="Why not, as the error of a single request would say it.")
     message: str | None = None
+    details: dict[str, Any] = Field(default_factory=dict, description="As those of an error.")
 
 
 class DeletedSessions(ResponseModel):
@@ -321,7 +322,8 @@ def _outcome(
     try:
         left.append(unregister(session, app_id, session_id, ctx.cause(BY_HAND)))
     except (NotFound, Conflict) as error:
-        return DeletedSession(session_id=session_id, deleted=False, code=error.code, message=error.message)
+        message, details = ctx.route_words.of(error)
+        return DeletedSession(session_id=session_id, deleted=False, code=error.code, message=message, details=details)
     return DeletedSession(session_id=session_id, deleted=True)
 
 

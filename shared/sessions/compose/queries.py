@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.jobs.models import WAITING, Job
 from shared.sessions.models import (
     BuildState,
@@ -38,9 +38,9 @@ def get_composition(session: Session, app_id: str, composition_id: str) -> Compo
     found = session.scalar(query, execution_options={"populate_existing": True})
     if found is None:
         raise NotFound(
-            f"App {app_id} has no composition {composition_id}; list those of a project under "
-            "/api/memory/projects/PROJECT/compositions.",
+            f"App {app_id} has no composition {composition_id}; list those of a project under {{address}}.",
             details={"appId": app_id, "compositionId": composition_id},
+            operation=Operation("listCompositions", {"appId": app_id}),
         )
     return found
 

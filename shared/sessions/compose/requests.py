@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.base.audit import Cause
 from shared.base.choices import AllocationStrategy, OutputFormat
-from shared.base.errors import Conflict, Invalid, NotFound
+from shared.base.errors import Conflict, Invalid, NotFound, Operation
 from shared.base.settings import Settings
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.contracts.values import FILE_ID_PATTERN
@@ -179,10 +179,10 @@ def plan_composition(session: Session, project: Project, name: str, asked: Compo
     strange = [one.session_id for one in others if one.key not in linked]
     if strange:
         raise Invalid(
-            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first "
-            "(POST /api/memory/projects/{projectId}/links, or `afterthought sessions link`).",
+            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first ({{operation}}).",
             code="session_not_in_project",
             details={"sessions": strange},
+            operation=Operation("makeLink", {"appId": project.app_id, "projectId": project.project_id}),
         )
     in_order = sorted(recorded, key=_age_key) if asked.order is ComponentOrder.OLDEST_FIRST else recorded
     shared = dict(zip((one.key for one in in_order), shared_beginnings(in_order), strict=True))
@@ -261,8 +261,8 @@ def _wishes(
         )
         if wish.version_id not in (AUTO, ORIGINAL) and wish.named is None:
             raise NotFound(
-                f"Session {one.session_id} has no version {component.version_id}; list them under "
-                f"/api/memory/sessions/{one.session_id}/versions."
+                f"Session {one.session_id} has no version {component.version_id}; list them under {{address}}.",
+                operation=Operation("listVersions", {"appId": one.app_id, "sessionId": one.session_id}),
             )
         wishes.append(wish)
     return wishes

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.contracts.jobs import JobKind
 from shared.jobs.models import OPEN, Job
 from shared.sessions.blocks import Block, markdown_of
@@ -64,9 +64,9 @@ def get_version(session: Session, recorded: RecordedSession, version_id: str) ->
     if found is None or found.state != BuildState.READY:
         state = "" if found is None else f" ({found.state})"
         raise NotFound(
-            f"Session {recorded.session_id} has no version {version_id}{state}; list them under "
-            f"/api/memory/sessions/{recorded.session_id}/versions.",
+            f"Session {recorded.session_id} has no version {version_id}{state}; list them under {{address}}.",
             details={"sessionId": recorded.session_id, "versionId": version_id},
+            operation=Operation("listVersions", {"appId": recorded.app_id, "sessionId": recorded.session_id}),
         )
     return found
 
@@ -159,7 +159,10 @@ def session_job(session: Session, app_id: str, job_id: str) -> SessionJob:
     mine = (Job.app_id == app_id, Job.job_id == job_id, Job.kind.in_(SESSION_JOBS))
     job = session.scalar(select(Job).where(*mine))
     if job is None:
-        raise NotFound(f"App {app_id} has no job {job_id} about sessions; list them under /api/memory/jobs.")
+        raise NotFound(
+            f"App {app_id} has no job {job_id} about sessions; list them under {{address}}.",
+            operation=Operation("listSessionJobs", {"appId": app_id}),
+        )
     return _with_work(session, [job])[0]
 
 

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.audit import Cause
-from shared.base.errors import Conflict, NotFound, Purged
+from shared.base.errors import Conflict, NotFound, Operation, Purged
 from shared.base.setting_groups import SessionSettings
 from shared.db.transactions import Transactions
 from shared.jobs.models import OPEN
@@ -267,8 +267,9 @@ def _source_of(known: RecordedSession) -> Path:
     if known.original_file is None:
         raise Conflict(
             f"Session {known.session_id} was uploaded, so there is no file to look at; upload the longer file to "
-            f"/api/memory/sessions/{known.session_id}/sync.",
+            "{address}.",
             code="no_original",
+            operation=Operation("syncSession", {"appId": known.app_id, "sessionId": known.session_id}),
         )
     return Path(known.original_file)
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
-from shared.base.errors import Conflict, NotFound
+from shared.base.errors import Conflict, NotFound, Operation
 from shared.base.ids import new_id
 from shared.sessions.compose.queries import linked_to
 from shared.sessions.models import (
@@ -174,7 +174,10 @@ def get_link(session: Session, app_id: str, link_id: str) -> tuple[ProjectLink, 
     query = query.join(RecordedSession, RecordedSession.key == ProjectLink.session_key)
     row = session.execute(query.where(ProjectLink.link_id == link_id, Project.app_id == app_id)).first()
     if row is None:
-        raise NotFound(f"App {app_id} has no link {link_id}; list them under /api/memory/projects/PROJECT/links.")
+        raise NotFound(
+            f"App {app_id} has no link {link_id}; list them under {{address}}.",
+            operation=Operation("listLinks", {"appId": app_id}),
+        )
     return row[0], row[1], row[2]
 
 

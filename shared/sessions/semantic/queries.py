@@ -8,7 +8,7 @@ from sqlalchemy import Integer, Select, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.base.choices import SemanticVerdict
-from shared.base.errors import NotFound
+from shared.base.errors import NotFound, Operation
 from shared.contracts.jobs import JobKind
 from shared.jobs.models import OPEN, Job
 from shared.sessions.models import RecordedSession, SemanticKind, SemanticMemory, SemanticSource
@@ -44,7 +44,8 @@ def get_semantic_memory(session: Session, app_id: str, memory_id: str) -> Semant
     found = session.scalar(select(SemanticMemory).where(*mine))
     if found is None:
         raise NotFound(
-            f"App {app_id} has no semantic memory {memory_id}; list them under /api/memory/projects/PROJECT/semantic."
+            f"App {app_id} has no semantic memory {memory_id}; list them under {{address}}.",
+            operation=Operation("listSemanticMemories", {"appId": app_id}),
         )
     return found
 
