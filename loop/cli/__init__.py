@@ -4,6 +4,3 @@ One file per noun. What is heavy (HTTP client, settings, database) is imported w
 ``--help`` answers at once.
 """
 
-from loop.cli.program import main
-
-__all__ = ["main"]

@@ -329,7 +329,7 @@ def test_loop_and_worker_become_the_process_they_name(command: str, tmp_path: Pa
     (tmp_path / command / "__main__.py").write_text("raise SystemExit('the folder of the user ran')")
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT), "AFTERTHOUGHT_PORT": str(free_port())}
     ran = subprocess.run(
-        [sys.executable, "-c", f"from loop.cli import main; main(['{command}'])"],
+        [sys.executable, "-c", f"from loop.cli.program import main; main(['{command}'])"],
         env=env | {"PYTHONSAFEPATH": "1"}, cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert ran.returncode == 2, ran.stderr
@@ -345,7 +345,7 @@ def test_migrating_makes_the_schema_and_may_be_repeated(capsys: pytest.CaptureFi
 def test_help_is_there_for_every_command_and_loads_nothing_heavy(capsys: pytest.CaptureFixture[str]) -> None:
     code = f"""
 import sys
-from loop.cli import main
+from loop.cli.program import main
 try:
     main(["--help"])
 except SystemExit:

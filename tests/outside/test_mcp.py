@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
-from loop.cli import main
+from loop.cli.program import main
 from shared.base.installation import how_to_add
 from tests.support.api import Api
 from tests.support.breaking_proxy import breaking_proxy

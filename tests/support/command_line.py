@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from loop.cli import main
+from loop.cli.program import main
 from tests.support.api import Api
 from tests.support.waiting import wait_until
 
