@@ -16,10 +16,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
-from loop.release import release
 from loop.totals import GAUGES_OF_APPS, GAUGES_OF_TOTALS, JOBS, Gauge, Totals, Values, depths, one
 from loop.wiring import Loop
 from shared.base.errors import Transient
+from shared.base.installation import release
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JobKind, Queue, WorkClass
 from shared.conversations.queries import count_unanswered, oldest_owed

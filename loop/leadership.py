@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 from shared.base.clock import Clock
 from shared.base.errors import LeadershipLost, Transient
 from shared.base.process import has_died
+from shared.db.base import Transactions
 from shared.db.engine import SCRUB_PATIENCE_SECONDS, Database
-from shared.db.transactions import Transactions
 from shared.energy import leadership
 from shared.energy.leadership import LeadershipSnapshot
 from shared.telemetry.logging import get_logger

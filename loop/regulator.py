@@ -26,7 +26,7 @@ from shared.apps.queries import budgets_of, get_app
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError
 from shared.base.settings import Settings
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy import budget, ledger
 from shared.energy.accounting import NEVER_WAIT
 from shared.energy.budget import FLOOR, Status

@@ -19,7 +19,7 @@ import redis
 from loop.regulator import Regulator
 from shared.base.errors import Limit
 from shared.broker import BROKER_ERRORS, EVENTS_NEWS, NOTICES
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.budget import percentage_of, status_of, to_units
 from shared.jobs.queries import count_deferred
 from shared.telemetry.logging import get_logger

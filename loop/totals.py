@@ -33,7 +33,7 @@ from shared.base.choices import FactState
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import EndConversationMessage, JobKind, JobMessage, Queue
 from shared.conversations.queries import count_conversations, spent_of_budgets
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.budget import BudgetStatus, budget_status, to_units
 from shared.energy.ledger import busiest_apps, spent_by_app
 from shared.facts.categories import Category

@@ -33,8 +33,8 @@ from shared.base.settings import Settings
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.context.sources import RecallSources
 from shared.contracts.jobs import JobMessage, Queue
+from shared.db.base import Transactions
 from shared.db.engine import Database
-from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.conversations.models import Answer, Conversation, Message
 from shared.events.models import Event
 from shared.memories.models import Memory

@@ -1,15 +1,23 @@
-"""Builds the HTTP interface of a loop."""
+"""Builds the HTTP interface of a loop.
+
+Addresses whose parts may hold a slash: an id as chat services have them is one part, its slash written %2F.
+
+Servers decode an address before it is matched, and then a slash of an id looks like one between two parts.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import State
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from loop.api.addresses import WholeParts
 from loop.api.admission import Admission, Turns
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, RouteWords, install_handlers
@@ -21,7 +29,6 @@ from loop.api.routes import (
     ageing,
     answers,
     apps,
-    compactions,
     comparison,
     compositions,
     conversations,
@@ -33,27 +40,50 @@ from loop.api.routes import (
     memories,
     originals,
     profiles,
-    project_archive,
     projects,
     retrieval,
     search,
     semantic,
     session_search,
-    session_settings,
     sessions,
     summaries,
     system,
-    tuning,
-    users,
     versions,
     webhooks,
     whole_app,
-)  # fmt: skip
+)
 from loop.completions.endpoint import COMPLETION_ROUTES
 from loop.mcp.server import McpEndpoint
-from loop.release import release
 from loop.wiring import Loop
+from shared.base.installation import release
 from shared.base.settings import Settings
+
+_KEPT = re.compile(rb"%(?=2[5Ff])")
+
+
+class WholeParts:
+    """ASGI middleware; leaves slashes within a part, and percent signs, encoded until the part is handed to a route."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path") or b""
+        if scope["type"] == "http" and _KEPT.search(raw):
+            scope["path"] = unquote(_KEPT.sub(b"%25", raw).decode("latin-1"))
+        await self._app(scope, receive, send)
+
+
+class _Part(StringConvertor):
+    """A part of an address."""
+
+    def convert(self, value: str) -> str:
+        return unquote(value) if "%" in value else value
+
+
+# Before any route is made: each looks its convertors up then.
+register_url_convertor("str", _Part())
+
 
 ROUTERS = (
     # First what is asked for all the time: routes are tried one after the other.
@@ -63,19 +93,19 @@ ROUTERS = (
     memories.router,
     apps.router,
     answers.router,
-    compactions.router,
+    memories.compactions_router,
     # Before the facts, whose last part of an address is taken for an id.
     fact_eviction.router,
     facts.router,
-    users.router,
+    apps.users_router,
     retrieval.router,
     summaries.router,
     profiles.router,
     session_search.router,
-    session_settings.router,
+    projects.session_settings_router,
     semantic.router,
-    tuning.router,
-    project_archive.router,
+    search.tuning_router,
+    whole_app.project_archive_router,
     projects.router,
     sessions.router,
     keepits.router,

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from loop.api.schema import ResponseModel
 from loop.leadership import LeaderState
-from loop.release import release
 from loop.ticker import LATE_SECONDS
 from loop.wiring import Loop
 from shared.base.errors import Transient
+from shared.base.installation import release
 from shared.broker import BROKER_ERRORS
 from shared.energy.breaker import ModelPause, find_pause
 from shared.llm.calls import EXTRACTIVE

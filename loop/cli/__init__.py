@@ -3,4 +3,3 @@
 One file per noun. What is heavy (HTTP client, settings, database) is imported when a command needs it, so that
 ``--help`` answers at once.
 """
-

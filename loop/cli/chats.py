@@ -24,7 +24,7 @@ from shared.base.errors import Configuration
 from shared.contracts.values import bounded
 from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
-from shared.text.json_reading import read_json, with_whole_characters
+from shared.text.lines import read_json, with_whole_characters
 
 _ROLES = {
     Role.USER: ("user", "human", "prompter", "customer"),

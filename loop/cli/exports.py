@@ -39,7 +39,7 @@ from loop.cli.chats import (
 from loop.cli.output import progress
 from loop.cli.table import Invocation
 from shared.base.errors import Configuration, Invalid
-from shared.text.json_reading import read_json
+from shared.text.lines import read_json
 
 _SHOWN = frozenset({"text", "multimodal_text"})
 """What ChatGPT shows as words."""
@@ -272,7 +272,7 @@ def _listed_by_langchain(listed: list[Any]) -> list[Any]:
 
 def _of_langchain(value: Any) -> dict[str, Any]:
     # Deferred: langchain takes most of a second to import.
-    from shared.llm.langchain_messages import as_openai, data_of
+    from shared.llm.tools import as_openai, data_of
 
     try:
         message, data = as_openai(value), data_of(value)

@@ -27,7 +27,7 @@ from loop.cli.output import complain, plain, progress, remark, table
 from loop.cli.table import Command, Invocation, YesOption
 from shared.base.choices import ChatGrouping
 from shared.base.errors import Configuration, Invalid
-from shared.text.json_reading import read_json
+from shared.text.lines import read_json
 
 if TYPE_CHECKING:
     from loop.cli.chats import BadChatLine, Convert

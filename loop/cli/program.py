@@ -13,8 +13,8 @@ import typer
 
 from loop.cli import apps, compositions, conversations, imports, memories, operations, sessions, versions
 from loop.cli.output import complain
-from loop.release import release
 from shared.base.errors import AfterthoughtError, Configuration
+from shared.base.installation import release
 
 FAILED = 1
 MISUSED = 2

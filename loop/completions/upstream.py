@@ -21,7 +21,7 @@ from shared.base.setting_groups import ModelSettings
 from shared.conversations.chat_message import Sent
 from shared.llm.providers import provider_for
 from shared.llm.transport import MOST_BYTES, TooMuch, is_loopback
-from shared.text.json_reading import read_json
+from shared.text.lines import read_json
 
 _CONNECT_SECONDS = 5.0
 _DATA = b"data:"

@@ -35,9 +35,9 @@ from loop.api.errors import refuse
 from loop.api.inside import memory_mode, own_client, whose
 from loop.mcp import is_installed, missing
 from loop.mcp.service import MemoryService
-from loop.release import release
+from shared.base.installation import release
 from shared.conversations.models import MemoryMode
-from shared.text.json_reading import with_whole_characters
+from shared.text.lines import with_whole_characters
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -20,7 +20,7 @@ from shared.conversations import extraction, summarising
 from shared.conversations.lifecycle import SILENCE, end, wake
 from shared.conversations.models import Conversation
 from shared.conversations.queries import LONGEST_SILENCE, facts_due, has_hidden_until, lock_some, silent, summaries_due
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.jobs.models import Job
 from shared.search.index import enqueue_embedding, may_enqueue_embedding
 from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from shared.base.clock import Clock
 from shared.contracts.jobs import JobKind
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.events import queries
 from shared.events import recording as publication
 from shared.events.recording import PublishedEvent

@@ -22,7 +22,7 @@ from shared.base.setting_groups import provider_of
 from shared.base.settings import Settings
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, ModelNeed, Queue, WorkClass, task_name
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral

@@ -15,7 +15,7 @@ from shared.base.audit import Cause
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, NotFound, Transient
 from shared.base.settings import Settings
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.sessions import manifest
 from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
 from shared.sessions.models import Project

@@ -14,7 +14,7 @@ from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.clock import Clock
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.erasure.erasing import finish_fact_deletes, settle_clear
 from shared.facts import queries
 from shared.facts.retention import RULE_EXPIRY, expire

@@ -26,8 +26,8 @@ from shared.apps.queries import (
 from shared.base.clock import Clock
 from shared.base.errors import Transient
 from shared.base.settings import Settings
+from shared.db.base import Transactions
 from shared.db.queries import rows_changed
-from shared.db.transactions import Transactions
 from shared.energy import ledger
 from shared.energy import ledger as folding
 from shared.events.recording import record_end_of_job

@@ -26,7 +26,7 @@ from shared.conversations.chat_message import Sent, unspoken
 from shared.conversations.days import local_times, zones_now
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, MemoryMode
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.budget import (
     FULL,
     MICRO,

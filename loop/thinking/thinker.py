@@ -42,7 +42,7 @@ from shared.conversations import queries
 from shared.conversations.focus import postpone, refresh_all
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import AnswerState
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.llm.chat import ToolCall

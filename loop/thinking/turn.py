@@ -41,7 +41,7 @@ from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import AnswerDraft, Duplicate, Stale
 from shared.conversations.focus import postpone
 from shared.conversations.models import AnswerState, Conversation
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.llm.calls import Meter
 from shared.llm.chat import Question, ToolCall, Unusable, ask_repairing

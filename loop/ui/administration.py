@@ -3,6 +3,8 @@
 An app as one JSON document: taken out to a file, and put in from one.
 
 An app's tokens: issued, shown once, listed, revoked.
+
+An app's users, how much there is of each, and the erasure of all of it.
 """
 
 from __future__ import annotations
@@ -18,15 +20,84 @@ from nicegui.events import UploadEventArguments
 from afterthought_client import models
 from loop.ui import administration as archives
 from loop.ui import administration as tokens
-from loop.ui import audit, erasures, tuning, users
+from loop.ui import administration as users
+from loop.ui import audit, tuning
 from loop.ui import audit as approvals
-from loop.ui.confirmation import confirmed
+from loop.ui import audit as erasures
+from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
-from loop.ui.notices import in_words_of, tell_error, tell_success
-from loop.ui.tables import PagedTable, Row, amount, heading, number, show_table, show_views
-from loop.ui.times import show_time
-from loop.ui.visitors import Visitor
-from shared.text.json_reading import read_json
+from loop.ui.tables import PagedTable, Row, amount, counted, heading, number, show_table, show_time, show_views
+from loop.ui.visitors import Visitor, in_words_of, tell_error, tell_success
+from shared.text.lines import read_json
+
+_LISTED_USERS = 25
+
+
+async def show_users(frame: Frame, visitor: Visitor, app_id: str) -> None:
+    """Show the first users."""
+    await UserTable(frame, visitor, app_id).build()
+
+
+@dataclass
+class UserTable:
+    """Users by id."""
+
+    frame: Frame
+    visitor: Visitor
+    app_id: str
+
+    async def build(self) -> None:
+        """Build the place of the table, and show the first."""
+        with ui.column().classes("card gap-2 min-w-0"):
+            heading("Users")
+            head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
+            self.table = PagedTable(
+                self.frame, "Users by id", head, self._fetch, empty="The app holds nothing of anybody yet."
+            )
+        await self.table.refresh()
+
+    async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
+        page = await self.visitor.client.list_users(limit=_LISTED_USERS, cursor=cursor, app_id=self.app_id)
+        return [self._row(one) for one in page.users], page.cursor
+
+    def _row(self, one: models.UserAnswer) -> Row:
+        def active() -> None:
+            ui.label("–") if one.last_active_at is None else show_time(one.last_active_at)
+
+        def erase() -> None:
+            if one.user_id is None:
+                return
+            button = ui.button("Erase", icon="delete_forever", on_click=lambda: self._erase(one), color=None)
+            button.props("outline no-caps dense").classes("px-2 danger")
+            button.props["aria-label"] = f"Erase {one.user_id}"
+
+        counts = (one.conversations, one.messages, one.memories, one.facts)
+        return [
+            one.user_id or "nobody named",
+            erase,
+            *map(number, counts),
+            "yes" if one.has_profile else "no",
+            active,
+        ]
+
+    async def _erase(self, one: models.UserAnswer) -> None:
+        user_id = one.user_id
+        assert user_id is not None
+        goes = [
+            f"{counted(one.conversations, 'conversation')} with {counted(one.messages, 'message')}",
+            f"{counted(one.memories, 'memory', 'memories')}, with their history",
+            f"{counted(one.facts, 'fact')}, with their history",
+            "The profile and the consent" if one.has_profile else "No profile: there is none",
+        ]
+        if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
+            return
+        # Not in the row, which is shown anew.
+        with self.table.place:
+            async with self.frame.errors_told():
+                done = await self.visitor.client.erase_user_data(user_id, app_id=self.app_id)
+                await self.table.refresh()
+                show_receipt(done.receipt, done.note)
+
 
 Grant = Literal["tokens", "uninstall", "answers"]
 _LISTED_TOKENS = 25

@@ -8,9 +8,9 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, minute, whole_number
 from loop.ui.tables import counted, heading
+from loop.ui.visitors import tell_success
 
 TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}

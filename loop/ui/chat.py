@@ -12,11 +12,10 @@ from afterthought_client import models
 from loop.ui.frame import Frame, chat_address
 from loop.ui.live import live
 from loop.ui.memory_panel import MemoryPanel, choose_subject
-from loop.ui.notices import tell_success
 from loop.ui.session_view import long_text
 from loop.ui.tables import badge, counted
 from loop.ui.turns import in_turn, press_once
-from loop.ui.visitors import Visitor
+from loop.ui.visitors import Visitor, tell_success
 
 _LISTED = 30
 _SHOWN = 50

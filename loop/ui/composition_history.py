@@ -8,9 +8,9 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, long_text, minute
 from loop.ui.tables import badge, counted, heading
+from loop.ui.visitors import tell_success
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
 _SHOWN = 10

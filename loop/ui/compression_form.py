@@ -9,9 +9,9 @@ from nicegui import background_tasks, ui
 
 from afterthought_client import models
 from loop.ui.ageing import TIER_PRESETS
-from loop.ui.notices import tell_success
 from loop.ui.session_view import SessionView, dialog, made_how, whole_number
 from loop.ui.tables import badge, heading
+from loop.ui.visitors import tell_success
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}

@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.actors import NO_LABELS, TokenLabels, actor_name
 from loop.ui.frame import Frame
-from loop.ui.tables import number, show_table
+from loop.ui.tables import NO_LABELS, TokenLabels, actor_name, number, show_table
 
 
 async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase") -> bool:

@@ -12,11 +12,9 @@ from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import Frame
 from loop.ui.live import live
-from loop.ui.notices import tell_success
-from loop.ui.tables import apps_to_choose, badge, counted, heading, number, show_table
-from loop.ui.times import show_time
+from loop.ui.tables import apps_to_choose, badge, counted, heading, number, show_table, show_time
 from loop.ui.turns import in_turn
-from loop.ui.visitors import Visitor
+from loop.ui.visitors import Visitor, tell_success
 
 _LISTED = 25
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)

@@ -9,9 +9,9 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.notices import tell_success
 from loop.ui.session_view import PRESETS, SessionView, dialog, long_text, weight_name
 from loop.ui.tables import heading
+from loop.ui.visitors import tell_success
 
 _DISTANCES = (1, 5, 10)
 _RATIOS: tuple[tuple[int, Literal["light", "moderate", "aggressive"]], ...] = (

@@ -14,7 +14,7 @@ from loop.ui.live import live
 from loop.ui.memory_card import Draft, MemoryCard, MemoryHandlers, build_form, show_change
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.profile import ProfileSection
-from loop.ui.times import show_time
+from loop.ui.tables import show_time
 from loop.ui.visitors import Visitor
 
 _CONVERSATIONS = 5

@@ -10,8 +10,7 @@ from nicegui import ui
 
 from afterthought_client.models import ChangeAnswer, MemoryAnswer
 from loop.ui.frame import COLOURS, chat_address
-from loop.ui.tables import badge, icon_button
-from loop.ui.times import show_time
+from loop.ui.tables import badge, icon_button, show_time
 
 _KINDS = {
     "created": "Written", "edited": "Edited", "merged": "Took in another", "absorbed": "Taken into another",

@@ -27,10 +27,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from afterthought_client import AsyncAfterthought
-from loop.release import release
 from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, bare
 from loop.ui.visitors import ENDED, Visitor, Visitors, way_back
+from shared.base.installation import release
 
 _CLIENT = ("127.0.0.1", 0)
 

@@ -7,10 +7,9 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
 from loop.ui.frame import Frame
-from loop.ui.notices import tell_success
 from loop.ui.tables import counted, heading
 from loop.ui.turns import in_turn
-from loop.ui.visitors import Visitor
+from loop.ui.visitors import Visitor, tell_success
 
 
 class ProfileSection:

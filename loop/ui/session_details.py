@@ -11,7 +11,6 @@ from afterthought_client import models
 from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.keepit import edit_keepit
-from loop.ui.notices import tell_success
 from loop.ui.session_view import (
     UNKNOWN,
     SessionView,
@@ -25,6 +24,7 @@ from loop.ui.session_view import (
     weight_name,
 )
 from loop.ui.tables import badge, counted, heading
+from loop.ui.visitors import tell_success
 
 _VERSIONS = 20
 _MARKERS = 20

@@ -10,9 +10,9 @@ from nicegui import events, ui
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
-from loop.ui.notices import in_words_of, tell_error, tell_success
 from loop.ui.session_view import SessionView, dialog, rows, size, time_range, weight_name
 from loop.ui.tables import counted, heading
+from loop.ui.visitors import in_words_of, tell_error, tell_success
 
 Taken = Callable[[str, str], Awaitable[None]]
 """Called with the project and the session that were taken in; the latter is empty where it is a project."""

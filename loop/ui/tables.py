@@ -1,9 +1,15 @@
-"""Tables, lists of views and headings, as people and screen readers know them."""
+"""Tables, lists of views and headings, as people and screen readers know them.
+
+Shows times as people say them, with the exact one as a tooltip.
+
+Who did something, as people know them: a token by what it is for, where that is known, and else by its number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 
@@ -249,3 +255,50 @@ def amount(value: float | None) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Return how many of something there are."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+_STEPS = (("minute", 60), ("hour", 3600), ("day", 86400), ("month", 30 * 86400), ("year", 365 * 86400))
+
+
+def ago(at: datetime, now: datetime | None = None) -> str:
+    """Return how long ago something was."""
+    seconds = ((now or datetime.now(UTC)) - at).total_seconds()
+    if seconds < 60:
+        return "just now"
+    name, length = [step for step in _STEPS if seconds >= step[1]][-1]
+    count = int(seconds // length)
+    return f"{count} {name}{'' if count == 1 else 's'} ago"
+
+
+def show_time(at: datetime, before: str = "") -> ui.label:
+    """Show how long ago something was, after some words."""
+    label = ui.label(f"{before} {ago(at)}".strip()).classes("muted text-xs")
+    return label.tooltip(at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+TokenLabels = Mapping[str, str]
+"""What tokens are for, by their ids."""
+NO_LABELS: TokenLabels = MappingProxyType({})
+_TOKEN = "token:"
+_SHOWN = 12
+"""Characters of an id by which tokens are told apart."""
+
+
+async def token_labels(visitor: Visitor, app_id: str) -> TokenLabels:
+    """Return what an app's first tokens are for, of those of whom that is said."""
+    listed = await visitor.client.list_tokens(limit=CHOICES, app_id=app_id)
+    return {one.token_id: one.label for one in listed.tokens if one.label}
+
+
+def actor_name(actor: str, labels: TokenLabels = NO_LABELS) -> str:
+    """Return who somebody is in a few words."""
+    token = actor.removeprefix(_TOKEN)
+    if token == actor:
+        return actor
+    return f"token {labels.get(token) or f'{token[:_SHOWN]}…'}"
+
+
+def actor_cell(actor: str, labels: TokenLabels = NO_LABELS) -> str | Callable[[], object]:
+    """Return the cell of a table that says who somebody is, the whole of it as a tooltip where it is cut."""
+    name = actor_name(actor, labels)
+    return actor if name == actor else lambda: ui.label(name).tooltip(actor).props("dir=auto")

@@ -10,9 +10,8 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import Frame
-from loop.ui.notices import Labels, in_words_of, tell_success
 from loop.ui.tables import heading, number, show_table
-from loop.ui.visitors import Visitor
+from loop.ui.visitors import Labels, Visitor, in_words_of, tell_success
 from shared.base.search_settings import AppTuning, Tuning, bounds_of
 
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}

@@ -1,10 +1,13 @@
-"""How this was installed: by ``./ops/up`` in a checkout, or by pip; and so what starts it, and what adds to it."""
+"""How this was installed: by ``./ops/up`` in a checkout, or by pip; so what starts it and adds to it, and its release."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+import tomllib
+from functools import cache
 from importlib import metadata
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -44,3 +47,12 @@ def _is_of_checkout() -> bool:
 def _is_of(extra: str, one: Requirement) -> bool:
     # What is needed without any extra may have a marker too.
     return one.marker is not None and one.marker.evaluate({"extra": extra}) and not one.marker.evaluate({"extra": ""})
+
+
+@cache
+def release() -> str:
+    """Return the version of the installed package, or of the checkout that runs without being installed."""
+    try:
+        return version("afterthought")
+    except PackageNotFoundError:
+        return str(tomllib.loads((_CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]["version"])

@@ -47,7 +47,7 @@ from shared.context.window import (
 )
 from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.rates import rate_of
 from shared.llm.tokens import Rate
 from shared.search.search import Findings

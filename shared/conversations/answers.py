@@ -16,7 +16,7 @@ from shared.base.errors import Conflict, Operation
 from shared.base.ids import new_id
 from shared.base.search_settings import Tuning
 from shared.base.setting_groups import FactSettings
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.conversations import queries, summarising
 from shared.conversations.extraction import FACTS_OFF, plan
 from shared.conversations.models import Answer, AnswerState, Conversation, Message

@@ -20,8 +20,8 @@ from shared.base.errors import Conflict, Invalid
 from shared.base.ids import new_id
 from shared.base.search_settings import Tuning
 from shared.base.setting_groups import FactSettings
-from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind
+from shared.contracts.values import EventKind
 from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.days import offset_of

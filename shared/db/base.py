@@ -3,19 +3,22 @@
 Column types both dialects agree on.
 
 Parts of an archive's document, and the rows they are copied from and to by the names of their columns.
+
+What code that only opens transactions needs of a database: the database itself, or one that guards its writing.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData, text
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
 
 BigKey = BigInteger().with_variant(Integer, "sqlite")
@@ -95,3 +98,16 @@ def row_of(model: type[_RowT], part: ArchivePart, **own: Any) -> _RowT:
 def _as_column(value: Any) -> Any:
     is_object = isinstance(value, BaseModel)
     return value.model_dump(mode="json", by_alias=True, exclude_none=True) if is_object else value
+
+
+class Transactions(Protocol):
+    """Short transactions; none may be held across a call to anything outside the database."""
+
+    def read(self) -> AbstractContextManager[Session]:
+        """Open a transaction that only reads. Raises: Transient."""
+
+    def write(self) -> AbstractContextManager[Session]:
+        """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient."""
+
+    def scrub(self, patience_seconds: float = ..., /) -> None:
+        """Make deleted text unreadable in the database's own files. Raises: Transient."""

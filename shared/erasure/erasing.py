@@ -17,7 +17,7 @@ from shared.apps.queries import get_app, lock_app, lock_for_erasure
 from shared.base.audit import Cause
 from shared.base.ids import new_id
 from shared.base.subjects import Subject
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
 from shared.conversations.queries import lock_all, lock_conversation, names_of

@@ -15,8 +15,8 @@ from datetime import datetime
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind
+from shared.contracts.values import EventKind
 from shared.db.inserting import insert_if_absent
 from shared.events import queries
 from shared.events.models import Event, EventCount, Webhook

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.base.errors import Invalid, Limit
 from shared.base.ids import new_id
-from shared.contracts.events import DeliveryOutcome, EventKind
+from shared.contracts.values import DeliveryOutcome, EventKind
 from shared.events import queries
 from shared.events.models import Webhook
 from shared.events.recording import record

@@ -16,7 +16,7 @@ from shared.base.audit import ERASED, Cause
 from shared.base.choices import FactState
 from shared.base.errors import Conflict, Limit
 from shared.base.subjects import NOBODY, Subject
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.events.recording import record as record_event
 from shared.facts import queries
 from shared.facts.categories import Category

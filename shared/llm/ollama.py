@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from shared.base.errors import Configuration
 from shared.llm.chat import ModelRequest, Question
 from shared.llm.embedding import ServedEmbedder
-from shared.llm.langchain_model import Ending, LangchainModel
+from shared.llm.langchain_model import CallSeconds, Ending, LangchainModel
 from shared.llm.model_server import ModelServer
 from shared.llm.provider import (
     ModelTraits,
@@ -23,7 +23,6 @@ from shared.llm.provider import (
     parameters_in,
     read_told,
 )
-from shared.llm.speed import CallSeconds
 from shared.llm.tools import Exchange
 from shared.llm.transport import DeadlineTransport, is_loopback, open_client
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.base.audit import Cause
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.events.recording import record as record_event
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, MemoryAttributes, Origin

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import hold_off_erasure
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.db.engine import Database
 from shared.db.queries import count
 from shared.events.recording import record

@@ -26,7 +26,7 @@ from shared.base.search_settings import Tuning
 from shared.conversations.days import zones_now
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.llm.calls import Meter
 from shared.search import search_queries
 from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit, find_candidates, merge_hits

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.base.errors import AfterthoughtError
 from shared.base.settings import Settings
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.sessions import queries
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
 from shared.sessions.compose.queries import ComponentRow, rows_of

@@ -15,8 +15,8 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.db.base import Transactions
 from shared.db.queries import rows_changed
-from shared.db.transactions import Transactions
 from shared.sessions.models import Composition, Project, SemanticMemory, SessionChange
 from shared.sessions.queries import find_claims, left_of_app
 from shared.sessions.store import Store, files_below, size_of

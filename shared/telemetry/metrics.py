@@ -13,8 +13,8 @@ from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind
+from shared.contracts.values import DeliveryOutcome, EventKind
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.text.gate import Refusal as RefusedText
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import delete, func, select
 
 from loop.steps.upkeep import MendTenantQueues, Upkeep
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.energy import ledger
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation

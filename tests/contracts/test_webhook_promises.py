@@ -17,8 +17,8 @@ from shared.apps.queries import uninstall
 from shared.base.audit import Cause
 from shared.base.errors import AfterthoughtError, Invalid, RetryLater, Transient
 from shared.base.subjects import Subject
-from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage, WorkClass
+from shared.contracts.values import EventKind
 from shared.energy import ledger
 from shared.erasure.erasing import erase_app, purge_memories
 from shared.events import webhooks

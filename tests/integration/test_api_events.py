@@ -23,7 +23,7 @@ from loop.streams import EnergyNews
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.base.errors import Transient
-from shared.contracts.events import EventKind
+from shared.contracts.values import EventKind
 from shared.events.queries import EventFilter
 from shared.events.recording import record
 from tests.support.api import ADMIN, Api, open_api

@@ -22,7 +22,7 @@ from loop.api.routes import jobs as jobs_routes
 from loop.cli.apps import leave_if_incomplete
 from loop.cli.table import Invocation
 from loop.embedded_redis import free_port
-from loop.release import release
+from shared.base.installation import release
 from shared.base.settings import Settings, environment_names
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.jobs.dispatch import dead_letter, defer

@@ -22,7 +22,7 @@ from shared.conversations.answers import ASSISTANT
 from shared.conversations.focus import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role
 from shared.conversations.models import Answer, Conversation
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel

@@ -14,7 +14,7 @@ from shared.base.errors import Configuration, ModelOutput
 from shared.energy.budget import price, to_units
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
-from shared.llm.speed import CallSeconds, ModelSpeed
+from shared.llm.langchain_model import CallSeconds, ModelSpeed
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from tests.support.meters import Calls

@@ -33,8 +33,8 @@ from shared.base.errors import (
 )
 from shared.base.setting_groups import JobSettings
 from shared.broker import notify
-from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.values import EventKind
 from shared.conversations.models import Conversation
 from shared.db.engine import Database
 from shared.events.recording import record, record_end_of_job

@@ -18,8 +18,8 @@ from shared.apps.queries import get_app
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, Configuration, Invalid, RetryLater, Transient
 from shared.base.settings import Settings
-from shared.contracts.events import DeliveryOutcome
 from shared.contracts.jobs import WebhookPayload, WorkClass
+from shared.contracts.values import DeliveryOutcome
 from shared.db.engine import Database
 from shared.event_payloads import payloads_of, trial_payload
 from shared.events import webhooks

@@ -18,8 +18,7 @@ from loop.api.schema import ResponseModel
 from loop.streams import EnergyNews, Listener
 from shared.apps.queries import get_installed_app
 from shared.base.errors import Invalid
-from shared.contracts.events import EventKind
-from shared.contracts.values import LARGEST_INTEGER, Id
+from shared.contracts.values import LARGEST_INTEGER, EventKind, Id
 from shared.event_payloads import EventPayload
 from shared.events.queries import EventFilter
 

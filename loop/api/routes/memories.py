@@ -1,9 +1,12 @@
-"""Memories: listed, written by hand, changed, taken back, purged."""
+"""Memories: listed, written by hand, changed, taken back, purged.
+
+How often room was made among an app's memories: per day and outcome, from their history.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -36,6 +39,7 @@ from shared.erasure.erasing import erase_memory, purge_memories
 from shared.memories import queries
 from shared.memories.compaction import Eviction, least_goes
 from shared.memories.models import ChangeKind, Memory, MemoryAttributes, MemoryText
+from shared.memories.queries import compactions_since
 from shared.memories.writing import InsertedMemory, NewMemory, edit, place, remove, restore
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
@@ -370,3 +374,48 @@ def _answers(session: Session, memories: Sequence[Memory]) -> list[MemoryAnswer]
 
 def _sources(linked: Sequence[tuple[str, list[str]]]) -> list[Source]:
     return [Source(conversation_id=name, message_ids=ids) for name, ids in linked]
+
+
+compactions_router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"], route_class=under(OF_APP))
+
+
+class CompactionDay(ResponseModel):
+    """How room was made on a day, by outcome."""
+
+    day: date = Field(description="UTC.")
+    compactions: int
+    outcomes: dict[CompactionOutcome, int]
+
+
+class CompactionDays(ResponseModel):
+    """How room was made, day by day, the oldest first; days on which none was made too."""
+
+    app_id: str
+    user_id: str | None = Field(description="Null: of all of the app's memories.")
+    compactions: int
+    days: list[CompactionDay]
+
+
+@compactions_router.get("", summary="Count compactions by day")
+def list_compactions(
+    ctx: Reads,
+    app_id: AppInPath,
+    days: Annotated[int, Query(ge=1, le=365, description="So many days, today the last.")] = 30,
+    user_id: UserInQuery = None,
+) -> CompactionDays:
+    """Count how often room was made for a memory, day by day (UTC) and by what went. Costs no energy."""
+    today = ctx.now().astimezone(UTC).date()
+    shown = [today - timedelta(days=before) for before in range(days - 1, -1, -1)]
+    with ctx.read() as session:
+        get_app(session, app_id)
+        counted = compactions_since(session, app_id, datetime.combine(shown[0], time(), UTC), user_id)
+    of_days = [{outcome: counted.get((day, outcome), 0) for outcome in CompactionOutcome} for day in shown]
+    return CompactionDays(
+        app_id=app_id,
+        user_id=user_id,
+        compactions=sum(counted.values()),
+        days=[
+            CompactionDay(day=day, compactions=sum(outcomes.values()), outcomes=outcomes)
+            for day, outcomes in zip(shown, of_days, strict=True)
+        ],
+    )

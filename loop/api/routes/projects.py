@@ -1,4 +1,7 @@
-"""Projects of recorded sessions: opened, changed, looked through and removed."""
+"""Projects of recorded sessions: opened, changed, looked through and removed.
+
+What holds for all recorded sessions of an app: shown as ``config.json`` shows it, changed, and who changed it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import (
+    AppInPath,
     CursorInQuery,
     LimitInQuery,
     ProjectInPath,
@@ -20,7 +24,7 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
-from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
+from loop.api.policy import OF_APP, OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.session_items import SessionForeseen, SessionList, StorageFigures, session_page
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
@@ -31,7 +35,11 @@ from shared.sessions.models import Project
 from shared.sessions.queries import SessionFilter
 from shared.sessions.registry import projects
 from shared.sessions.registry.configuration import (
+    EVERY_PROJECT,
     ProjectSettings,
+    SessionsConfiguration,
+    change_configuration,
+    configuration_of,
     own_settings,
     patch_of,
     refuse_unknown_model,
@@ -43,6 +51,12 @@ from shared.sessions.registry.registration import (
     remove_project_with_sessions,
 )
 from shared.sessions.registry.scan import FolderScan, FolderScanner
+
+if TYPE_CHECKING:
+    ChangeSessionSettings = BaseModel
+else:
+    ChangeSessionSettings = patch_of(SessionsConfiguration)
+
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 ServerPath = Annotated[
@@ -368,3 +382,44 @@ def _items(session: Session, rows: Sequence[Project]) -> list[ProjectItem]:
         )
         for one in rows
     ]
+
+
+session_settings_router = APIRouter(
+    prefix="/apps/{appId}/session-settings", tags=["Projects"], route_class=under(OF_APP)
+)
+
+
+@session_settings_router.get("", summary="Show the settings of an app's sessions")
+def show_session_settings(ctx: Reads, app_id: AppInPath) -> SessionsConfiguration:
+    """Show what is in force for all of an app's projects, unless they say otherwise."""
+    with ctx.read() as session:
+        return configuration_of(get_app(session, app_id), ctx.loop.settings)
+
+
+@session_settings_router.patch(
+    "", response_model=SessionsConfiguration, summary="Change the settings of an app's sessions"
+)
+def change_session_settings(ctx: Writes, app_id: AppInPath, body: ChangeSessionSettings) -> Response:
+    """Change what holds for all of an app's projects, at once; versions that are there stay as they are."""
+
+    def work(session: Session) -> WriteResult:
+        app = lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        wanted = body.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        change_configuration(session, app, wanted, ctx.loop.settings, ctx.cause(BY_HAND))
+        return WriteResult(configuration_of(app, ctx.loop.settings), about=app_id, then=show)
+
+    def show() -> None:
+        manifest.write_configuration(ctx.loop.database, ctx.loop.store, app_id, ctx.loop.settings)
+        ctx.loop.ticker.wake()
+
+    return ctx.write(work)
+
+
+@session_settings_router.get("/changes", summary="Show who changed the settings of an app's sessions")
+def list_session_settings_changes(
+    ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> SessionChangeList:
+    """List who changed what holds for all of an app's projects, newest first: what was set before and after."""
+    with ctx.read() as session:
+        return changes_page(session, app_id, EVERY_PROJECT, limit, cursor)

@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from sqlalchemy.orm import Session
 
-from loop.api import uploads
+from loop.api import bodies as uploads
 from loop.api.bodies import STREAMED_TYPES, is_streamed
 from loop.api.dependencies import (
     CursorInQuery,

@@ -18,9 +18,8 @@ from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.errors import Conflict, Invalid, Transient
 from shared.base.ids import new_id
-from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind, WorkClass
-from shared.contracts.values import ID_PATTERN
+from shared.contracts.values import ID_PATTERN, DeliveryOutcome, EventKind
 from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Webhook

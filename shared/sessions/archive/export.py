@@ -17,8 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Conflict
-from shared.db.base import copied
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions, copied
 from shared.sessions import queries
 from shared.sessions.archive.document import (
     CHECKSUMS,

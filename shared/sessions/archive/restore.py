@@ -26,8 +26,7 @@ from shared.base.audit import Cause
 from shared.base.errors import Conflict, Invalid, Limit
 from shared.base.ids import new_id
 from shared.base.setting_groups import SessionSettings
-from shared.db.base import row_of
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions, row_of
 from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
@@ -63,7 +62,7 @@ from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
 from shared.text.gate import refuse_secret
-from shared.text.json_reading import read_json
+from shared.text.lines import read_json
 from shared.text.sentences import SECRET_MARK, without_secrets
 
 MOST_MEMBERS = 50_000

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.errors import Conflict
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job

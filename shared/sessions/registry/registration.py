@@ -21,7 +21,7 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.audit import Cause
 from shared.base.errors import Conflict, NotFound, Operation, Purged
 from shared.base.setting_groups import SessionSettings
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job

@@ -18,7 +18,7 @@ from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.errors import AfterthoughtError, Transient
 from shared.contracts.values import ID_PATTERN
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import get_project, lock_project, registered_in, sessions_of
 from shared.sessions.registry.intake import A_LINK, Intake, from_path, in_place

@@ -18,7 +18,7 @@ from shared.apps.models import App
 from shared.base.audit import Cause
 from shared.base.errors import Conflict, NotFound
 from shared.base.settings import Settings
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.sessions import manifest
 from shared.sessions.compress.queries import names_using
 from shared.sessions.compress.settings import CompressionSettings

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.base.errors import Invalid, NotFound
-from shared.db.transactions import Transactions
+from shared.db.base import Transactions
 from shared.search.words import words_of
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import RecordedSession, SessionPassage, SessionVersion, SessionWord

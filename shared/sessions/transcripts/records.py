@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from shared.text.json_reading import with_whole_characters
+from shared.text.lines import with_whole_characters
 
 _LARGEST_COUNT = 2**53
 
