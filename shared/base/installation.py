@@ -1,4 +1,4 @@
-"""How this was installed: by ``./ops/up`` in a checkout, or by pip; so what starts it and adds to it, and its release."""
+"""How this was installed: by ``./ops/up`` in a checkout, or by pip; what starts it and adds to it, and its release."""
 
 from __future__ import annotations
 
