@@ -16,7 +16,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
-from loop.ui.frame import Frame, chat_address
+from loop.ui.frame import Frame, chat_address, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.tables import (
     Cell,
@@ -31,7 +31,6 @@ from loop.ui.tables import (
     show_time,
     token_labels,
 )
-from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor, tell_success
 
 _LISTED = 25

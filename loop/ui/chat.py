@@ -9,12 +9,11 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame, chat_address
+from loop.ui.frame import Frame, chat_address, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.session_view import long_text
 from loop.ui.tables import badge, counted
-from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor, tell_success
 
 _LISTED = 30

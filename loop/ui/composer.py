@@ -14,12 +14,11 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.compression_form import CompressionForm
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, in_turn
 from loop.ui.live import live
 from loop.ui.session_view import SessionView, day, made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
 from loop.ui.tables import CHOICES, PagedSelect, counted, heading
-from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor, in_words_of, tell_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"

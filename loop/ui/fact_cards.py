@@ -14,8 +14,7 @@ from afterthought_client import AsyncAfterthought
 from afterthought_client.models import FactAnswer
 from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
-from loop.ui.frame import Frame
-from loop.ui.turns import in_turn
+from loop.ui.frame import Frame, in_turn
 from loop.ui.visitors import Visitor
 
 PAGE = 50

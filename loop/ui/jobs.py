@@ -10,10 +10,9 @@ from nicegui import ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, in_turn
 from loop.ui.live import live
 from loop.ui.tables import apps_to_choose, badge, counted, heading, number, show_table, show_time
-from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor, tell_success
 
 _LISTED = 25

@@ -17,10 +17,9 @@ from afterthought_client import ApiError, models
 from loop.ui import jobs, tuning
 from loop.ui import operations as retrieval
 from loop.ui.charts import Chart
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, press_once
 from loop.ui.live import live
 from loop.ui.tables import Row, amount, apps_to_choose, badge, heading, number, show_table, show_views
-from loop.ui.turns import press_once
 from loop.ui.visitors import Visitor
 
 _APPS = 10

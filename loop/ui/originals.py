@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.frame import press_once
 from loop.ui.session_view import SessionView, dialog, long_text, minute, weight_name
 from loop.ui.tables import badge
-from loop.ui.turns import press_once
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""

@@ -6,9 +6,8 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, in_turn
 from loop.ui.tables import counted, heading
-from loop.ui.turns import in_turn
 from loop.ui.visitors import Visitor, tell_success
 
 

@@ -11,13 +11,12 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import session_intake
 from loop.ui.ageing import ProjectRules, Pruning
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import SessionView, day, projects_to_choose, short, size
 from loop.ui.tables import counted, heading
-from loop.ui.turns import in_turn, press_once
 from loop.ui.visitors import Visitor
 
 Action = Callable[[], object]

@@ -15,8 +15,7 @@ from types import MappingProxyType
 
 from nicegui import ui
 
-from loop.ui.frame import Frame
-from loop.ui.turns import in_turn, press_once
+from loop.ui.frame import Frame, in_turn, press_once
 from loop.ui.visitors import Visitor
 
 Cell = str | Callable[[], object]

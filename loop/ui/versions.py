@@ -8,10 +8,10 @@ from nicegui import ui
 
 from afterthought_client import ApiError, models
 from loop.ui.confirmation import confirmed
+from loop.ui.frame import press_once
 from loop.ui.originals import OriginalReader
 from loop.ui.session_view import SessionView, day, dialog, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading
-from loop.ui.turns import press_once
 from loop.ui.visitors import tell_success
 
 _VERSIONS = 100
