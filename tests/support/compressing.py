@@ -96,6 +96,7 @@ class Press:
         }  # fmt: skip
         self.learner: LearningAgent = ExtractiveLearningAgent()
         self.elapsed: Callable[[], float] = perf_counter
+        self.others = house.pipeline_of
         house.pipeline_of = self._pipeline_of  # type: ignore[method-assign]
 
     def _pipeline_of(self, kind: str) -> Pipeline:
@@ -105,7 +106,8 @@ class Press:
         if kind == JobKind.LEARN_FROM_SESSIONS:
             how = (house.accountant, house.metrics, self.elapsed, house.rules.learning)
             return LearnFromSessions(house.database, house.clock, self.learner, store, *how)
-        assert kind == JobKind.COMPRESS_SESSION
+        if kind != JobKind.COMPRESS_SESSION:
+            return self.others(kind)
         return CompressSession(
             house.database, house.clock, self.agents.get, store, house.accountant, house.metrics, self.elapsed,
             house.rules.sessions,
