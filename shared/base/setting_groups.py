@@ -82,7 +82,7 @@ def _languages_in(value: str) -> frozenset[str]:
 class AddressOf:
     """Marks the setting of a provider's address, and so lets models be named ``PROVIDER:NAME``.
 
-    What else there is to say of it, ``shared/llm/PROVIDER.py`` says.
+    What else there is to say of it, ``shared/llm/PROVIDER.py`` says; that is not imported to check a setting.
     """
 
     provider: str

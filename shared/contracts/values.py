@@ -1,9 +1,7 @@
 """Types of values that strangers send, bounded so that every database and every later reader can take them back.
 
-Kinds of events that listeners of an app are told of.
-
-An event carries ids and numbers. Whoever shows it looks the text up at that moment, so that what was erased since is
-not told again.
+Beside them the kinds of events that listeners of an app are told of. An event carries ids and numbers. Whoever shows it
+looks the text up at that moment, so that what was erased since is not told again.
 """
 
 from __future__ import annotations

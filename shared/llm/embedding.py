@@ -1,11 +1,8 @@
-"""What an embedder is, and the one of last resort, which hashes letters and words.
+"""What an embedder is; the one of last resort, which hashes letters and words; and that of a server's models.
 
-A vector's cosine tells how close two texts are in meaning. Reaching a model is left to the adapters, storing vectors to
-whoever asked for them.
-
-Embedding models of a server, of whatever provider: batches, metering, and what becomes of a failure.
-
-How one batch is asked for and what its client's errors mean is left to the providers.
+A vector's cosine tells how close two texts are in meaning. ``ServedEmbedder`` cuts into batches, meters, and says what
+becomes of a failure; how one batch is asked for and what a client's errors mean is the provider's to say. Storing
+vectors is left to whoever asked for them.
 """
 
 from __future__ import annotations
@@ -112,7 +109,10 @@ class NgramEmbedder:
 
 
 Request = Callable[[list[str]], tuple[Sequence[Sequence[float]], int | None]]
-"""Returns the vectors of texts in their order, and how many tokens were read where the server says so."""
+"""Asks a server: returns the vectors of texts in their order, and how many tokens were read where it says so.
+
+Its client's errors come through as they are: the ``ModelServer`` beside it reads them.
+"""
 _BATCH = 64
 _REFUSALS = frozenset({400, 401, 403, 404, 405})
 _NEEDS = "Correct AFTERTHOUGHT_EMBEDDING."
