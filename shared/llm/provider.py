@@ -2,7 +2,7 @@
 
 A provider there reads what its server tells and makes its chats and embedders; it is known by its name to
 ``shared.base.setting_groups``, where its address is a setting. What all chats and embedders do alike is left to
-``langchain_model`` and ``served_embedding``. Importing a provider is cheap: its libraries are imported where it makes
+``langchain_model`` and ``embedding``. Importing a provider is cheap: its libraries are imported where it makes
 something.
 """
 
@@ -77,9 +77,9 @@ class Provider(Endpoint):
     def traits(self, model: str, timeout_seconds: float) -> ModelTraits:
         """Ask its server about a model, at no cost, and load none. Raises: httpx.HTTPError, OSError, ValueError."""
 
-    @abstractmethod
     def make_model(self, model: str) -> LangchainModel:
-        """Make what reaches ``model``, as its server names it. Raises: ModuleNotFoundError."""
+        """Make what chats with ``model``. Raises: ModuleNotFoundError, Configuration where it has none."""
+        raise Configuration(f"{self.product} has no chat models: correct the setting that names one.")
 
     def make_embedder(self, model: str, seconds: float) -> Embedder:
         """Make the embedder that asks ``model``. Raises: ModuleNotFoundError, Configuration where it has none."""
