@@ -11,10 +11,11 @@ from functools import cache
 from prometheus_client import CollectorRegistry
 
 from shared.base.clock import Clock, SystemClock
+from shared.base.errors import Configuration
 from shared.base.process import is_gone
 from shared.base.settings import Settings
 from shared.broker import connect_redis
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import JOB_TYPES, JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.events.addresses import guard_of
@@ -57,6 +58,11 @@ class Wired:
     end_conversation: EndConversationByMessage
     metrics: Metrics
     tracing: Tracing
+
+    def __post_init__(self) -> None:
+        missing = ", ".join(JOB_TYPES.keys() - self.pipelines.keys())
+        if missing:
+            raise Configuration(f"No pipeline carries out jobs of kind {missing}: add one to worker/wiring.py.")
 
 
 def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = None) -> Wired:
