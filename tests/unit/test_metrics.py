@@ -116,7 +116,8 @@ def test_a_series_can_be_watched_before_its_first_event(
 
 def test_labels_are_closed_sets_so_the_number_of_series_is_bounded(fresh: tuple[CollectorRegistry, Metrics]) -> None:
     series = sum(len(family.samples) for family in fresh[0].collect())
-    assert 200 < series < 2200
+    # A new kind of job brings about a hundred; far more is a label whose values somebody else chooses.
+    assert 200 < series < 3000
 
 
 def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -> None:
