@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from shared.base.clock import Clock
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import JobKind, WebhookPayload
 from shared.db.base import Transactions
 from shared.events import queries
 from shared.events import recording as publication
@@ -25,7 +25,6 @@ from shared.telemetry.metrics import Metrics
 
 BATCH = 500
 FORGET_EVERY_SECONDS = 60.0
-POSITION, WEBHOOK = "position", "webhookId"
 Notify = Callable[[int], None]
 """Tells the listeners of every loop that there are events up to a position."""
 
@@ -61,7 +60,7 @@ class PublishEvents:
                         app_id=event.app_id,
                         dedupe=f"webhook:{webhook.webhook_id}:{event.position}",
                         max_attempts=self.max_attempts,
-                        payload={WEBHOOK: webhook.webhook_id, POSITION: event.position},
+                        payload=WebhookPayload(webhook_id=webhook.webhook_id, position=event.position),
                         sequence=webhook.webhook_id,
                         due_at=webhook.retry_at,
                     )

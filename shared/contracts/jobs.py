@@ -46,9 +46,9 @@ class WorkClass(StrEnum):
     """What work competes for: in each, apps take turns."""
 
     THOUGHT = "thought"
-    """Work that costs energy."""
+    """Work that waits while energy is out, for most of it costs some."""
     DELIVERY = "delivery"
-    """Work that costs none."""
+    """Work that costs none and never waits for energy."""
 
 
 class ModelNeed(StrEnum):
@@ -70,16 +70,32 @@ SESSION_PRIORITY = 9
 """Work on recorded sessions gives way to all other work of its app."""
 
 
-class NoPayload(BaseModel):
-    """The payload of jobs that name all they need in their row."""
+class JobPayload(BaseModel):
+    """What a job names beside its row, as it is stored there; this one is of jobs whose row says it all."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
-class WebhookPayload(BaseModel):
-    """The payload of a delivery: which webhook is told of which event."""
+class VersionPayload(JobPayload):
+    """The version of a recorded session that is to be written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+    compression: int
+
+
+class CompositionPayload(JobPayload):
+    """The composition that is to be written."""
+
+    composition_key: int
+
+
+class LearningPayload(JobPayload):
+    """The project whose recorded sessions are to be read."""
+
+    project_key: int
+
+
+class WebhookPayload(JobPayload):
+    """Which webhook is told of which event."""
 
     webhook_id: str
     position: int | None = Field(description="Of the event; none for a test.")
@@ -92,7 +108,7 @@ class JobType:
     queue: Queue = Queue.MEMORY
     priority: int = MEMORY_PRIORITY
     work_class: WorkClass = WorkClass.THOUGHT
-    payload: type[BaseModel] = NoPayload
+    payload: type[JobPayload] = JobPayload
     needs: ModelNeed | None = None
     """None too where it differs from job to job: whether a version needs a model is the version's to say."""
 
@@ -103,12 +119,14 @@ JOB_TYPES: Mapping[JobKind, JobType] = {
     JobKind.SUMMARISE: JobType(needs=ModelNeed.LARGE_CHAT),
     JobKind.EMBED_MESSAGES: JobType(priority=INDEX_PRIORITY, needs=ModelNeed.EMBEDDING),
     JobKind.INDEX_MESSAGES: JobType(priority=INDEX_PRIORITY),
-    JobKind.COMPRESS_SESSION: JobType(priority=SESSION_PRIORITY),
-    JobKind.COMPOSE_CONTEXT: JobType(priority=SESSION_PRIORITY),
-    JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY, needs=ModelNeed.LARGE_CHAT),
+    JobKind.COMPRESS_SESSION: JobType(priority=SESSION_PRIORITY, payload=VersionPayload),
+    JobKind.COMPOSE_CONTEXT: JobType(priority=SESSION_PRIORITY, payload=CompositionPayload),
+    JobKind.LEARN_FROM_SESSIONS: JobType(
+        priority=SESSION_PRIORITY, payload=LearningPayload, needs=ModelNeed.LARGE_CHAT
+    ),
     JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, WorkClass.DELIVERY, WebhookPayload),
 }
-"""Every kind that is dispatched."""
+"""Every kind that is dispatched; ``worker/wiring.py`` says by which pipeline."""
 CANARY_TASK = "afterthought.canary"
 
 

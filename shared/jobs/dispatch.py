@@ -6,16 +6,15 @@ Whether they may be handed out at all is the regulator's to say; carrying them o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.base.ids import new_id
-from shared.contracts.jobs import JOB_TYPES, JobKind, WorkClass
+from shared.contracts.jobs import JOB_TYPES, JobKind, JobPayload, WorkClass
 from shared.jobs import queries
 from shared.jobs.models import NO_SEQUENCE, Deferral, Job, JobState, TenantQueue
 from shared.jobs.tenant_queues import (
@@ -51,7 +50,8 @@ class NewJob:
     """As is usual for its kind, where none is given; the same goes for the work class."""
     work_class: WorkClass | None = None
     max_attempts: int = 5
-    payload: dict[str, Any] | None = None
+    payload: JobPayload = field(default_factory=JobPayload)
+    """Of the type that ``JOB_TYPES`` names for its kind."""
     due_at: datetime | None = None
     """Not before then."""
     sequence: str = NO_SEQUENCE
@@ -74,6 +74,8 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     if present is not None:
         return present
     usual = JOB_TYPES[wanted.kind]
+    if type(wanted.payload) is not usual.payload:
+        raise TypeError(f"A job {wanted.kind} takes a {usual.payload.__name__}, as shared/contracts/jobs.py says.")
     job = Job(
         job_id=new_id("job", now),
         kind=wanted.kind,
@@ -82,7 +84,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         conversation_id=wanted.conversation_id,
         epoch=wanted.epoch,
         dedupe=wanted.dedupe,
-        payload=wanted.payload or {},
+        payload=wanted.payload.model_dump(by_alias=True),
         priority=usual.priority if wanted.priority is None else wanted.priority,
         work_class=wanted.work_class or usual.work_class,
         sequence=wanted.sequence,

@@ -17,7 +17,7 @@ from shared.apps.queries import uninstall
 from shared.base.audit import Cause
 from shared.base.errors import AfterthoughtError, Invalid, RetryLater, Transient
 from shared.base.subjects import Subject
-from shared.contracts.jobs import JobKind, JobMessage, WorkClass
+from shared.contracts.jobs import JobKind, JobMessage, WebhookPayload, WorkClass
 from shared.contracts.values import EventKind
 from shared.energy import ledger
 from shared.erasure.erasing import erase_app, purge_memories
@@ -224,7 +224,7 @@ def test_what_waits_for_a_webhook_goes_on_at_once_when_a_trial_or_one_delivery_s
     receiver.statuses = [503]
     post.attempt(post.claims()[0])
     with post.house.database.write() as session:
-        payload = {"webhookId": webhook.webhook_id, "position": None}
+        payload = WebhookPayload(webhook_id=webhook.webhook_id, position=None)
         trial = dispatch.NewJob(JobKind.DELIVER_WEBHOOK, "notes", "trial", payload=payload, sequence=webhook.webhook_id)
         dispatch.enqueue(session, trial, post.house.clock.now())
     assert post.attempt(post.due()[0]) is JobState.DONE

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -33,7 +35,7 @@ from shared.base.errors import (
 )
 from shared.base.setting_groups import JobSettings
 from shared.broker import notify
-from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.jobs import JobKind, JobMessage, JobPayload
 from shared.contracts.values import EventKind
 from shared.conversations.models import Conversation
 from shared.db.engine import Database
@@ -45,6 +47,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Attributes, Role, Traced, Tracing
 
+PayloadT = TypeVar("PayloadT", bound=JobPayload)
 Pipeline = Callable[[Claim], JobState]
 """Carries a claimed job out and returns the state it finished the job in."""
 
@@ -229,6 +232,14 @@ def unpurged(app: App, claim: Claim) -> App:
     if app.purge_epoch != claim.epoch:
         raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
     return app
+
+
+def payload_of(claim: Claim, shape: type[PayloadT]) -> PayloadT:
+    """Return what a job names beside its row. Raises: Configuration, for what another release wrote."""
+    try:
+        return shape.model_validate(claim.payload)
+    except ValidationError:
+        raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
 
 
 def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:

@@ -21,6 +21,7 @@ from shared.base.choices import OutputFormat
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet
 from shared.base.settings import Settings
+from shared.contracts.jobs import CompositionPayload
 from shared.db.engine import Database
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
@@ -41,7 +42,6 @@ from shared.sessions.compose.documents import (
 from shared.sessions.compose.plan import shared_beginnings
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
 from shared.sessions.compose.requests import (
-    COMPOSITION_PAYLOAD_KEY,
     CompositionRequest,
     plan_composition,
     write_components,
@@ -53,7 +53,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks, repeated_records
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.attempt import end, unpurged
+from worker.pipelines.attempt import end, payload_of, unpurged
 
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=5), timedelta(seconds=60)
 ACTOR, REASON = "rule:compose", "composed as asked"
@@ -219,14 +219,14 @@ class ComposeContext:
 
 def _composition(session: Session, claim: Claim) -> Composition:
     unpurged(get_app(session, claim.app_id), claim)
-    found = composition_by_key(session, claim.app_id, claim.payload[COMPOSITION_PAYLOAD_KEY])
+    found = composition_by_key(session, claim.app_id, payload_of(claim, CompositionPayload).composition_key)
     if found is None:
         raise LeaseLost(f"The composition of job {claim.job_id} was removed.")
     return found
 
 
 def _rows(session: Session, claim: Claim) -> list[ComponentRow]:
-    key = claim.payload[COMPOSITION_PAYLOAD_KEY]
+    key = payload_of(claim, CompositionPayload).composition_key
     return rows_of(session, [key])[key]
 
 

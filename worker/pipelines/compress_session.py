@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import get_app, lock_app
 from shared.base.clock import Clock
 from shared.base.errors import Configuration, Conflict, LeaseLost, NotYet
+from shared.contracts.jobs import VersionPayload
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -39,7 +40,7 @@ from shared.sessions.compress.queries import (
 from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
-from shared.sessions.compress.versions import VERSION_PAYLOAD_KEY, WrittenVersion, drop_parts, file_name, finish_version
+from shared.sessions.compress.versions import WrittenVersion, drop_parts, file_name, finish_version
 from shared.sessions.models import BuildState as State
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionVersion, VersionPart
 from shared.sessions.queries import lock_project_by_key, markers_of, project_by_key
@@ -49,7 +50,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import line_gate
 from worker.agent.protocol import CompressionAgent
-from worker.pipelines.attempt import end, unpurged
+from worker.pipelines.attempt import end, payload_of, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission
 
@@ -162,7 +163,7 @@ class CompressSession:
             )
 
     def _compression(self, session: Session, claim: Claim) -> SessionVersion:
-        found = version_by_key(session, claim.payload[VERSION_PAYLOAD_KEY])
+        found = version_by_key(session, payload_of(claim, VersionPayload).compression)
         if found is None:
             raise LeaseLost(f"The version of job {claim.job_id} was removed.")
         return found

@@ -12,11 +12,10 @@ from datetime import timedelta
 from functools import partial
 
 import orjson
-from pydantic import ValidationError
 
 from shared.apps.queries import get_app
 from shared.base.clock import Clock
-from shared.base.errors import AfterthoughtError, Configuration, Invalid, RetryLater, Transient
+from shared.base.errors import AfterthoughtError, Invalid, RetryLater, Transient
 from shared.base.settings import Settings
 from shared.contracts.jobs import WebhookPayload, WorkClass
 from shared.contracts.values import DeliveryOutcome
@@ -31,7 +30,7 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, retry_wait
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.attempt import end
+from worker.pipelines.attempt import end, payload_of
 from worker.webhook_client import WebhookClient, WebhookRequest
 
 GONE = 410
@@ -66,10 +65,7 @@ class DeliverWebhook:
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: RetryLater, Configuration, LeaseLost."""
-        try:
-            payload = WebhookPayload.model_validate(claim.payload)
-        except ValidationError:
-            raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
+        payload = payload_of(claim, WebhookPayload)
         event = self._read(claim, payload)
         if isinstance(event, Undeliverable):
             with self.database.write() as session:

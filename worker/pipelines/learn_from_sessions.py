@@ -15,6 +15,7 @@ from time import perf_counter
 from shared.apps.queries import lock_app
 from shared.base.clock import Clock
 from shared.base.errors import Invalid, LeaseLost, NotYet
+from shared.contracts.jobs import LearningPayload
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
@@ -25,7 +26,7 @@ from shared.sessions import manifest
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import find_project_by_key, lock_project_by_key
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt, prompts_of, save_proposals
-from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY, next_to_learn
+from shared.sessions.semantic.queries import next_to_learn
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
@@ -33,7 +34,7 @@ from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import finding_gate
 from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
-from worker.pipelines.attempt import end, unpurged
+from worker.pipelines.attempt import end, payload_of, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission
 
@@ -85,7 +86,7 @@ class LearnFromSessions:
 
     def _next(self, claim: Claim) -> _Next | None:
         with self.database.read() as session:
-            key = claim.payload[LEARNING_PROJECT_KEY]
+            key = payload_of(claim, LearningPayload).project_key
             project = find_project_by_key(session, claim.app_id, key)
             if project is None:
                 raise LeaseLost(f"The project of job {claim.job_id} was removed.")

@@ -18,7 +18,7 @@ from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.errors import Conflict, Invalid, Transient
 from shared.base.ids import new_id
-from shared.contracts.jobs import JobKind, WorkClass
+from shared.contracts.jobs import JobKind, WebhookPayload, WorkClass
 from shared.contracts.values import ID_PATTERN, DeliveryOutcome, EventKind
 from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
@@ -177,7 +177,7 @@ def try_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Re
             app_id=app_id,
             dedupe=f"webhook:{webhook_id}:{new_id('test', ctx.now())}",
             max_attempts=1,
-            payload={"webhookId": webhook_id, "position": None},
+            payload=WebhookPayload(webhook_id=webhook_id, position=None),
             sequence=webhook_id,
         )
         job = enqueue(session, wanted, ctx.now())

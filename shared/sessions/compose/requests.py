@@ -22,7 +22,7 @@ from shared.base.audit import Cause
 from shared.base.choices import AllocationStrategy, OutputFormat
 from shared.base.errors import Conflict, Invalid, NotFound, Operation
 from shared.base.settings import Settings
-from shared.contracts.jobs import SESSION_PRIORITY, JobKind
+from shared.contracts.jobs import SESSION_PRIORITY, CompositionPayload, JobKind
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.tokens import LAST_RESORT
@@ -124,7 +124,6 @@ class CompositionRequest(_Wire):
         return self
 
 
-COMPOSITION_PAYLOAD_KEY = "compositionKey"
 _SPACE = UUID("b0a7b7de-0d4c-5b43-8f5e-5f0f3c1d9a77")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -164,7 +163,7 @@ def request_composition(
         priority=SESSION_PRIORITY,
         sequence=project_sequence(project.key),
         max_attempts=settings.job_max_attempts,
-        payload={COMPOSITION_PAYLOAD_KEY: composition.key},
+        payload=CompositionPayload(composition_key=composition.key),
     )
     composition.job_id = enqueue(session, wanted, cause.at).job_id
     return composition

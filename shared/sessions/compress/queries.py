@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from shared.base.errors import NotFound, Operation
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import JobKind, LearningPayload
 from shared.jobs.models import OPEN, Job
 from shared.sessions.blocks import Block, markdown_of
 from shared.sessions.models import (
@@ -29,7 +29,7 @@ from shared.sessions.models import (
     SessionVersion,
     VersionPart,
 )
-from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY, count_to_learn
+from shared.sessions.semantic.queries import count_to_learn
 
 SESSION_JOBS = (JobKind.COMPRESS_SESSION, JobKind.COMPOSE_CONTEXT, JobKind.LEARN_FROM_SESSIONS)
 _VERSION_ID = re.compile(r"v(\d{3,9})")
@@ -179,7 +179,7 @@ def _with_work(session: Session, jobs: Sequence[Job]) -> list[SessionJob]:
         learning_progress = (
             None
             if job.kind != JobKind.LEARN_FROM_SESSIONS
-            else count_to_learn(session, job.payload[LEARNING_PROJECT_KEY])
+            else count_to_learn(session, LearningPayload(**job.payload).project_key)
         )
         found.append(SessionJob(job, compression, session_id, composed.get(job.job_id), learning_progress))
     return found

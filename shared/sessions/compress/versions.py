@@ -19,7 +19,7 @@ from shared.apps.models import App
 from shared.base.audit import Cause
 from shared.base.choices import KeepitMode
 from shared.base.errors import Conflict
-from shared.contracts.jobs import SESSION_PRIORITY, JobKind, WorkClass
+from shared.contracts.jobs import SESSION_PRIORITY, JobKind, VersionPayload, WorkClass
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions.compress.plan import MarkerDecision
@@ -38,8 +38,6 @@ from shared.sessions.models import (
 )
 from shared.sessions.registry.configuration import ProjectSettings, refuse_unknown_model
 from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch, use_sessions
-
-VERSION_PAYLOAD_KEY = "compression"
 
 
 def request_version(
@@ -140,7 +138,7 @@ def _version_job(app: App, recorded: RecordedSession, compression: SessionVersio
         sequence=project_sequence(recorded.project_key),
         work_class=WorkClass.THOUGHT,
         max_attempts=max_attempts,
-        payload={VERSION_PAYLOAD_KEY: compression.key},
+        payload=VersionPayload(compression=compression.key),
     )
 
 

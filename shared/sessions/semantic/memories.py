@@ -20,7 +20,7 @@ from shared.base.audit import Cause
 from shared.base.choices import SemanticVerdict
 from shared.base.errors import Conflict, Invalid
 from shared.base.ids import new_id
-from shared.contracts.jobs import SESSION_PRIORITY, JobKind
+from shared.contracts.jobs import SESSION_PRIORITY, JobKind, LearningPayload
 from shared.db.inserting import insert_if_absent
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
@@ -36,7 +36,6 @@ from shared.sessions.models import (
 from shared.sessions.queries import lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.sessions.semantic import queries
-from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY
 from shared.text.gate import refuse_secret
 from shared.text.likeness import gist
 from shared.text.lines import clean, shorten
@@ -103,7 +102,7 @@ def request_learning(session: Session, app: App, project: Project, now: datetime
         priority=SESSION_PRIORITY,
         sequence=project_sequence(project.key),
         max_attempts=max_attempts,
-        payload={LEARNING_PROJECT_KEY: project.key},
+        payload=LearningPayload(project_key=project.key),
     )
     return enqueue(session, wanted, now)
 

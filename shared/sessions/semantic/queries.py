@@ -9,12 +9,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.base.choices import SemanticVerdict
 from shared.base.errors import NotFound, Operation
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import JobKind, LearningPayload
 from shared.jobs.models import OPEN, Job
 from shared.sessions.models import RecordedSession, SemanticKind, SemanticMemory, SemanticSource
-
-LEARNING_PROJECT_KEY = "projectKey"
-"""Where the payload of a job names its project."""
 
 
 def list_semantic_memories(
@@ -98,7 +95,7 @@ def open_learning(session: Session, app_id: str, project_key: int) -> Job | None
     """Return the unfinished job that learns from a project."""
     query = select(Job).where(Job.app_id == app_id, Job.kind == JobKind.LEARN_FROM_SESSIONS, Job.state.in_(OPEN))
     jobs = session.scalars(query.order_by(Job.seq)).all()
-    return next((job for job in jobs if job.payload.get(LEARNING_PROJECT_KEY) == project_key), None)
+    return next((job for job in jobs if LearningPayload(**job.payload).project_key == project_key), None)
 
 
 def is_said_twice(session: Session, memory_key: int) -> bool:
