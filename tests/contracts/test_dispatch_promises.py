@@ -115,14 +115,6 @@ def test_a_budget_of_nothing_lets_nothing_be_sent_though_no_job_has_cost_anythin
     assert governing.sent == [] and house.jobs()[0].deferral == Deferral.BUDGET
 
 
-def test_every_due_job_of_an_app_at_its_budget_says_so(house: House) -> None:
-    for number in range(3):
-        house.converse("notes", f"c{number}", "text")
-    set_budget(house, 0)
-    relay(house).step.run()
-    assert {(job.state, job.deferral) for job in house.jobs()} == {(JobState.DEFERRED, Deferral.BUDGET)}
-
-
 def test_a_budget_that_calls_under_way_may_use_up_is_free_later_and_not_at_once(house: House) -> None:
     reserve(house, 9)
     now = house.clock.now()
@@ -210,15 +202,6 @@ def test_another_apps_only_job_is_next_however_many_jobs_and_users_an_app_has(ho
     house.install("other")
     enqueue(house, "other", [""])
     assert "other" in take(house, 2)
-
-
-def test_one_look_hands_out_turns_by_the_weights_of_apps_with_many_users(house: House) -> None:
-    house.install("heavy")
-    for app_id in ("heavy", "notes"):
-        enqueue(house, app_id, map(str, range(30)))
-    taken = take(house, 16, lambda _, app_id, kind: Terms(3 if app_id == "heavy" else 1))
-    assert Counter(taken) == {"heavy": 12, "notes": 4}
-    assert Counter(taken[:4]) == {"heavy": 3, "notes": 1}
 
 
 def test_the_turn_of_an_app_that_is_held_goes_to_the_app_that_is_next(house: House) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+import redis
+from celery.exceptions import SoftTimeLimitExceeded
 
-from shared.base.errors import Conflict, LeaseLost, NotFound
-from shared.base.setting_groups import JobSettings
-from shared.contracts.jobs import JobMessage
+from shared.base.errors import Configuration, Conflict, LeaseLost, ModelOutput, NotFound, Transient
+from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.jobs import control, dispatch, ownership
-from shared.jobs.models import Deferral, JobState
-from shared.jobs.ownership import Owner
+from shared.jobs.control import replay
+from shared.jobs.models import Job, JobState
+from shared.jobs.ownership import Claim, Owner
 from shared.jobs.queries import get_job
 from tests.support.house import House
+from tests.support.settings import default_settings
+from worker.pipelines.attempt import Attempts, JobFailed
 
 pytestmark = pytest.mark.both_databases
 
@@ -23,26 +28,6 @@ pytestmark = pytest.mark.both_databases
 def take(house: House, limit: int = 100) -> list[dispatch.Dispatch]:
     with house.database.write() as session:
         return dispatch.take_due(session, house.clock.now(), limit, 60)
-
-
-def conversation_of(house: House, sent: dispatch.Dispatch) -> str | None:
-    return next(job.conversation_id for job in house.jobs() if job.job_id == sent.job_id)
-
-
-def test_one_app_with_many_conversations_does_not_delay_anothers_first(house: House) -> None:
-    house.install("mail")
-    for i in range(30):
-        house.converse("notes", f"n{i}", "text")
-    house.converse("mail", "m0", "text")
-    served = []
-    for _ in range(4):
-        [one] = take(house, 1)
-        served.append(conversation_of(house, one))
-        claim = house.claim(JobMessage(job_id=one.job_id, fence=one.fence))
-        assert claim is not None
-        house.clock.advance(1)
-        house.pipeline(claim)
-    assert served == ["n0", "m0", "n1", "n2"]
 
 
 def test_an_app_has_one_job_in_flight_and_its_jobs_keep_their_order(house: House) -> None:
@@ -68,16 +53,6 @@ def test_a_job_that_was_queued_and_lost_is_offered_again_under_another_fence(hou
     assert house.claim(JobMessage(job_id=first.job_id, fence=first.fence)) is None
     assert house.claim(JobMessage(job_id=second.job_id, fence=second.fence)) is not None
     assert house.jobs()[0].attempts == 1
-
-
-def test_what_the_broker_refused_is_offered_again(house: House) -> None:
-    house.converse("notes", "c1", "fact 1")
-    sent = take(house)
-    with house.database.write() as session:
-        dispatch.hand_back(session, sent, house.clock.now(), 1.0)
-    assert take(house) == []
-    house.clock.advance(1)
-    assert [s.job_id for s in take(house)] == [s.job_id for s in sent]
 
 
 def test_a_failing_job_waits_longer_each_time_and_ends_as_a_dead_letter_with_its_reason(house: House) -> None:
@@ -109,14 +84,6 @@ def test_a_dead_job_is_replayed_with_fresh_attempts(house: House) -> None:
         control.replay(session, claim.job_id, 0, house.clock.now())
 
 
-def test_a_job_asked_for_before_a_purge_cannot_be_replayed(house: House) -> None:
-    [job] = house.converse("notes", "c1", "canary")
-    with house.database.write() as session:
-        epoch = purge_memories(session, "notes", "admin", house.clock.now()).epoch
-    with pytest.raises(Conflict, match="purged"), house.database.write() as session:
-        control.replay(session, job.job_id, epoch, house.clock.now())
-
-
 def test_an_unknown_job_is_said_to_be_unknown(house: House) -> None:
     for act in (
         lambda s: control.cancel(s, "job_no", "admin", house.clock.now()),
@@ -124,19 +91,6 @@ def test_an_unknown_job_is_said_to_be_unknown(house: House) -> None:
     ):
         with pytest.raises(NotFound), house.database.write() as session:
             act(session)
-
-
-def test_deferred_jobs_say_why_and_since_when_and_resume_oldest_first(house: House) -> None:
-    for i in range(3):
-        house.install(f"app{i}")
-        house.converse(f"app{i}", "c", "text")
-    since = house.clock.now()
-    with house.database.write() as session:
-        assert dispatch.defer(session, Deferral.ENERGY, "energy: 20.0 % is not above 20 %", since) == 3
-    jobs = house.jobs(state=JobState.DEFERRED)
-    assert {(j.reason, j.deferred_since) for j in jobs} == {("energy: 20.0 % is not above 20 %", since)}
-    house.clock.advance(60)
-    assert [s.job_id for s in take(house, 2)] == [j.job_id for j in reversed(jobs)][:2]
 
 
 def test_a_heartbeat_keeps_a_job_and_fails_for_a_former_owner(house: House) -> None:
@@ -210,9 +164,141 @@ def test_a_worker_that_starts_again_takes_back_what_its_former_self_was_running(
     assert house.work_off() == [JobState.DONE]
 
 
-@pytest.mark.parametrize("attempts", [1, 2, 5, 10, 1000])
-def test_a_wait_is_between_half_and_the_whole_of_its_backoff(attempts: int) -> None:
-    settings, chance = JobSettings(), random.Random(7).random
-    full = min(300.0, 2.0 * 2.0 ** min(attempts - 1, 60))
-    waits = [ownership.retry_wait(settings, attempts, chance).total_seconds() for _ in range(200)]
-    assert full / 2 <= min(waits) and max(waits) <= full and len(set(waits)) > 100
+NOBODY = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def attempts(house: House) -> Iterator[Attempts]:
+    with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
+        owner = Owner("node/1", lambda _: False)
+        yield Attempts(house.database, house.clock, owner, house.settings, house.metrics, nobody)
+
+
+def deliver(house: House) -> JobMessage:
+    with house.database.write() as session:
+        [sent] = dispatch.take_due(session, house.clock.now(), 1, 60)
+    return JobMessage(job_id=sent.job_id, fence=sent.fence)
+
+
+def only_job(house: House) -> Job:
+    [job] = house.jobs()
+    return job
+
+
+FAILURES = {
+    "model away": Transient("the model did not answer in time"),
+    "model missing": Configuration("run: ollama pull tiny"),
+    "took too long": SoftTimeLimitExceeded(),
+    "a bug": ZeroDivisionError("secret words"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES.keys())
+def test_a_failed_attempt_is_recorded_raised_and_retried(
+    house: House, attempts: Attempts, failure: BaseException
+) -> None:
+    house.converse("notes", "c1", "fact 1")
+
+    def fail(_: Claim) -> JobState:
+        raise failure
+
+    with pytest.raises(JobFailed):
+        attempts.run(deliver(house), JobKind.CREATE_MEMORY, fail)
+    job = only_job(house)
+    assert job.state == JobState.RETRYING and job.reason and "secret" not in job.reason
+    house.clock.at = job.due_at
+    attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
+
+
+def test_what_a_model_cannot_answer_is_a_dead_letter_at_once_where_no_rules_stand_behind_it(
+    house: House, attempts: Attempts
+) -> None:
+    house.scripted.says = [ModelOutput("The model gave no usable answer")]
+    house.converse("notes", "c1", "fact 1")
+    with pytest.raises(JobFailed):
+        attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    job = only_job(house)
+    assert (job.state, job.attempts, house.memories()) == (JobState.DEAD, 1, [])
+    assert "no usable answer" in (job.reason or "")
+    assert house.counted("dead_letters_total", kind="create_memory") == 1
+    with house.database.write() as session:
+        replay(session, job.job_id, job.epoch, house.clock.now())
+    attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
+
+
+def test_a_stale_message_is_dropped_without_work(house: House, attempts: Attempts) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = deliver(house)
+    attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
+    for stale in (message, JobMessage(job_id="job_unknown", fence=1), JobMessage(job_id=message.job_id, fence=99)):
+        attempts.run(stale, JobKind.CREATE_MEMORY, never)
+    assert house.contents() == ["fact 1"]
+
+
+def test_the_same_message_at_five_workers_at_once_is_worked_on_by_one(house: House, attempts: Attempts) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = deliver(house)
+    with ThreadPoolExecutor(5) as workers:
+        for one in [workers.submit(attempts.run, message, JobKind.CREATE_MEMORY, house.pipeline) for _ in range(5)]:
+            one.result()
+    assert house.contents() == ["fact 1"] and len(house.scripted.seen) == 1
+    assert house.counted("stale_messages_total", kind="create_memory") == 4
+
+
+def never(_: Claim) -> JobState:
+    raise AssertionError("a stale message was worked on")
+
+
+@pytest.mark.parametrize("moment", ["before the call", "after the call"])
+def test_a_purge_in_mid_flight_is_neither_a_failure_nor_a_retry(house: House, attempts: Attempts, moment: str) -> None:
+    house.converse("notes", "c1", "canary")
+    message = deliver(house)
+
+    def purge() -> None:
+        with house.database.write() as session:
+            purge_memories(session, "notes", "admin", house.clock.now())
+
+    pipeline: Callable[[Claim], JobState] = house.pipeline
+    if moment == "after the call":
+        house.scripted.while_thinking = purge
+    else:
+        pipeline = lambda claim: (purge(), house.pipeline(claim))[1]  # noqa: E731
+    attempts.run(message, JobKind.CREATE_MEMORY, pipeline)
+    assert only_job(house).state == JobState.CANCELLED and house.memories() == []
+
+
+def test_a_job_held_longer_than_its_lease_is_kept_by_heartbeats(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = deliver(house)
+    renewed = []
+
+    def watch(claim: Claim) -> JobState:
+        before = only_job(house).leased_until
+        house.clock.advance(5)
+        while only_job(house).leased_until == before:
+            pass
+        renewed.append(claim.job_id)
+        return house.pipeline(claim)
+
+    with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
+        owner = Owner("node/1", lambda _: False)
+        brisk = Attempts(
+            house.database,
+            house.clock,
+            owner,
+            default_settings(lease_seconds=60, heartbeat_seconds=0.01),
+            house.metrics,
+            nobody,
+        )
+        brisk.run(message, JobKind.CREATE_MEMORY, watch)
+    assert renewed and only_job(house).state == JobState.DONE
+
+
+def test_what_a_person_has_to_mend_is_waited_for_as_long_as_the_rule_allows(house: House, attempts: Attempts) -> None:
+    house.scripted.says = [Configuration("run: ollama pull tiny")]
+    house.converse("notes", "c1", "fact 1")
+    with pytest.raises(JobFailed):
+        attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    assert (only_job(house).due_at - house.clock.now()).total_seconds() == 300

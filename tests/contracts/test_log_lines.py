@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import json
+import logging
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from shared.base.errors import ModelOutput
 from shared.context.context import ContextRequest, open_context
 from shared.contracts.jobs import JobMessage
 from shared.jobs.dispatch import take_due
+from shared.telemetry.logging import configure_logging, get_logger
 from tests.support.house import House
 
 Line = MutableMapping[str, Any]
@@ -55,3 +60,35 @@ def test_a_memory_that_failed_is_logged_with_its_conversation(house: House) -> N
     [line] = named(lines, "job_attempt_failed")
     assert (line["app_id"], line["conversation_id"], line["error"]) == ("notes", "c1", "model_output")
     assert "canary" not in str(lines)
+
+
+@pytest.fixture
+def put_back() -> Iterator[None]:
+    root = logging.getLogger()
+    before = list(root.handlers), root.level
+    yield
+    root.handlers[:], level = before
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def break_down(secret: str) -> None:
+    try:
+        raise KeyError(secret)
+    except KeyError as error:
+        raise ValueError(secret) from error
+
+
+@pytest.mark.usefixtures("put_back")
+def test_an_exception_is_told_by_type_and_frames_without_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("info", "json", "worker@here")
+    try:
+        break_down("my locker code is 4711")
+    except ValueError:
+        get_logger().exception("job_attempt_broke", job_id="job_1")
+    line = capsys.readouterr().err
+    told = json.loads(line)
+    assert (told["event"], told["process"], told["job_id"]) == ("job_attempt_broke", "worker@here", "job_1")
+    assert "ValueError" in told["exception"] and "KeyError" in told["exception"]
+    assert "in break_down" in told["exception"]
+    assert line.count("4711") == told["exception"].count("4711") == 1, "only the test's own source line may say it"

@@ -15,7 +15,7 @@ from shared.base.errors import ProviderAway
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
 from shared.energy.models import Spending
-from shared.jobs import control, dispatch
+from shared.jobs import dispatch
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Deferral, Job, JobState
 from shared.llm.providers import ModelProbe, make_chat
@@ -71,28 +71,6 @@ def outage(house: House) -> Outage:
     return Outage(house)
 
 
-def oldest_first(house: House) -> list[Job]:
-    return list(reversed(house.jobs()))
-
-
-def test_a_job_whose_server_is_away_waits_and_has_used_no_attempt_however_often(house: House, outage: Outage) -> None:
-    house.converse("notes", "c1", "I keep bees.")
-    outage.is_there = False
-    for _ in range(3 * house.settings.job_max_attempts):
-        outage.tick()
-        [job] = house.jobs()
-        assert (job.state, job.deferral, job.attempts) == (JobState.DEFERRED, Deferral.PROVIDER, 0)
-        assert job.deferred_since is not None and "cannot be reached" in (job.reason or "")
-        house.clock.advance(600)
-        # It comes and goes: what looked is told that it is there, and who asks finds it gone again.
-        outage.probe.is_there = lambda: True
-    outage.is_there = True
-    outage.tick()
-    [job] = house.jobs()
-    assert (job.state, job.attempts, job.deferral, job.deferred_since) == (JobState.DONE, 1, None, None)
-    assert house.contents() == ["I keep bees."]
-
-
 def test_what_comes_meanwhile_waits_too_without_being_begun_and_all_go_on_in_order(
     house: House, outage: Outage
 ) -> None:
@@ -146,21 +124,6 @@ def test_tenant_queues_of_apps_that_only_wait_for_the_server_are_not_astray(hous
     outage.is_there = False
     outage.tick()
     assert MendTenantQueues(house.database, house.clock).run() is False
-
-
-def test_a_job_that_waits_for_the_server_can_be_cancelled_and_replayed(house: House, outage: Outage) -> None:
-    [asked] = house.converse("notes", "c1", "I keep bees.")
-    outage.is_there = False
-    outage.tick()
-    with house.database.write() as session:
-        control.cancel(session, asked.job_id, "admin", house.clock.now())
-    outage.tick()
-    assert [job.state for job in house.jobs()] == [JobState.CANCELLED]
-    with house.database.write() as session:
-        control.replay(session, asked.job_id, 0, house.clock.now())
-    outage.is_there = True
-    outage.tick()
-    assert [job.state for job in house.jobs()] == [JobState.DONE]
 
 
 def test_no_memory_goes_because_the_server_went_between_draft_and_compaction(house: House, outage: Outage) -> None:

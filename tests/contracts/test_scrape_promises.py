@@ -6,16 +6,19 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, event, update
 
+from loop.regulator import BackgroundReader
 from loop.totals import count_of_apps, count_totals
 from ops.bench.population import fill
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import apps_to_review
+from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind
 from shared.jobs.queries import count_asked_since
 from shared.llm.embedding import NgramEmbedder
@@ -178,3 +181,53 @@ def test_the_energy_tells_the_share_of_memory_work_in_what_was_spent(api: Api) -
     assert api.ask("GET", "/energy")["memoryShare"] is None
     api.spend("chat", 5)
     assert api.ask("GET", "/energy")["memoryShare"] == 1.0
+
+
+class Slow:
+    """A reading that takes some seconds of a clock that it moves itself, and returns how often it was read."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now = 0.0
+        self.seconds = seconds
+        self.fails = False
+        self._numbers: Iterator[int] = count(1)
+        self.reader = BackgroundReader("test", self._read, lambda: self.now)
+
+    def _read(self) -> int:
+        self.now += self.seconds
+        if self.fails:
+            raise Transient("away")
+        return next(self._numbers)
+
+    def ask(self) -> int | None:
+        """Return what is shown once a reading that this begins has ended."""
+        self.reader.latest()
+        self.reader.wait(60)
+        found = self.reader._last
+        return None if found is None else found.value
+
+
+@pytest.fixture
+def quick() -> Slow:
+    slow = Slow(0.01)
+    slow.reader.patience_seconds = 60.0
+    return slow
+
+
+@pytest.mark.parametrize(("seconds", "pause"), [(0.5, 60), (2, 100), (10, 500)])
+def test_what_takes_long_is_read_at_most_one_part_in_fifty_of_the_time(seconds: float, pause: float) -> None:
+    slow = Slow(seconds)
+    assert slow.ask() == 1
+    slow.now += pause - 0.01
+    assert slow.ask() == 1
+    slow.now += 0.01
+    assert slow.ask() == 2
+
+
+def test_what_was_read_is_shown_until_a_later_reading_succeeds() -> None:
+    slow = Slow(10)
+    slow.ask()
+    slow.now, slow.fails = 1000, True
+    assert slow.ask() == 1
+    slow.now, slow.fails = 2000, False
+    assert slow.ask() == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
@@ -9,8 +11,20 @@ from structlog.testing import capture_logs
 from shared.base.choices import RankingFormula
 from shared.base.errors import Invalid
 from shared.base.search_settings import Tuning
+from shared.base.settings import Settings
 from shared.search.models import EVERYWHERE
-from shared.search.tuning import NAMES, TuningChange, TuningSource, change_tuning, in_force, tuning_in_force
+from shared.search.tuning import (
+    NAMES,
+    TuningChange,
+    TuningInForce,
+    TuningSource,
+    acceptable,
+    change_tuning,
+    in_force,
+    overlay,
+    tuning_in_force,
+    tuning_of,
+)
 from tests.support.house import House
 
 DEFAULTS = Tuning(token_budget=900)
@@ -124,3 +138,62 @@ def test_a_weight_that_is_given_has_effect_unless_the_formula_is_given_too(house
     assert tuning(house).formula is RankingFormula.SIGNALS
     change(house, EVERYWHERE, formula="weighted")
     assert not change(house, APP, alpha=0.5, beta=0.4).selects_weighted, "it is in force for all apps"
+
+
+PLAIN = TuningInForce(Tuning(), dict.fromkeys(NAMES, TuningSource.SETTING))
+
+
+def test_the_settings_are_what_is_in_force_where_nothing_was_changed() -> None:
+    chosen = Settings(token_budget=700, formula="weighted", hybrid=False, _env_file=None)  # type: ignore[call-arg]
+    assert tuning_of(chosen) == Tuning(hybrid=False, token_budget=700, formula="weighted")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        pytest.param("token_budget", 99, 100, id="budget below"),
+        pytest.param("token_budget", 100, 100, id="least budget"),
+        pytest.param("token_budget", 5001, 5000, id="budget above"),
+        pytest.param("summary_frequency", -1, 0, id="frequency below"),
+        pytest.param("summary_frequency", 0, 0, id="off"),
+        pytest.param("summary_frequency", 101, 100, id="frequency above"),
+        pytest.param("metrics_days", 0, 1, id="days below"),
+        pytest.param("metrics_days", 366, 365, id="days above"),
+        pytest.param("alpha", 1, 1.0, id="a whole weight"),
+        pytest.param("hybrid", False, False, id="a flag"),
+    ],
+)
+def test_numbers_are_brought_within_their_bounds(name: str, given: object, kept: object) -> None:
+    assert acceptable({name: given}) == {name: kept}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("token_budget", True), ("token_budget", "100"), ("token_budget", 100.5), ("hybrid", 1), ("hybrid", None),
+        ("formula", "seed"), ("alpha", -0.1), ("alpha", 1.1), ("alpha", math.nan), ("alpha", True), ("alpha", "0.6"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(name: str, given: object) -> None:
+    with pytest.raises(Invalid, match=name):
+        acceptable({name: given})
+
+
+@pytest.mark.parametrize(
+    ("weights", "balanced"),
+    [
+        pytest.param((0.6, 0.3, 0.1), True, id="one"),
+        pytest.param((0.6, 0.3, 0.11), True, id="one hundredth above"),
+        pytest.param((0.6, 0.3, 0.09), True, id="one hundredth below"),
+        pytest.param((0.6, 0.3, 0.111), False, id="more above"),
+        pytest.param((0.6, 0.3, 0.089), False, id="more below"),
+        pytest.param((0, 0, 1), True, id="identifiers alone"),
+    ],
+)
+def test_weights_add_up_to_one_within_a_hundredth(weights: tuple[float, ...], balanced: bool) -> None:
+    chosen = dict(zip(("alpha", "beta", "gamma"), weights, strict=True))
+    if balanced:
+        assert overlay(PLAIN, chosen, TuningSource.APP).tuning.gamma == weights[2]
+    else:
+        with pytest.raises(Invalid, match="add up"):
+            overlay(PLAIN, chosen, TuningSource.APP)

@@ -15,7 +15,7 @@ from sqlalchemy import insert, select
 from loop.steps.publish_events import PublishEvents
 from shared.apps.queries import uninstall
 from shared.base.audit import Cause
-from shared.base.errors import AfterthoughtError, Invalid, RetryLater, Transient
+from shared.base.errors import AfterthoughtError, RetryLater
 from shared.base.subjects import Subject
 from shared.contracts.jobs import JobKind, JobMessage, WebhookPayload, WorkClass
 from shared.contracts.values import EventKind
@@ -46,6 +46,18 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
+class Watching(WebhookClient):
+    """Calls nobody while a transaction is open."""
+
+    def __init__(self, house: House, internal: str, seconds: float) -> None:
+        super().__init__(guard_of(internal), seconds)
+        self._house = house
+
+    def post(self, request: WebhookRequest) -> int:
+        assert not self._house.database.is_held_here
+        return super().post(request)
+
+
 class Post:
     """Publishes and delivers by hand what the loop and a worker would."""
 
@@ -55,7 +67,7 @@ class Post:
         self.publish = PublishEvents(
             house.database, house.clock, self.told.append, timedelta(hours=24), 3, house.metrics
         )
-        self.client = WebhookClient(guard_of(internal), seconds)
+        self.client = Watching(house, internal, seconds)
         self.pipeline = DeliverWebhook(house.database, house.clock, self.client, house.metrics, house.settings)
 
     def add(self, url: str, *kinds: EventKind, app_id: str = "notes") -> Webhook:
@@ -121,19 +133,6 @@ def test_an_event_is_delivered_signed_with_the_text_it_is_about(post: Post, rece
     found = post.webhook(webhook.webhook_id)
     assert (found.outcome, found.status) == ("delivered", 204)
     assert post.house.counted("webhook_deliveries_total", outcome="delivered") == 1
-
-
-@pytest.mark.parametrize("part", ["body", "id", "timestamp", "secret"])
-def test_a_signature_fits_nothing_else(post: Post, receiver: Receiver, part: str) -> None:
-    webhook = post.add(receiver.url)
-    post.remember("Likes tea.")
-    post.attempt(post.claims()[0])
-    [got] = receiver.received
-    if part == "body":
-        object.__setattr__(got, "body", got.body + b" ")
-    elif part != "secret":
-        got.headers[f"webhook-{part}"] += "1"
-    assert not got.is_signed_with(webhooks.new_secret() if part == "secret" else webhook.secret)
 
 
 def test_a_webhook_is_told_only_of_the_kinds_and_the_app_it_asked_for(post: Post, receiver: Receiver) -> None:
@@ -277,7 +276,7 @@ def test_a_webhook_that_cannot_take_one_event_is_not_disabled_for_it(post: Post,
     assert post.webhook(webhook.webhook_id).disabled_at is None
 
 
-@pytest.mark.parametrize("status", [500, 503, 429, 400, 404, 301, 307])
+@pytest.mark.parametrize("status", [503, 400, 301])
 def test_whatever_is_no_success_is_tried_again_under_the_same_id(post: Post, receiver: Receiver, status: int) -> None:
     webhook = post.add(receiver.url)
     post.remember("Likes tea.")
@@ -294,20 +293,6 @@ def test_whatever_is_no_success_is_tried_again_under_the_same_id(post: Post, rec
     assert all(got.is_signed_with(webhook.secret) for got in receiver.received)
 
 
-def test_a_webhook_that_never_takes_it_is_a_dead_letter_that_can_be_replayed(post: Post, receiver: Receiver) -> None:
-    post.add(receiver.url)
-    post.remember("Likes tea.")
-    receiver.statuses = [503] * 3
-    for _ in range(3):
-        post.attempt(post.claims()[0])
-        post.house.clock.advance(10)
-    [job] = post.deliveries()
-    assert job.state == JobState.DEAD and "status 503" in (job.reason or "")
-    with post.house.database.write() as session:
-        control.replay(session, job.job_id, 7, post.house.clock.now())
-    assert post.attempt(post.claims()[0]) is JobState.DONE
-
-
 def test_an_event_is_kept_until_its_deliveries_are_over_and_can_not_be_replayed(post: Post, receiver: Receiver) -> None:
     house = post.house
     post.add(receiver.url)
@@ -319,6 +304,7 @@ def test_an_event_is_kept_until_its_deliveries_are_over_and_can_not_be_replayed(
     house.clock.advance(25 * 3600)
     assert Post(house).claims() == [] and kept_events(house) == [1]
     [dead] = post.deliveries()
+    assert dead.state == JobState.DEAD and "status 503" in (dead.reason or "")
     with house.database.write() as session:
         control.replay(session, dead.job_id, 7, house.clock.now())
     assert post.attempt(Post(house).claims()[0]) is JobState.DONE
@@ -385,13 +371,6 @@ def test_the_body_of_an_answer_is_not_read(post: Post, receiver: Receiver) -> No
     assert post.attempt(post.claims()[0]) is JobState.DONE
 
 
-def test_nobody_listens(post: Post) -> None:
-    post.add("http://127.0.0.1:1/")
-    post.remember("Likes tea.")
-    with pytest.raises(RetryLater):
-        post.pipeline(post.claims()[0])
-
-
 def test_a_name_that_leads_inside_by_the_time_of_the_delivery_is_not_called(house: House, receiver: Receiver) -> None:
     answers: list[Sequence[str]] = [["8.8.8.8"], ["127.0.0.1"]]
     guard = guard_of("", lambda host, port: answers.pop(0))
@@ -431,25 +410,6 @@ def test_the_proxies_of_the_environment_are_left_alone(receiver: Receiver, monke
     client.close()
 
 
-def test_no_transaction_is_open_while_a_webhook_is_told(post: Post, receiver: Receiver) -> None:
-    held = []
-
-    class Watching(WebhookClient):
-        def post(self, request: WebhookRequest) -> int:
-            held.append(post.house.database.is_held_here)
-            return super().post(request)
-
-    client = Watching(guard_of("127.0.0.1"), SECONDS)
-    post.pipeline = DeliverWebhook(
-        post.house.database, post.house.clock, client, post.house.metrics, post.house.settings
-    )
-    post.add(receiver.url)
-    post.remember("Likes tea.")
-    assert post.attempt(post.claims()[0]) is JobState.DONE
-    assert held == [False]
-    client.close()
-
-
 @pytest.mark.parametrize("what", ["removed", "disabled", "app uninstalled"])
 def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, receiver: Receiver, what: str) -> None:
     webhook = post.add(receiver.url)
@@ -468,16 +428,6 @@ def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, rece
     assert post.attempt(claim) is JobState.NOTHING and receiver.received == []
     [job] = post.deliveries()
     assert job.reason and house.counted("webhook_deliveries_total", outcome="dropped") == 1
-
-
-def test_what_was_purged_before_the_delivery_is_told_without_its_text(post: Post, receiver: Receiver) -> None:
-    post.add(receiver.url)
-    post.remember("zyzzogeton")
-    [claim] = post.claims()
-    with post.house.database.write() as session:
-        purge_memories(session, "notes", "admin", post.house.clock.now())
-    assert post.attempt(claim) is JobState.DONE, "a purge of memories stops no delivery"
-    assert receiver.received[0].json["content"] is None and b"zyzzo" not in receiver.received[0].body
 
 
 def test_erasing_an_app_takes_its_events_its_webhooks_and_its_deliveries(post: Post, receiver: Receiver) -> None:
@@ -502,18 +452,3 @@ def test_a_delivery_costs_no_energy_and_no_job_row_holds_a_secret(post: Post, re
     assert job.work_class == WorkClass.DELIVERY and job.payload == {"webhookId": webhook.webhook_id, "position": 1}
     with post.house.database.read() as session:
         assert ledger.unsettled(session) == 0
-
-
-def test_a_failure_is_of_the_kind_that_is_tried_again(post: Post, receiver: Receiver) -> None:
-    post.add(receiver.url)
-    post.remember("Likes tea.")
-    receiver.statuses = [418]
-    with pytest.raises(RetryLater) as raised:
-        post.pipeline(post.claims()[0])
-    assert isinstance(raised.value, Transient) and "418" in raised.value.message
-
-
-@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "c2VjcmV0" * 5, "whsec_!!!", "whsec_" + "A" * 400])
-def test_a_secret_that_signs_badly_is_refused(house: House, secret: str) -> None:
-    with pytest.raises(Invalid, match="secret: it must be"), house.database.write() as session:
-        webhooks.add(session, "notes", "https://example.org/", (), secret, house.clock.now())

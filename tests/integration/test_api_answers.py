@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from shared.apps.queries import get_app
 from shared.conversations import answers, queries
 from shared.conversations.answers import AnswerDraft
 from shared.conversations.focus import postpone
-from tests.support.api import Api, metric_of, open_api
+from tests.support.api import Api, metric_of
 
 
 def draft(api: Api, text: str = "Hello there.", conversation_id: str = "c1", approves: bool = True) -> str:
@@ -56,13 +55,6 @@ def test_an_app_is_installed_with_its_ways(api: Api) -> None:
 def test_ways_that_do_not_exist_are_refused(api: Api, wrong: dict[str, Any]) -> None:
     path = api.install()
     api.refused(422, "PATCH", path, json=wrong)
-
-
-def test_an_app_that_was_granted_it_chooses_who_answers_but_not_its_weight(api: Api) -> None:
-    path = api.install()
-    token = str(api.ask("POST", f"{path}/tokens", json={"grants": ["answers"]})["token"])
-    assert api.ask("PATCH", path, token=token, json={"answeredBy": "app"})["answeredBy"] == "app"
-    api.refused(403, "PATCH", path, token=token, json={"weight": 50})
 
 
 def test_a_conversation_says_since_when_it_waits_and_the_list_can_be_narrowed_to_those(api: Api) -> None:
@@ -239,18 +231,6 @@ def test_what_waits_and_the_budgets_of_conversations_are_measured(api: Api) -> N
     standing = ("within", "depleted", "exceeded")
     counted = [metric_of(api, "afterthought_conversation_budgets", status=status) for status in standing]
     assert counted == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("settings", "thinks"),
-    [({}, False), ({"model": "ollama:m"}, True), ({"model": "ollama:m", "thinking": False}, False)],
-    ids=["no model", "a model", "switched off"],
-)
-def test_the_loop_thinks_only_with_a_model_and_when_it_may(
-    sqlite_url: str, tmp_path: Path, settings: dict[str, Any], thinks: bool
-) -> None:
-    with open_api(sqlite_url, tmp_path / "home", **settings) as api:
-        assert ("think" in {step.name for step in api.loop.ticker._steps}) == thinks
 
 
 def test_the_loop_is_built_without_what_only_a_model_needs() -> None:

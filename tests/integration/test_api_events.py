@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +16,15 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
+import structlog
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from loop.api.app import build_api
 from loop.api.event_stream import PAGE, EventSubscription, Pace, Page, Reading, follow
 from loop.steps.publish_events import PublishEvents
-from loop.streams import EnergyNews
+from loop.streams import EnergyNews, Notices
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.base.errors import Transient
@@ -334,15 +339,6 @@ def test_what_was_purged_is_told_without_its_text(town: Town) -> None:
     assert events[0]["content"] is None and "zyzzogeton" not in json.dumps(events)
 
 
-def test_erasing_a_conversation_takes_its_events(town: Town) -> None:
-    town.api.converse("/apps/chat", "c1", "Hello.")
-    town.api.ask("POST", "/apps/chat/conversations/c1/end")
-    town.happen(conversation_id="c2")
-    receipt = town.api.ask("DELETE", "/apps/chat/conversations/c1")["receipt"]
-    assert receipt["erased"]["events"] == 1 and receipt["left"]["events"] == 0
-    assert [event["conversationId"] for event in town.poll(after=0)["events"]] == ["c2"]
-
-
 def test_facts_are_told_of_without_their_text(town: Town) -> None:
     written = town.api.ask("POST", "/apps/chat/facts", 201, json={"fact": "Likes tea"})["id"]
     town.api.ask("POST", f"/apps/chat/facts/{written}/pin")
@@ -475,3 +471,47 @@ def test_what_is_placed_is_counted_and_what_is_open_is_shown(small_town: Town) -
     with small_town.listening():
         text = small_town.api.send("GET", "/metrics").text
     assert "\nafterthought_streams_open 1.0" in text and "\nafterthought_unplaced_event_seconds 7.0" in text
+
+
+class Refusing:
+    """A server that hangs up on everybody and counts them."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self._over = threading.Event()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._socket.getsockname()[1])
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            caller, _ = self._socket.accept()
+            caller.close()
+            if self._over.is_set():
+                return
+            self.calls += 1
+
+    def close(self) -> None:
+        self._over.set()
+        socket.create_connection(("127.0.0.1", self.port)).close()
+        self._thread.join()
+        self._socket.close()
+
+
+@pytest.fixture
+def refusing() -> Iterator[Refusing]:
+    server = Refusing()
+    yield server
+    server.close()
+
+
+def test_an_outage_of_redis_is_logged_once_however_long_it_lasts(refusing: Refusing) -> None:
+    client = redis.Redis(port=refusing.port, retry=Retry(NoBackoff(), 0), socket_timeout=5)
+    with structlog.testing.capture_logs() as lines:
+        notices = Notices(client, lambda _: None, pause_seconds=0.01)
+        notices.start()
+        wait_until(lambda: refusing.calls > 5, 60, "several tries")
+        notices.stop(5)
+    client.close()
+    assert [line["event"] for line in lines] == ["notices_lost"]

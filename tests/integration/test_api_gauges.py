@@ -134,15 +134,6 @@ def test_the_metrics_name_no_more_apps_than_is_set_and_the_busiest_of_them(
         assert set(re.findall(r'app="([^"]+)"', text)) == ({"b", "c"} if most else set())
 
 
-def test_a_message_that_was_put_off_is_still_owed_an_answer(api: Api) -> None:
-    api.converse(api.install(), "c1", "Hello?")
-    api.clock.advance(30)
-    with api.loop.database.write() as session:
-        postpone(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(minutes=10), failed=True)
-    api.clock.advance(60)
-    assert metric_of(api, OLDEST) == 90
-
-
 @pytest.mark.parametrize("is_put_off", [False, True], ids=["at once", "after a failed turn"])
 @pytest.mark.parametrize("how", ["snoozed", "the app's to answer", "answered", "ended", "too old"])
 def test_a_message_the_loop_is_not_to_answer_has_no_age(api: Api, how: str, is_put_off: bool) -> None:

@@ -290,11 +290,6 @@ def test_a_scrape_works_without_redis_and_says_that_it_is_down(
         assert _samples(api)["afterthought_redis_up", ()] == 0
 
 
-def test_metrics_are_for_admins(sqlite_api: Api) -> None:
-    sqlite_api.install()
-    sqlite_api.refused(403, "GET", "/metrics", token=sqlite_api.token())
-
-
 def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     for address in (path, "/apps/none", "/made-up-1", "/made-up-2"):

@@ -44,7 +44,9 @@ def test_a_webhook_shows_its_secret_once(api: Api) -> None:
 
 def test_a_secret_of_the_apps_own_is_taken(api: Api) -> None:
     assert add(api, secret=SECRET)["secret"] == SECRET
-    api.refused(422, "POST", "/apps/chat/webhooks", json={"url": URL, "secret": "mine"})
+    for bad in ("mine", "", "whsec_", "whsec_c2hvcnQ=", "c2VjcmV0" * 5, "whsec_!!!", "whsec_" + "A" * 400):
+        error = api.refused(422, "POST", "/apps/chat/webhooks", json={"url": URL, "secret": bad})
+        assert "secret: " in error["message"], bad
 
 
 def test_adding_one_again_under_the_same_key_adds_none_and_tells_no_secret(api: Api) -> None:

@@ -14,7 +14,6 @@ from shared.base.errors import AfterthoughtError, OverBudget
 from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
-from shared.jobs.models import JobState
 from shared.llm.calls import WorkKind
 from shared.llm.langchain_chat import LangchainToolChat
 from shared.llm.providers import make_chat, make_tool_chat
@@ -23,7 +22,6 @@ from tests.support.house import House
 from tests.support.minds import WINDOW
 from tests.support.model_server import Act, ModelServer
 from tests.support.providers import over_each
-from tests.support.relaying import Relay, spend
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.settings import default_settings, served_at
 from tests.support.waiting import wait_until
@@ -78,23 +76,6 @@ def set_budget(house: House, units: float) -> None:
         get_app(session, "notes").hourly_budget_micro = to_micro(units)
 
 
-def test_the_first_poll_is_zero_the_next_is_not_and_the_one_after_is_zero_again(house: House) -> None:
-    regulator = govern(house)
-    assert regulator.settle() == 0
-    house.converse("notes", "c1", "I keep bees.")
-    assert house.work_off() == [JobState.DONE]
-    assert regulator.settle() > 0
-    assert regulator.settle() == 0
-
-
-@over_each
-def test_three_calls_add_up_exactly_in_every_window(house: House, server: ModelServer, chat: LangchainToolChat) -> None:
-    server.will(*(replace(PLAIN, seen_tokens=p, said_tokens=c) for p, c in ((800, 50), (420, 20), (260, 10))))
-    for _ in range(3):
-        ask(house, chat)
-    assert spent(house) == dict.fromkeys(("total", "last24h", "last1h", "last1min"), 10.5 + 5.2 + 3.1)
-
-
 def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
     house: House, server: ModelServer, chat: LangchainToolChat
 ) -> None:
@@ -128,24 +109,6 @@ def test_a_failed_call_is_charged_for_what_it_used(
     with house.database.read() as session:
         assert regulator.reading(session).level == 100 - spent(house)["total"]
         assert regulator.reading(session).reserved == 0
-
-
-@pytest.mark.parametrize(("level", "starts"), [(20.0, 0), (20.1, 1)], ids=["at 20 %", "at 20.1 %"])
-def test_below_the_gate_conversations_end_and_no_model_is_asked(
-    house: House, server: ModelServer, level: float, starts: int
-) -> None:
-    spend(house, 100 - level)
-    govern(house).settle()
-    for app_id in ("b", "a", "c"):
-        house.install(app_id)
-        house.converse(app_id, "c1", f"I am {app_id}.")
-    relay = Relay(house, govern(house))
-    relay.step.run()
-    for message in relay.sent:
-        house.attempt(message)
-    assert bool(server.chats) is bool(starts)
-    assert starts == 0 or "I am b." in str(server.chats[0]["messages"])
-    assert starts or {job.state for job in house.jobs()} == {JobState.DEFERRED}
 
 
 @over_each

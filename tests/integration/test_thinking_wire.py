@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from loop.thinking.tools import TOOLS
 from shared.base.errors import Configuration, Transient
-from shared.conversations import lifecycle
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import MOSTLY_CACHED, PromptCut, Unusable
 from shared.llm.langchain_chat import LangchainToolChat
@@ -81,10 +79,6 @@ def uses(name: str, **arguments: Any) -> Act:
     return Act(tools=((name, arguments),))
 
 
-def prompt(body: dict[str, Any]) -> str:
-    return "\n".join(str(message["content"]) for message in body["messages"][:2])
-
-
 def test_tools_go_out_by_their_names_and_calls_come_back(
     provider: str, server: ModelServer, chat: LangchainToolChat
 ) -> None:
@@ -143,14 +137,6 @@ def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_tha
     assert calls[0].completion_tokens == counted
 
 
-def test_a_prompt_is_charged_for_no_more_than_the_window(server: ModelServer, chat: LangchainToolChat) -> None:
-    server.will(Act(answer="So", seen_tokens=10**15))
-    calls = Calls()
-    with pytest.raises(PromptCut):
-        chat.reply(exchange(), 5, calls)
-    assert calls[0].prompt_tokens == WINDOW
-
-
 def test_a_flood_is_stopped_before_it_fills_the_memory(server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(uses("think", thoughts="x" * 2 * MOST_BYTES))
     calls = Calls()
@@ -176,43 +162,6 @@ def test_the_deadline_is_a_total(server: ModelServer, chat: LangchainToolChat) -
     server.go_on()
 
 
-def test_the_oldest_conversation_is_answered_first(server: ModelServer, thinking: Thinking) -> None:
-    for number in range(5):
-        thinking.said(f"c{number}", f"I am number {number}.")
-    assert thinking.think() is TurnOutcome.ANSWERED
-    assert thinking.answers("c0") == ["You said: I am number 0."]
-    assert [thinking.answers(f"c{number}") for number in range(1, 5)] == [[]] * 4
-
-
-def test_an_ended_conversation_is_not_asked_about(server: ModelServer, thinking: Thinking) -> None:
-    thinking.said("c", "bye")
-    now = thinking.house.clock.now()
-    thinking.change("c", lambda session, found: lifecycle.end(session, found, 0, "over", now))
-    assert thinking.think() is None
-    assert server.chats == []
-
-
-def test_a_draft_waits_and_is_no_answer(server: ModelServer, thinking: Thinking) -> None:
-    thinking.change_app(approves_answers=True)
-    thinking.said("c", "hello")
-    server.will(uses("respond", text="Hi."))
-    assert thinking.think() is TurnOutcome.DRAFTED
-    assert (thinking.answers("c"), thinking.think(), len(server.chats)) == ([], None, 1)
-
-
-def test_a_snoozed_conversation_comes_back_and_says_so(server: ModelServer, thinking: Thinking) -> None:
-    thinking.said("c", "Remind me.")
-    server.will(uses("snooze_conversation", minutes=30), uses("respond", text="Now!"))
-    assert thinking.think() is TurnOutcome.SNOOZED
-    assert thinking.think() is None
-    thinking.house.clock.advance(1800)
-    with thinking.house.database.write() as session:
-        lifecycle.wake(session, thinking.house.clock.now())
-    assert thinking.think() is TurnOutcome.ANSWERED
-    assert "It was snoozed until" not in prompt(server.asked[0])
-    assert "It was snoozed until" in prompt(server.asked[1])
-
-
 @pytest.mark.parametrize("minutes", [0, 1441])
 def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: ModelServer, thinking: Thinking, minutes: int) -> None:
     thinking.said("c", "Remind me.")
@@ -222,34 +171,6 @@ def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: ModelServer, thin
     assert [message["role"] for message in said] == ["system", "user", "assistant", "tool"]
     assert said[2]["tool_calls"][0]["function"]["name"] == "snooze_conversation"
     assert said[3]["content"].startswith("Error: minutes:")
-
-
-def test_a_review_shows_its_share_of_recent_conversations(provider: str, server: ModelServer, sqlite_url: str) -> None:
-    house = House(sqlite_url)
-    house.install()
-    thinking = Thinking(house, make_chat=made_by(provider, server))
-    for number in range(25):
-        thinking.said(f"c{number:02}", "Hi.", role=lifecycle.Role.ASSISTANT)
-    thinking.set_level(80)
-    thinking.think()
-    shown = [number for number in range(25) if f"conversation c{number:02}," in prompt(server.asked[0])]
-    assert shown == list(range(25 - round(1 + 0.8 * 19), 25))
-    thinking.thinker.drain(1)
-    house.database.dispose()
-
-
-def test_a_tool_named_in_prose_is_used_and_plain_prose_is_not_sent(server: ModelServer, thinking: Thinking) -> None:
-    thinking.said("c", "hello")
-    server.will(Act(answer="Hello to you!"), Act(answer={"name": "respond", "arguments": {"text": "Hello."}}))
-    assert thinking.think() is TurnOutcome.ANSWERED
-    assert thinking.answers("c") == ["Hello."]
-
-
-def test_the_small_model_is_asked_while_energy_is_low(server: ModelServer, thinking: Thinking) -> None:
-    thinking.said("c", "hello")
-    thinking.set_level(10)
-    assert thinking.think() is TurnOutcome.ANSWERED
-    assert [body["model"] for body in server.chats] == ["small"]
 
 
 def test_a_person_gets_an_answer_of_a_model_without_tools(server: ModelServer, thinking: Thinking) -> None:
@@ -263,30 +184,6 @@ def test_a_person_gets_an_answer_of_a_model_without_tools(server: ModelServer, t
     for body in others:
         assert set(body["format"]["properties"]) == {"text"}
         assert [message["role"] for message in body["messages"]] == ["system", "user"]
-
-
-@pytest.mark.parametrize("takes_tools", [True, False], ids=["tools", "no tools"])
-def test_an_engine_that_says_the_same_again_and_again_is_asked_five_times_at_most(
-    server: ModelServer, thinking: Thinking, takes_tools: bool
-) -> None:
-    server.script.takes_tools = takes_tools
-    thinking.said("c", "hello")
-    # Where none are offered, what it says again and again is no answer either.
-    server.will(*[uses("select_conversation", conversationId="END 0f1e2d3c")] * 2 * takes_tools)
-    server.will(*[Act(answer="END 0f1e2d3c")] * 20)
-    assert thinking.think() is TurnOutcome.FAILED
-    offered = [body for body in server.asked if body.get("tools")]
-    assert (len(offered), len(server.asked)) == ((2, 5) if takes_tools else (1, 4))
-    assert "select_conversation" not in str(offered[0]["tools"])
-    assert thinking.counted("energy_spent_units_total", kind="think") < 5 * 10
-    assert thinking.answers("c") == [] and thinking.conversation("c").unanswered_since is not None
-
-
-def test_a_request_that_is_refused_is_tried_again_later(server: ModelServer, thinking: Thinking) -> None:
-    thinking.said("c", "hello")
-    server.will(Act(status=400))
-    assert thinking.think() is TurnOutcome.FAILED
-    assert thinking.conversation("c").think_after == thinking.house.clock.now() + timedelta(seconds=5)
 
 
 def ask_a_model_that_stalls(client: httpx.Client, server: ModelServer) -> None:

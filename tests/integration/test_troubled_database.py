@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
 import psycopg
 import pytest
 from psycopg import sql
+from sqlalchemy import event, text
 
+from shared.db.engine import BUSY_TIMEOUT_SECONDS, Database, _prepare_sqlite
 from tests.support.api import Api, open_api
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_until
@@ -114,3 +117,39 @@ def test_a_file_of_sqlite_that_nobody_may_write_is_said(sqlite_api: Api, tmp_pat
     with sqlite_api.loop.database.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA query_only = ON")
     is_refused(sqlite_api.send("POST", f"{path}/memories", json={"content": "Likes tea."}), "read-only")
+
+
+@pytest.mark.parametrize(
+    ("pragma", "before", "wanted"),
+    [
+        ("secure_delete", "OFF", 1),
+        ("foreign_keys", "OFF", 1),
+        ("journal_mode", "DELETE", "wal"),
+        ("synchronous", "OFF", 2),
+        ("busy_timeout", "0", BUSY_TIMEOUT_SECONDS * 1000),
+    ],
+)
+def test_a_connection_is_told_what_our_promises_need(
+    pragma: str, before: str, wanted: int | str, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.execute(f"PRAGMA {pragma}={before}")
+        _prepare_sqlite(connection, None)
+        assert connection.execute(f"PRAGMA {pragma}").fetchone()[0] == wanted
+        assert connection.isolation_level is None, "the driver must not begin transactions by itself"
+
+
+@pytest.mark.postgres
+def test_a_connection_that_the_server_closed_is_replaced_unnoticed(postgres_url: str) -> None:
+    database, other = Database(postgres_url), Database(postgres_url)
+    with database.read() as session:
+        former = session.scalar(text("SELECT pg_backend_pid()"))
+    with other.read() as session:
+        assert session.scalar(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": former})
+    statements: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement))
+    with database.read() as session:
+        assert session.scalar(text("SELECT pg_backend_pid()")) != former
+    assert statements == ["SELECT pg_backend_pid()"]
+    database.dispose()
+    other.dispose()

@@ -251,12 +251,3 @@ def test_nothing_in_the_home_can_be_read_by_others(tmp_path: Path) -> None:
     open_ones = [path for path in (tmp_path / "home").rglob("*") if path.stat().st_mode & 0o077]
     assert open_ones == []
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
-
-
-def test_what_the_welcome_says_is_in_no_log_file(tmp_path: Path) -> None:
-    with _up(tmp_path / "home") as up:
-        told = up.wait_ready()
-        assert up.stop() == 0
-    logs = [path.read_text() for path in (tmp_path / "home").rglob("redis.log")]
-    assert logs
-    assert all(told["AFTERTHOUGHT_ADMIN_TOKEN"] not in text for text in logs)

@@ -210,13 +210,6 @@ def test_other_languages_are_kept_in_their_own_words(api: Api, house: House, sai
     assert memory is not None and kept in memory["content"]
 
 
-def test_a_bare_answer_keeps_what_was_asked_about(api: Api, house: House) -> None:
-    memory = hold(
-        api, house, ("assistant", "Do you have any allergies?"), ("user", "latex. found out the hard way in 2018")
-    )
-    assert memory is not None and "allergies? latex" in memory["content"]
-
-
 def remember_ten(api: Api, house: House) -> list[dict[str, Any]]:
     for i in range(10):
         house.clock.advance(60)

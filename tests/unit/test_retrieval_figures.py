@@ -119,11 +119,6 @@ def test_an_installation_that_searches_in_one_way_and_makes_no_summaries_is_judg
     assert judge_release([], 0, 0).verdict is GateVerdict.NOT_ENOUGH_QUERIES
 
 
-def test_a_way_nobody_searched_is_judged_without_durations() -> None:
-    judged = judge_release(rows(dense=()), 100, 100).modes[SearchMode.DENSE]
-    assert (judged.took, judged.verdict) == (None, GateVerdict.NOT_ENOUGH_QUERIES)
-
-
 def test_the_three_best_similarities_are_added_up_place_by_place() -> None:
     noted = [replace(row(), top_similarities=alike) for alike in ([0.9, 0.5, 0.1], [0.7], [])]
     assert retrieval_statistics(noted).mean_top_similarities == pytest.approx([0.8, 0.5, 0.1])

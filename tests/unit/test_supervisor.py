@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import socket
@@ -11,10 +12,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from loop.embedded_redis import free_port
 from loop.supervisor import (
     Child,
     ChildProcess,
@@ -22,10 +25,9 @@ from loop.supervisor import (
     Readiness,
     RotatingLog,
     Supervisor,
-    wait_before_restart,
 )
-from loop.up import child_environment, run_up
-from shared.base.credentials import make_private_directory, read_or_make_admin_token, read_or_make_secret
+from loop.up import ask_readiness, run_up, welcome
+from shared.base.credentials import make_private_directory, read_or_make_secret
 from shared.base.errors import Configuration, Transient
 from shared.base.settings import read_settings
 from tests.support.waiting import wait_until
@@ -38,14 +40,6 @@ import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("bye " + sys.argv[1]))
 print("up", flush=True)
 time.sleep(600)
-"""
-_HOLDER = """
-import fcntl, sys
-file = open(sys.argv[1], "w")
-fcntl.flock(file, fcntl.LOCK_EX)
-print("4711", file=file, flush=True)
-print("held", flush=True)
-sys.stdin.read()
 """
 _PARENT = (
     "import subprocess, sys, time; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
@@ -144,34 +138,11 @@ def test_a_child_that_never_lives_ends_the_start_after_growing_waits(stage: Stag
     assert "ended 5 times before the service was ready" in stage.text
 
 
-@pytest.mark.parametrize(("failures", "seconds"), [(0, 0.5), (1, 1.0), (5, 16.0), (6, 30.0), (100_000, 30.0)], ids=str)
-def test_waits_double_up_to_half_a_minute_however_long_it_goes_on(failures: int, seconds: float) -> None:
-    assert wait_before_restart(failures) == seconds
-
-
-def test_a_command_that_does_not_exist_ends_the_start_too(stage: Stage) -> None:
-    nowhere = ChildProcess(Child("gone", ("/nonexistent",), {}), stage.directory / "gone.log", stage.console)
-    assert Supervisor([nowhere], stage.console, look=lambda: Readiness(False, {}), first_wait_seconds=0.01).run() == 1
-    assert "/nonexistent" in stage.text
-
-
 def test_once_ready_a_failing_child_never_ends_the_service(stage: Stage) -> None:
     supervisor = Supervisor([stage.child("fail", _FAIL)], stage.console, first_wait_seconds=0.01)
     story: list[object] = [lambda: wait_until(lambda: stage.text.count("cannot") >= 6, 20, "six tries")]
     with _meanwhile(story, supervisor):
         assert supervisor.run() == 0
-
-
-def test_readiness_is_announced_once(stage: Stage) -> None:
-    supervisor = Supervisor(
-        [stage.child("stay", _STAY)],
-        stage.console,
-        look=lambda: Readiness(bool(stage.numbers("here")), {}),
-        announce=lambda found: stage.console.write("READY\n"),
-    )
-    with _meanwhile([lambda: wait_until(lambda: "READY" in stage.text, 60, "the announcement")], supervisor):
-        supervisor.run()
-    assert stage.text.count("READY") == 1
 
 
 def test_a_start_that_takes_long_says_once_what_it_lacks(stage: Stage) -> None:
@@ -209,15 +180,6 @@ def test_the_foundation_stops_after_everything_that_stands_on_it(stage: Stage) -
     assert farewells[2] == "ground"
 
 
-def test_lines_are_prefixed_on_the_console_and_plain_in_the_log_file(stage: Stage) -> None:
-    supervisor = Supervisor([stage.child("stay", _STAY)], stage.console)
-    with _meanwhile([lambda: wait_until(lambda: stage.numbers("here"), 60, "the child")], supervisor):
-        supervisor.run()
-    pid = stage.numbers("here")[0]
-    assert f"stay   | here {pid}\n" in stage.text
-    assert (stage.directory / "stay.log").read_text() == f"here {pid}\n"
-
-
 def test_a_log_file_moves_aside_when_it_is_full_and_old_ones_go(tmp_path: Path) -> None:
     log = RotatingLog(tmp_path / "x.log", limit_bytes=10, kept=2)
     for number in range(8):
@@ -251,15 +213,6 @@ def _inheriting(hangup: signal.Handlers) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent")
-def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
-    with _supervisor_process(tmp_path, _STAY) as (process, words):
-        child = int(words[-1])
-        process.kill()
-        process.wait()
-        wait_until(lambda: not _runs(child), 60, "the end of the child")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_stops_everything_and_is_no_failure(number: signal.Signals, tmp_path: Path) -> None:
     # The tests themselves may have been started with nohup.
@@ -286,14 +239,6 @@ def test_a_second_signal_does_not_wait_for_the_drain_time(tmp_path: Path) -> Non
         assert "once more" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-
-
-def test_a_second_up_on_the_same_home_is_refused_by_name(tmp_path: Path) -> None:
-    arguments = [sys.executable, "-c", _HOLDER, str(tmp_path / "up.lock")]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "held\n"
-        with pytest.raises(Configuration, match=r"already runs in .*process 4711.*AFTERTHOUGHT_HOME"):
-            run_up(read_settings(home=tmp_path), Console(io.StringIO()))
 
 
 def test_a_port_that_is_taken_is_named_with_the_setting_that_changes_it(tmp_path: Path) -> None:
@@ -323,30 +268,6 @@ def test_a_database_that_is_none_ends_the_start_with_a_sentence(tmp_path: Path) 
         run_up(read_settings(home=tmp_path, port=0), Console(io.StringIO()))
 
 
-def test_children_get_every_setting_that_was_given(tmp_path: Path) -> None:
-    settings = read_settings(home=tmp_path, port=0, admin_token="open sesame", lease_seconds=120, ollama_host="box:1")
-    env = child_environment(settings, port=8123, redis_url="redis://:x@127.0.0.1:1/0", admin_token="open sesame")
-    assert {
-        "AFTERTHOUGHT_HOME": str(tmp_path),
-        "AFTERTHOUGHT_PORT": "8123",
-        "AFTERTHOUGHT_ADMIN_TOKEN": "open sesame",
-        "AFTERTHOUGHT_LEASE_SECONDS": "120.0",
-        "OLLAMA_HOST": "http://box:1",
-        "REDIS_URL": "redis://:x@127.0.0.1:1/0",
-        "DATABASE_URL": f"sqlite:///{tmp_path}/afterthought.db",
-        "PYTHONSAFEPATH": "1",
-    }.items() <= env.items()
-
-
-def test_the_admin_token_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
-    settings = read_settings(home=tmp_path / "home")
-    token = read_or_make_admin_token(settings)
-    assert token == read_or_make_admin_token(settings)
-    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
-    assert (tmp_path / "home" / "admin_token").stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in (tmp_path / "home").iterdir()] == ["admin_token"]
-
-
 def test_many_who_ask_for_the_token_at_once_get_the_same_one(tmp_path: Path) -> None:
     make_private_directory(tmp_path / "home")
     barrier, tokens = threading.Barrier(8), []
@@ -371,3 +292,57 @@ def test_a_bad_token_file_is_refused_with_what_to_do(mode: int, content: str, tm
     path.chmod(mode)
     with pytest.raises(Configuration, match=r"chmod 600|delete it"):
         read_or_make_secret(path)
+
+
+_MODEL = {"ok": False, "needed": False, "detail": "It has no model tiny. Run: ollama pull tiny"}
+_FINE = {"ok": True, "needed": True, "detail": "It answers."}
+
+
+@contextmanager
+def _loop(status: int, body: bytes) -> Iterator[int]:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (200, {"dependencies": {"redis": _FINE}}, Readiness(True, {})),
+        (200, {"dependencies": {"redis": _FINE, "ollama": _MODEL}}, Readiness(True, {"ollama": str(_MODEL["detail"])})),
+        (503, {"dependencies": {"ollama": _MODEL}}, Readiness(False, {"ollama": str(_MODEL["detail"])})),
+        (404, ["a stranger"], Readiness(False, {})),
+        (200, None, Readiness(True, {})),
+    ],
+    ids=["well", "without-its-model", "not-ready", "not-ours", "nothing-said"],
+)
+def test_a_loop_says_whether_it_can_serve_and_what_it_lacks(status: int, body: object, expected: Readiness) -> None:
+    with _loop(status, json.dumps(body).encode()) as port:
+        assert ask_readiness("127.0.0.1", port) == expected
+
+
+def test_a_loop_that_does_not_answer_is_not_ready() -> None:
+    found = ask_readiness("127.0.0.1", free_port())
+    assert not found.ready
+    assert "ConnectionRefusedError" in found.wrong["loop"]
+
+
+def test_the_welcome_says_when_the_model_cannot_be_asked_and_what_to_do(tmp_path: Path) -> None:
+    settings = read_settings(home=tmp_path, model="ollama:tiny")
+    said = welcome("http://127.0.0.1:8700", "token", settings, Readiness(True, {"ollama": str(_MODEL["detail"])}))
+    assert "ollama:tiny, which cannot be asked yet: It has no model tiny. Run: ollama pull tiny" in said
+    assert "cannot be asked" not in welcome("http://127.0.0.1:8700", "token", settings, Readiness(True, {}))

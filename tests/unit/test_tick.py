@@ -11,16 +11,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from loop.regulator import Regulator
-from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import LATE_SECONDS, Ticker, Unshared
 from shared.base.errors import LeadershipLost, Transient
-from shared.base.process import is_gone
 from shared.contracts.jobs import JobMessage, Queue
-from shared.conversations.lifecycle import NewConversation, snooze, start
-from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
-from shared.energy import ledger
 from shared.energy.budget import FULL
 from shared.energy.models import EnergyLevel
 from shared.jobs.models import JobState
@@ -103,14 +98,6 @@ def test_without_energy_nothing_is_sent_and_the_jobs_say_why(house: House) -> No
     assert len(broker.taken) >= 1
 
 
-def test_an_idle_relay_writes_nothing(house: House) -> None:
-    with house.database.read() as session:
-        before = ledger.drawn(session)
-    assert relay(house, Broker()).run() is False
-    with house.database.read() as session:
-        assert ledger.drawn(session) == before
-
-
 class Breaking:
     """A step that always fails."""
 
@@ -182,24 +169,6 @@ def test_a_step_that_hangs_holds_up_neither_the_others_nor_the_stop() -> None:
     assert ticker.stop(10)
 
 
-def test_a_slow_step_is_run_again_once_it_has_ended() -> None:
-    began, release = threading.Event(), threading.Event()
-    runs: list[int] = []
-
-    def run() -> None:
-        runs.append(1)
-        began.set()
-        release.wait(30)
-
-    ticker = Ticker([Step("relay_jobs", run)], 0.01, Metrics(CollectorRegistry()), patience_seconds=0.0)
-    ticker.start()
-    assert began.wait(60)
-    ticker.look()
-    release.set()
-    wait_until(lambda: len(runs) >= 3, 60, "the step to be run again")
-    assert ticker.stop(10)
-
-
 def test_a_step_that_fails_again_and_again_is_explained_once(capsys: pytest.CaptureFixture[str]) -> None:
     broken = [True]
 
@@ -218,14 +187,6 @@ def test_a_step_that_fails_again_and_again_is_explained_once(capsys: pytest.Capt
     assert said.count("tick_step_still_failing") == 2
     assert said.count("tick_step_works_again") == 1 and "failures=250" in said
     assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "upkeep"}) == 250
-
-
-def test_a_ticker_that_was_told_to_end_begins_no_other_step() -> None:
-    ran: list[str] = []
-    first = Step("relay_jobs", lambda: (ran.append("first"), ticker.end()))
-    ticker = Ticker([first, Step("upkeep", lambda: ran.append("second"))], 60, Metrics(CollectorRegistry()))
-    ticker.tick()
-    assert ran == ["first"]
 
 
 def test_leadership_that_cannot_be_looked_at_is_counted_and_looked_at_again() -> None:
@@ -283,22 +244,6 @@ def test_news_wakes_the_ticker_at_once() -> None:
     assert ticker.stop(10)
 
 
-def test_a_snoozed_conversation_comes_back_when_it_is_due(house: House) -> None:
-    house.install()
-    now = house.clock.now()
-    with house.database.write() as session:
-        start(session, "notes", NewConversation("c"), now)
-        snooze(session, lock_conversation(session, "notes", "c"), 30, now)
-    step = WakeSnoozed(house.database, house.clock)
-    for minutes, state in ((29, ConversationState.SNOOZED), (1, ConversationState.OPEN)):
-        house.clock.advance(minutes * 60)
-        step.run()
-        with house.database.read() as session:
-            conversation = get_conversation(session, "notes", "c")
-            assert state_of(conversation, house.clock.now()) is state
-    assert conversation.snoozed_until is None
-
-
 def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
     ended: list[str] = []
     hearing = Hearing(silence_seconds=0.0)
@@ -334,14 +279,6 @@ def test_a_worker_with_a_task_in_hand_is_not_called_deaf_until_the_task_is_overd
     strict.look()
     wait_until(lambda: strict.look() or ended, 60, "the stuck task to be seen")
     assert ended[0] == "a task is in hand long after its time limit"
-
-
-@pytest.mark.parametrize(
-    ("owner", "gone"),
-    [("me/999999999", True), ("other/999999999", False), ("me/nonsense", False), ("", False), ("me/1", False)],
-)
-def test_only_a_process_of_the_same_node_is_known_to_be_gone(owner: str, gone: bool) -> None:
-    assert is_gone(owner, "me") is gone
 
 
 def test_a_step_that_was_slow_leaves_the_rest_of_its_tick_to_the_shift_that_took_over() -> None:

@@ -7,8 +7,11 @@ from ipaddress import ip_address
 
 import pytest
 
+from loop.completions.upstream import Upstream
 from shared.base.errors import Invalid, Transient
+from shared.base.settings import Settings
 from shared.events.addresses import CODE, Address, guard_of, parse, resolve
+from shared.llm.transport import is_loopback
 
 PUBLIC = [
     "1.1.1.1", "8.8.8.8", "93.184.216.34", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1",
@@ -127,3 +130,43 @@ def test_what_is_no_address_of_a_webhook_is_refused(url: str) -> None:
 def test_a_name_that_does_not_resolve_may_do_so_later() -> None:
     with pytest.raises(Transient, match="could not be resolved"):
         resolve("a" * 64, 80)
+
+
+@pytest.mark.parametrize(
+    ("address", "own"),
+    [
+        ("http://127.0.0.1:11434", True),
+        ("http://localhost", True),
+        ("http://ollama.localhost:1", True),
+        ("http://[::1]:11434", True),
+        ("http://0.0.0.0:11434", True),
+        ("http://ollama:11434", False),
+        ("https://10.0.0.5", False),
+        ("http://localhost.example.com", False),
+        ("", False),
+    ],
+)
+def test_only_this_machines_own_addresses_are_loopback(address: str, own: bool) -> None:
+    assert is_loopback(address) is own
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("box", "http://box:11434"),
+        ("box:1234", "http://box:1234"),
+        ("http://box", "http://box"),
+        ("https://box/ollama", "https://box/ollama"),
+    ],
+)
+def test_an_address_without_scheme_means_ollamas_own_port(given: str, read: str) -> None:
+    assert Settings(_env_file=None, ollama_host=given).ollama_host == read
+
+
+@pytest.mark.parametrize(
+    ("key", "seen"),
+    [("sk-of-the-service", b"Wrong: [key], fake"), ("k", b"Wrong: sk-of-the-service, fake"),
+     (None, b"Wrong: sk-of-the-service, fake")],
+)  # fmt: skip
+def test_a_key_is_taken_out_where_it_is_long_enough_to_be_one(key: str | None, seen: bytes) -> None:
+    assert Upstream("openai:m", "http://127.0.0.1:1/v1", key).without_key(b"Wrong: sk-of-the-service, fake") == seen
