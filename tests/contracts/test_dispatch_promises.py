@@ -120,7 +120,9 @@ def test_a_budget_that_calls_under_way_may_use_up_is_free_later_and_not_at_once(
     now = house.clock.now()
     with house.database.read() as session:
         refused = ledger.affordable(session, "notes", Budgets(hourly=to_micro(10)), to_micro(2), now)
+        others = ledger.affordable(session, "other", Budgets(hourly=to_micro(10)), to_micro(2), now)
     assert refused is not None and refused.until is not None and refused.until > now
+    assert others is None, "what one app set aside is none of another's"
 
 
 def test_what_a_killed_call_set_aside_is_the_apps_again(house: House) -> None:

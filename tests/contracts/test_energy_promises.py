@@ -77,16 +77,6 @@ def test_what_users_ask_is_booked_on_the_app_and_holds_no_memory_work_back(house
     assert level(house, 0) == to_units(FULL)
 
 
-def test_energy_comes_back_with_time_whether_idle_or_busy_and_not_above_full(house: House) -> None:
-    spend(house, 60)
-    regulator(house).settle()
-    assert level(house) == 40
-    house.clock.advance(30)
-    assert level(house) == 70
-    house.clock.advance(3600)
-    assert level(house) == to_units(FULL)
-
-
 @pytest.mark.parametrize(("drawn", "starts"), [(80.0, 0), (79.9, 1)], ids=["at 20 %", "at 20.1 %"])
 def test_memory_work_starts_only_above_the_gate_and_then_the_oldest_first(
     house: House, drawn: float, starts: int

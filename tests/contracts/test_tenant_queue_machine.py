@@ -283,13 +283,3 @@ def test_no_priority_keeps_another_app_waiting_for_ever(weights: list[int], data
     most_behind = 9 * HEAD_START // QUANTUM
     turns = sum(weight * (most_behind + 2) for weight in weights)
     assert min(serve(weights, priorities, turns)) >= 1
-
-
-@given(st.integers(0, 10**15), st.integers(1, 100))
-def test_a_turn_always_moves_on(served: int, weight: int) -> None:
-    assert served < served_after(served, weight) <= served + QUANTUM
-
-
-@given(st.integers(0, 10**15), PRIORITIES, PRIORITIES)
-def test_a_lower_number_is_sooner(served: int, one: int, other: int) -> None:
-    assert (start_tag_of(served, one) < start_tag_of(served, other)) is (one < other)

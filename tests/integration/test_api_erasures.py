@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -214,19 +213,3 @@ def test_an_erasure_that_a_reader_or_a_crash_cut_short_is_finished_later(
         [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
         assert receipt == cut["receipt"] | {"left": cut["receipt"]["left"] | {"databaseLog": 0}}
         assert _files_with_canary(tmp_path) == []
-
-
-def test_a_reader_does_not_hold_an_erasure_up_for_long(sqlite_api: Api) -> None:
-    path = _fill(sqlite_api)
-    with sqlite_api.loop.database.read() as reader:
-        _read_something(reader)
-        begun = time.monotonic()
-        assert sqlite_api.ask("DELETE", f"{path}/data")["receipt"]["left"]["databaseLog"] == 1
-    assert time.monotonic() - begun < 60
-
-
-def test_jobs_that_a_purge_cancels_are_counted_as_ended(api: Api) -> None:
-    path = _fill(api)
-    api.ask("DELETE", f"{path}/memories")
-    labels = {"kind": "create_memory", "state": "cancelled"}
-    assert api.loop.metrics.jobs_finished.labels(**labels)._value.get() == 1

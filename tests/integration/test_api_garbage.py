@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -17,9 +18,7 @@ JSON = {"Content-Type": "application/json"}
 _DEEP = b'{"appId":"a","name":"a","config":' + b'{"a":' * 90_000 + b"1" + b"}" * 90_001
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
+BODIES: list[tuple[bytes, int]] = [
         (b"", 422),
         (b"{", 400),
         (b"not json", 400),
@@ -49,11 +48,12 @@ _DEEP = b'{"appId":"a","name":"a","config":' + b'{"a":' * 90_000 + b"1" + b"}" *
         (b'{"appId":"a","name":""}', 422),
         (b'{"appId":"a","name":"%s"}' % (b"a" * 201), 422),
         (b'{"appId":"a","name":"a","config":[]}', 422),
-    ],
-    ids=lambda value: str(value)[:60],
-)  # fmt: skip
-def test_a_body_that_is_not_right_is_refused(sqlite_api: Api, body: bytes, status: int) -> None:
-    sqlite_api.refused(status, "POST", "/apps", content=body, headers=JSON)
+]  # fmt: skip
+
+
+def test_a_body_that_is_not_right_is_refused(sqlite_api: Api) -> None:
+    for body, status in BODIES:
+        sqlite_api.refused(status, "POST", "/apps", content=body, headers=JSON)
     assert sqlite_api.ask("GET", "/apps")["apps"] == []
 
 
@@ -92,9 +92,7 @@ def test_a_body_that_is_too_large_is_refused(sqlite_api: Api, announced: bool) -
     assert (error["code"], error["details"]) == ("too_large", {"limit": 8_000_000})
 
 
-@pytest.mark.parametrize(
-    ("message", "status"),
-    [
+MESSAGES: list[tuple[dict[str, Any], int]] = [
         ({}, 422),
         ({"role": "robot", "content": "x"}, 422),
         ({"role": "user"}, 422),
@@ -113,21 +111,20 @@ def test_a_body_that_is_too_large_is_refused(sqlite_api: Api, announced: bool) -
         ({"messages": [{"role": "user", "content": "x"}] * 1001}, 422),
         ({"messages": {"role": "user", "content": "x"}}, 422),
         ({"messages": [{"role": "user", "content": "x"}], "role": "user"}, 422),
-    ],
-    ids=lambda value: str(value)[:60],
-)  # fmt: skip
-def test_a_message_that_is_not_right_is_refused_and_none_is_stored(
-    sqlite_api: Api, message: dict[str, Any], status: int
-) -> None:
+]  # fmt: skip
+
+
+def test_a_message_that_is_not_right_is_refused_and_none_is_stored(sqlite_api: Api) -> None:
     conversation = sqlite_api.converse(sqlite_api.install(), "c1")
-    sqlite_api.refused(status, "POST", f"{conversation}/messages", json=message)
+    for message, status in MESSAGES:
+        sqlite_api.refused(status, "POST", f"{conversation}/messages", json=message)
     assert sqlite_api.ask("GET", conversation)["messageCount"] == 0
 
 
-@pytest.mark.parametrize("minutes", [0, 1441, -1, "5", 1.5, None, True], ids=str)
-def test_a_snooze_is_1_to_1440_minutes(sqlite_api: Api, minutes: object) -> None:
+def test_a_snooze_is_1_to_1440_minutes(sqlite_api: Api) -> None:
     conversation = sqlite_api.converse(sqlite_api.install(), "c1")
-    sqlite_api.refused(422, "POST", f"{conversation}/snooze", json={"minutes": minutes})
+    for minutes in (0, 1441, -1, "5", 1.5, None, True):
+        sqlite_api.refused(422, "POST", f"{conversation}/snooze", json={"minutes": minutes})
 
 
 _LISTINGS = (
@@ -136,55 +133,52 @@ _LISTINGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("limit", ["-1", "0", "201", "999999", "text", "1.5", "", "9" * 30])
-def test_a_limit_is_1_to_200(sqlite_api: Api, limit: str) -> None:
+def test_a_limit_is_1_to_200(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     sqlite_api.converse(path, "c1")
     sqlite_api.remember(path, "Likes tea.")
-    for listing in _LISTINGS:
+    limits = ("-1", "0", "201", "999999", "text", "1.5", "", "9" * 30)
+    for listing, limit in itertools.product(_LISTINGS, limits):
         error = sqlite_api.refused(422, "GET", listing, params={"limit": limit})
         assert error["details"]["fields"][0]["field"] == "limit", listing
         assert sqlite_api.send("GET", listing, params={"limit": "200"}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "cursor",
-    ["!", "a", "YWJj", "\u00e9", encode("other", 1), encode("jobs", "x"), encode("jobs", -1), encode("jobs", 2**70)],
-    ids=["mark", "odd", "no bar", "accent", "another listing", "text", "negative", "huge"],
-)
-def test_a_cursor_that_no_listing_gave_is_refused(sqlite_api: Api, cursor: str) -> None:
+def test_a_cursor_that_no_listing_gave_is_refused(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     sqlite_api.converse(path, "c1")
-    for listing in (one for one in _LISTINGS if not one.endswith(("/memories", "/history"))):
+    listings = [one for one in _LISTINGS if not one.endswith(("/memories", "/history"))]
+    made_up = (encode("other", 1), encode("jobs", "x"), encode("jobs", -1), encode("jobs", 2**70))
+    for listing, cursor in itertools.product(listings, ("!", "a", "YWJj", "\u00e9", *made_up)):
         sqlite_api.refused(422, "GET", listing, params={"cursor": cursor})
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/apps/chat%00", 422),
-        ("/apps?cursor=%00", 422),
-        ("/apps/chat/memories/0", 422),
-        ("/apps/chat/memories/-1", 422),
-        ("/apps/chat/memories/x", 422),
-        (f"/apps/chat/memories/{2**63}", 422),
-        (f"/apps/chat/memories/{'9' * 5000}", 422),
-        ("/apps/%ff", 422),
-        ("/apps/" + "a" * 101, 422),
-        ("/apps/chat/memories/1", 404),
-        ("/apps/none", 404),
-        ("/apps/", 404),
-        ("/nowhere", 404),
-        ("/jobs/job_none", 404),
-        ("/jobs?state=unknown", 422),
-        ("/jobs?kind=unknown", 422),
-        ("/jobs?appId=a%20b", 422),
-        ("/docs/none", 404),
-    ],
-)
-def test_an_address_that_is_not_right_is_refused(sqlite_api: Api, path: str, status: int) -> None:
+ADDRESSES: list[tuple[str, int]] = [
+    ("/apps/chat%00", 422),
+    ("/apps?cursor=%00", 422),
+    ("/apps/chat/memories/0", 422),
+    ("/apps/chat/memories/-1", 422),
+    ("/apps/chat/memories/x", 422),
+    (f"/apps/chat/memories/{2**63}", 422),
+    (f"/apps/chat/memories/{'9' * 5000}", 422),
+    ("/apps/%ff", 422),
+    ("/apps/" + "a" * 101, 422),
+    ("/apps/chat/memories/1", 404),
+    ("/apps/none", 404),
+    ("/apps/", 404),
+    ("/nowhere", 404),
+    ("/jobs/job_none", 404),
+    ("/jobs?state=unknown", 422),
+    ("/jobs?kind=unknown", 422),
+    ("/jobs?appId=a%20b", 422),
+    ("/docs/none", 404),
+]
+
+
+def test_an_address_that_is_not_right_is_refused(sqlite_api: Api) -> None:
     sqlite_api.install()
-    sqlite_api.refused(status, "GET", path)
+    for path, status in ADDRESSES:
+        sqlite_api.refused(status, "GET", path)
 
 
 def test_a_method_that_a_route_does_not_take_is_refused(sqlite_api: Api) -> None:

@@ -24,12 +24,6 @@ def test_a_repeated_write_happens_once_and_is_answered_as_before(api: Api) -> No
     assert api.contents(path) == ["Likes tea."]
 
 
-def test_writes_without_a_key_are_not_remembered(api: Api) -> None:
-    path = api.install()
-    api.remember(path, "Likes tea.", "Likes tea.")
-    assert len(api.contents(path)) == 2
-
-
 @pytest.mark.parametrize(
     ("method", "rest", "body"),
     [

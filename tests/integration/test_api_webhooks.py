@@ -63,17 +63,17 @@ def test_an_app_has_at_most_ten(api: Api) -> None:
     assert "delete one first" in api.refused(409, "POST", "/apps/chat/webhooks", json={"url": URL})["message"]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://[::1]/", "http://127.0.0.2/",
-        "ftp://127.0.0.1/", "http://user:pw@127.0.0.1/", "not a url", "http://[::ffff:10.0.0.1]/",
-    ],
+FORBIDDEN = (
+    "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://[::1]/", "http://127.0.0.2/",
+    "ftp://127.0.0.1/", "http://user:pw@127.0.0.1/", "not a url", "http://[::ffff:10.0.0.1]/",
 )  # fmt: skip
-def test_an_address_that_may_not_be_called_is_refused_at_once(api: Api, url: str) -> None:
-    assert "url: " in api.refused(422, "POST", "/apps/chat/webhooks", json={"url": url})["message"]
+
+
+def test_an_address_that_may_not_be_called_is_refused_at_once(api: Api) -> None:
     webhook = add(api)["webhookId"]
-    api.refused(422, "PATCH", f"/apps/chat/webhooks/{webhook}", json={"url": url})
+    for url in FORBIDDEN:
+        assert "url: " in api.refused(422, "POST", "/apps/chat/webhooks", json={"url": url})["message"]
+        api.refused(422, "PATCH", f"/apps/chat/webhooks/{webhook}", json={"url": url})
 
 
 def test_a_webhook_can_be_changed_disabled_enabled_and_removed(api: Api) -> None:

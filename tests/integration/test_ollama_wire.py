@@ -78,12 +78,6 @@ def test_the_status_finds_a_model_with_and_without_its_tag(server: OllamaServer,
     assert (status.ready, status.found) == (True, "Ollama 0.12.3")
 
 
-def test_the_status_says_how_to_fetch_a_missing_model(server: OllamaServer) -> None:
-    status = server_status("ollama:llama3.2:3b", served_at(server.url))
-    assert status.found == "Ollama 0.12.3" and not status.ready
-    assert status.mend is not None and status.mend.endswith("Run: ollama pull llama3.2:3b")
-
-
 def test_the_status_of_a_server_that_is_not_there_says_how_to_start_it() -> None:
     with OllamaServer() as gone:
         address = gone.url

@@ -100,18 +100,6 @@ def test_a_model_over_the_wire_writes_memories_and_makes_room_with_any_patience(
         assert [_asked(ollama, prompt) for prompt in (READ, COMPACT)] == [12, 2]
 
 
-def test_a_missing_model_is_waited_for_and_the_job_names_the_pull_command(start: Any) -> None:
-    with OllamaServer(models=()) as ollama:
-        service = start(AFTERTHOUGHT_MODEL="ollama:tiny:latest", OLLAMA_HOST=ollama.url)
-        service.ask("POST", "/apps", json={"appId": "a", "name": "A"})
-        service.converse("a", "c1", "I bought a boat.")
-        waiting = service.wait_for("a", "deferred")
-        assert "ollama pull tiny" in waiting["reason"] and waiting["attempts"] == 0
-        ollama.script.models.append("tiny:latest")
-        service.wait_for("a", "done")
-        assert len(service.contents("a")) == 1
-
-
 def test_apps_that_speak_celery_end_conversations_and_bad_messages_become_dead_letters(
     start: Any, own_redis: EmbeddedRedis
 ) -> None:
@@ -155,28 +143,6 @@ def test_after_a_restart_of_everything_memories_are_the_same_in_the_same_order(
         process.start()
     service.system.wait_ready()
     assert service.ask("GET", "/apps/a/memories") == before
-
-
-def test_without_energy_conversations_end_at_once_and_their_memories_come_when_it_is_back(start: Any) -> None:
-    service = start(
-        AFTERTHOUGHT_EXTRACTIVE_FRACTION="1", AFTERTHOUGHT_PRICE_PROMPT_TOKEN="6",
-        AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND="8",
-    )  # fmt: skip
-    for app in "abcd":
-        service.ask("POST", "/apps", json={"appId": app, "name": app})
-        said = "I bought a boat in Bergen, and sold it again in May to my cousin Marta."
-        service.converse(app, "c1", said, end=False)
-    # At once: on a slow machine the energy would be back before the last of them is even opened.
-    for app in "abcd":
-        service.ask("POST", f"/apps/{app}/conversations/c1/end")
-        if app == "a":
-            wait_until(lambda: service.ask("GET", "/energy")["level"] <= 20, 30, "the energy to be spent")
-    deferred = wait_until(
-        lambda: service.ask("GET", "/jobs", params={"state": "deferred"})["jobs"], 30, "a deferred job"
-    )
-    assert all("energy" in job["reason"] and job["deferredSince"] for job in deferred)
-    for app in "abcd":
-        service.wait_for(app, "done")
 
 
 def test_an_idle_service_makes_no_call_logs_no_error_and_writes_nothing(start: Any, tmp_path: Path) -> None:
