@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import insert, inspect, literal, select, true
@@ -66,7 +67,12 @@ def test_the_ledgers_sum_equals_what_was_drawn_and_the_level_stays_above_its_flo
 
 
 def test_what_users_ask_is_booked_on_the_app_and_holds_no_memory_work_back(house: House) -> None:
-    govern = regulator(house, refill=0)
+    govern, now = regulator(house, refill=0), house.clock.now()
+    with house.database.write() as session:
+        asked = Prospect(WorkKind.CHAT, "ollama:test", 900, 100)
+        ledger.reserve(session, asked, Booking("notes", None, None), to_micro(90), now, now + timedelta(seconds=60))
+    with house.database.read() as session:
+        assert govern.reading(session).reserved == 0
     spend(house, 500, kind="chat")
     with house.database.read() as session:
         assert ledger.unsettled(session) == 0 and ledger.has_unsettled(session)

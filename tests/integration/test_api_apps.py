@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from tests.support.api import Api
@@ -107,3 +109,196 @@ def test_receipts_are_kept_and_listed_newest_first(api: Api) -> None:
     api.clock.advance(1)
     second = api.ask("DELETE", f"{path}/data")["receipt"]
     assert api.ask("GET", f"{path}/erasures")["erasures"] == [second, first]
+
+
+CANARY = "zyzzogeton"
+
+
+def say(api: Api, path: str, user: str | None, *said: str) -> str:
+    """Open a conversation of a user, say something, and return its path."""
+    opened = api.ask("POST", f"{path}/conversations", json={"userId": user} if user else {})
+    whole = f"{path}/conversations/{opened['conversationId']}"
+    api.ask("POST", f"{whole}/messages", json={"messages": [{"role": "user", "content": one} for one in said]})
+    return whole
+
+
+def test_memories_are_listed_of_one_user_or_of_all_with_whose_they_are(api: Api) -> None:
+    path = api.install()
+    api.remember(path, "Ann likes tea.", userId="ann")
+    api.remember(path, "Bob likes coffee.", userId="bob")
+    api.remember(path, "The shop is open on Sundays.")
+    every = api.ask("GET", f"{path}/memories")["memories"]
+    assert [(one["userId"], one["content"]) for one in every] == [
+        (None, "The shop is open on Sundays."), ("bob", "Bob likes coffee."), ("ann", "Ann likes tea."),
+    ]  # fmt: skip
+    [anns] = api.ask("GET", f"{path}/memories?userId=ann")["memories"]
+    assert anns["content"] == "Ann likes tea."
+    assert api.ask("GET", f"{path}/memories?userId=carl")["memories"] == []
+    changes = api.ask("GET", f"{path}/memories/changes?userId=bob")["changes"]
+    assert [change["after"] for change in changes] == ["Bob likes coffee."]
+
+
+def test_a_listing_of_all_memories_goes_on_where_a_page_ended(api: Api) -> None:
+    path = api.install()
+    for user in ("ann", "bob", "carl"):
+        api.remember(path, *(f"{user} {i}" for i in range(4)), userId=user)
+    seen, cursor = [], None
+    while True:
+        page = api.ask("GET", f"{path}/memories", params={"limit": 5} | ({"cursor": cursor} if cursor else {}))
+        seen += [one["content"] for one in page["memories"]]
+        if (cursor := page["cursor"]) is None:
+            break
+    assert seen == [f"{user} {i}" for user in ("carl", "bob", "ann") for i in (3, 2, 1, 0)]
+    for bad in ("nonsense", "bWVtb3JpZXN8MjAyNiAx"):
+        assert "cursor" in api.refused(422, "GET", f"{path}/memories?cursor={bad}")["message"]
+
+
+@pytest.mark.parametrize("user", [".", "..", "a/../b", "./a", "a\nb", "\n", "a\x7f"])
+def test_a_user_whom_no_address_can_name_is_refused(sqlite_api: Api, user: str) -> None:
+    path = sqlite_api.install()
+    bodies = {"memories": {"content": "Likes tea."}, "facts": {"fact": "Likes tea."}, "context": {"message": "Hi."}}
+    for where, body in ({"conversations": {}} | bodies).items():
+        error = sqlite_api.refused(422, "POST", f"{path}/{where}", json=body | {"userId": user})
+        assert error["message"].startswith("userId: ")
+
+
+@pytest.mark.parametrize("user", ["a/b", "...", ".a", "a..b", "ann smith", "дядя", "?x=1", "#"])
+def test_a_user_of_any_other_name_is_erased_by_the_address_that_is_printed(sqlite_api: Api, user: str) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, "Likes tea.", userId=user)
+    sqlite_api.remember(path, "Likes jazz.", userId="ann")
+    purged = sqlite_api.ask("DELETE", f"{path}/memories", params={"userId": user})
+    assert purged["deletedCount"] == 1
+    sqlite_api.remember(path, "Likes tea.", userId=user)
+    sqlite_api.ask("DELETE", f"{path}/users/{quote(user, safe='')}/data")
+    assert [one["userId"] for one in sqlite_api.ask("GET", f"{path}/memories")["memories"]] == ["ann"]
+
+
+def test_each_user_has_ten_places(api: Api) -> None:
+    path = api.install()
+    api.remember(path, *(f"Ann's {i}" for i in range(10)), userId="ann")
+    api.remember(path, *(f"Bob's {i}" for i in range(10)), userId="bob")
+    made = api.ask("POST", f"{path}/memories", json={"content": "Ann's 10", "userId": "ann"})
+    assert [room["outcome"] for room in made["madeRoom"]] == ["least_went"]
+    assert len(api.ask("GET", f"{path}/memories?userId=bob")["memories"]) == 10
+
+
+def test_users_are_listed_with_how_much_there_is_of_them(api: Api) -> None:
+    path = api.install()
+    say(api, path, "ann", "I like tea.", "Really.")
+    say(api, path, "bob", "I like coffee.")
+    say(api, path, None, "Hello.")
+    api.remember(path, "Dana sails.", userId="dana/of the sea")
+    api.ask("POST", f"{path}/facts", json={"fact": "Sails", "userId": "dana/of the sea"})
+    users = api.ask("GET", f"{path}/users")["users"]
+    counts = {one["userId"]: (one["conversations"], one["messages"], one["memories"], one["facts"]) for one in users}
+    assert counts == {None: (1, 1, 0, 0), "ann": (1, 2, 0, 0), "bob": (1, 1, 0, 0), "dana/of the sea": (0, 0, 1, 1)}
+    assert users[0]["lastActiveAt"] and users[-1]["lastActiveAt"] is None
+    names, cursor = [], None
+    for _ in range(4):
+        page = api.ask("GET", f"{path}/users", params={"limit": 1} | ({"cursor": cursor} if cursor else {}))
+        names, cursor = [*names, page["users"][0]["userId"]], page["cursor"]
+    assert names == [None, "ann", "bob", "dana/of the sea"] and cursor is None
+    api.refused(404, "GET", "/apps/nowhere/users")
+
+
+@pytest.mark.parametrize("user", ["ann", "dana/of the sea", "ann@example.com", "a b?c#d%", "データ"])
+def test_a_user_is_erased_with_a_receipt_and_the_others_stay(api: Api, user: str) -> None:
+    path = api.install()
+    for name, word in ((user, CANARY), ("bob", "quillwort")):
+        say(api, path, name, f"I keep a {word}.")
+        api.remember(path, f"Keeps a {word}.", userId=name)
+        api.ask("POST", f"{path}/facts", json={"fact": f"Keeps a {word}", "userId": name})
+        api.ask("PUT", "/api/memory/consent", json={"appId": "chat", "userId": name, "consent": True})
+    erased = api.send("DELETE", str(api.client.base_url.join(f"{path}/users/{_quoted(user)}/data"))).json()
+    receipt = erased["receipt"]
+    assert (receipt["scope"], receipt["userId"]) == ("user", user)
+    left = {store: count for store, count in receipt["left"].items() if count}
+    assert not left and erased["deletedCount"] == 4, (left, receipt)
+    everything = api.send("GET", f"{path}/export").text
+    assert CANARY not in everything and everything.count("quillwort") >= 4
+    assert [one["userId"] for one in api.ask("GET", f"{path}/users")["users"]] == ["bob"]
+    [kept] = api.ask("GET", f"{path}/erasures")["erasures"]
+    assert kept["receiptId"] == receipt["receiptId"]
+
+
+def _quoted(user: str) -> str:
+    from urllib.parse import quote
+
+    return quote(user, safe="")
+
+
+def test_an_apps_token_erases_its_own_users_only(api: Api) -> None:
+    path, other = api.install(), api.install("other")
+    for app in (path, other):
+        api.remember(app, "Likes tea.", userId="ann")
+    token = api.token()
+    api.refused(403, "DELETE", f"{other}/users/ann/data", token=token)
+    api.refused(403, "GET", f"{other}/users", token=token)
+    api.ask("DELETE", f"{path}/users/ann/data", token=token)
+    assert api.contents(path) == [] and api.contents(other) == ["Likes tea."]
+
+
+def test_a_purge_of_one_users_memories_says_what_else_remembers_them(api: Api) -> None:
+    path = api.install()
+    say(api, path, "ann", "I like tea.", "Really.")
+    say(api, path, "bob", "I like coffee.")
+    api.ask("POST", f"{path}/facts", json={"fact": "Likes tea", "userId": "ann"})
+    api.remember(path, "Ann's.", userId="ann")
+    api.remember(path, "Bob's.", userId="bob")
+    purged = api.ask("DELETE", f"{path}/memories?userId=ann")
+    assert (purged["deletedCount"], purged["receipt"]["userId"]) == (1, "ann")
+    still = purged["stillRemembered"]
+    assert (still["facts"], still["messages"], still["summaries"]) == (1, 2, 0)
+    assert "/apps/chat/users/ann/data" in still["howToErase"]
+    assert api.contents(path) == ["Bob's."]
+    whole = api.ask("DELETE", f"{path}/memories")["stillRemembered"]
+    assert (whole["facts"], whole["messages"]) == (1, 3) and "/apps/chat/data" in whole["howToErase"]
+
+
+def test_an_app_says_whether_its_users_share_what_names_nobody(api: Api) -> None:
+    path = api.install()
+    assert api.ask("GET", path)["sharedMemory"] is False
+    assert api.ask("PATCH", path, json={"sharedMemory": True})["sharedMemory"] is True
+    assert api.ask("GET", path)["sharedMemory"] is True
+
+
+def test_an_export_of_one_user_can_be_taken_in_elsewhere(api: Api) -> None:
+    path, copy = api.install(), api.install("copy")
+    for user in ("ann", "bob"):
+        say(api, path, user, f"I am {user}.")
+        api.remember(path, f"{user} is here.", userId=user)
+    archive = api.ask("GET", f"{path}/export?userId=ann")
+    assert "bob" not in str(archive)
+    api.ask("POST", f"{copy}/import", json=archive)
+    [memory] = api.ask("GET", f"{copy}/memories")["memories"]
+    assert (memory["userId"], memory["content"]) == ("ann", "ann is here.")
+
+
+@pytest.mark.parametrize("misspelt", ["user_id", "userid", "user", "UserId"])
+def test_a_misspelt_user_never_widens_a_request_to_all_users(api: Api, misspelt: str) -> None:
+    path = api.install()
+    api.remember(path, "Ann's.", userId="ann")
+    for method, rest in (("GET", "memories"), ("DELETE", "memories"), ("DELETE", "facts"), ("GET", "export")):
+        error = api.refused(422, method, f"{path}/{rest}?{misspelt}=bob")
+        assert misspelt in error["message"] and "userId" in error["message"]
+    assert api.contents(path) == ["Ann's."]
+
+
+def test_what_names_nobody_is_listed_and_purged_by_an_empty_user(api: Api) -> None:
+    path = api.install()
+    api.remember(path, "Ann's.", userId="ann")
+    api.remember(path, "Nobody's.")
+    [memory] = api.ask("GET", f"{path}/memories?userId=")["memories"]
+    assert memory["content"] == "Nobody's."
+    assert api.ask("DELETE", f"{path}/memories?userId=")["deletedCount"] == 1
+    assert api.contents(path) == ["Ann's."]
+
+
+def test_after_an_erasure_an_export_does_not_name_the_user(api: Api) -> None:
+    path = api.install()
+    say(api, path, "ann", "I like tea.")
+    api.remember(path, "Ann's.", userId="ann")
+    api.ask("DELETE", f"{path}/users/ann/data")
+    assert "ann" not in api.send("GET", f"{path}/export").text
+    assert "userId=ann" in api.ask("DELETE", f"{path}/memories?userId=ann")["stillRemembered"]["howToErase"]

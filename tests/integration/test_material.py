@@ -189,18 +189,14 @@ def drawn_from(api: Api, house: House, message: str, name: str = "c1") -> dict[s
 def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(
     sqlite_api: Api, house: House, frame: str
 ) -> None:
+    asked = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"), "c0")
+    assert (asked["memories"], asked["facts"]) == ("[]", "[]"), "a question states nothing"
+    assert not [word for word in WORDS_OF_DOC if word in asked["summaries"]]
     drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own=OWN))
     for what, shown in drawn.items():
         assert not [word for word in WORDS_OF_DOC if word in shown], (what, shown)
         assert "<" not in shown and "you don't know" not in shown and "context" not in shown.lower(), (what, shown)
         assert all(word in shown for word in WORDS_OF_OWN), (what, shown)
-
-
-@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
-def test_a_question_alone_is_no_statement_of_the_template_around_it(sqlite_api: Api, house: House, frame: str) -> None:
-    drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"))
-    assert (drawn["memories"], drawn["facts"]) == ("[]", "[]")
-    assert not [word for word in WORDS_OF_DOC if word in drawn["summaries"]]
 
 
 @pytest.mark.parametrize("name", ["Russian", "LibreChat's file", "an instruction with its input", "DeepSeek's file"])
