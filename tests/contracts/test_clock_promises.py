@@ -11,8 +11,8 @@ from loop.regulator import Regulator
 from loop.steps.due_jobs import EndSilent, WakeSnoozed
 from loop.steps.upkeep import MendTenantQueues, Upkeep
 from shared.apps.models import Budgets
-from shared.contracts.values import EventKind
 from shared.contracts.jobs import WorkClass
+from shared.contracts.values import EventKind
 from shared.conversations.focus import postpone
 from shared.conversations.lifecycle import NewConversation, start
 from shared.conversations.queries import get_conversation
