@@ -74,87 +74,60 @@ def app(sqlite_url: str, tmp_path: Path) -> Iterator[App]:
         yield App(api, worker)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "I'm allergic to bees",
-        "Please call me Jo.",
-        "answer in metric please",
-        "Ich bin allergisch gegen Bienen",
-        "Nenn mich bitte Jo.",
-        "Antworte mir ab jetzt in Kilometern.",
-        "soy alérgica a las abejas",
-        "Llámame Jo, por favor.",
-        "responde en sistema métrico, por favor",
-        "蜂アレルギーです",
-        "私の名前はジョーです",
-        "今後はメートル法で答えてください",
-    ],
+ALONE = (
+    "I'm allergic to bees", "Please call me Jo.", "answer in metric please",
+    "Ich bin allergisch gegen Bienen", "Nenn mich bitte Jo.", "Antworte mir ab jetzt in Kilometern.",
+    "soy alérgica a las abejas", "Llámame Jo, por favor.", "responde en sistema métrico, por favor",
+    "蜂アレルギーです", "私の名前はジョーです", "今後はメートル法で答えてください",
+)  # fmt: skip
+
+
+def test_a_harm_a_name_and_a_wish_are_kept_though_nothing_else_is_said(app: App) -> None:
+    for said in ALONE:
+        assert app.hold(said, user=said[:9]) == "done"
+        kept = said.rstrip(".")
+        assert app.memories(said[:9]) == [f"User: {kept}"]
+        [fact] = app.facts(said[:9])
+        # In English a fact is told of the user.
+        assert fact.split()[-1] == kept.split()[-1]
+        assert kept in app.recalled("Hi!", said[:9])
+
+
+NOBODYS = (
+    'He said: "I\'m vegan"', "My brother says: 'I am allergic to bees'", "Er sagte: „Ich bin Veganer“",
+    'Mi hermano dice: "soy alérgico a las abejas"', "彼は「私はビーガンです」と言いました",
+    "If I lived in Rome I'd eat pasta every day", "suppose I had two kids and a dog", "I wish I had a garden",
+)  # fmt: skip
+"""What another said of themselves, and what is only imagined."""
+
+
+def test_what_another_said_of_themselves_or_is_only_imagined_is_not_kept_as_the_users(app: App) -> None:
+    for said in NOBODYS:
+        assert app.hold(said, "I see.") == "nothing", said
+        assert (app.memories(), app.facts()) == ([], {}), said
+
+
+PUT_RIGHT = (
+    ("My train is at 7:40.", "Correction: 17:40.", "My train is at 17:40"),
+    ("I take the train at 7:40", "correction: 17:40", "I take the train at 17:40"),
+    ("Quedamos con Ada a las 7:40.", "Corrección: 17:40", "Quedamos con Ada a las 17:40"),
+    ("the train is at 7:40", "correction: 17:40", "the train is at 17:40"),
+    ("My train leaves at 7:40 on Friday.", "Correction: it leaves at 17:40.", "My train leaves at 17:40 on Friday"),
+    ("Mein Zug fährt um 7:40.", "Korrektur: 17:40", "Mein Zug fährt um 17:40"),
+    ("電車は7:40です", "訂正: 17:40です", "電車は17:40です"),
+    ("I ordered the table in oak", "sorry, not oak, ash", "I ordered the table in ash"),
+    ("Soy alérgica a las nueces", "perdón, no a las nueces, a las almendras", "Soy alérgica a las almendras"),
+    ("Mijn zus woont in Gent", "sorry, niet Gent maar Brugge", "Mijn zus woont in Brugge"),
+    ("Our budget is 2200 pounds, no, 2400.", "thanks", "Our budget is 2400 pounds"),
 )
-def test_a_harm_a_name_and_a_wish_are_kept_though_nothing_else_is_said(app: App, said: str) -> None:
-    assert app.hold(said) == "done"
-    kept = said.rstrip(".")
-    assert app.memories() == [f"User: {kept}"]
-    [fact] = app.facts()
-    # In English a fact is told of the user.
-    assert fact.split()[-1] == kept.split()[-1]
-    assert kept in app.recalled("Hi!")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        'He said: "I\'m vegan"',
-        "My brother says: 'I am allergic to bees'",
-        "Er sagte: „Ich bin Veganer“",
-        'Mi hermano dice: "soy alérgico a las abejas"',
-        "彼は「私はビーガンです」と言いました",
-    ],
-)
-def test_what_another_said_of_themselves_is_not_kept_as_the_users(app: App, said: str) -> None:
-    assert app.hold(said, "I see.") == "nothing"
-    assert (app.memories(), app.facts()) == ([], {})
-
-
-@pytest.mark.parametrize(
-    ("said", "corrected", "kept"),
-    [
-        ("My train is at 7:40.", "Correction: 17:40.", "My train is at 17:40"),
-        ("I take the train at 7:40", "correction: 17:40", "I take the train at 17:40"),
-        ("Quedamos con Ada a las 7:40.", "Corrección: 17:40", "Quedamos con Ada a las 17:40"),
-        ("the train is at 7:40", "correction: 17:40", "the train is at 17:40"),
-        ("My train leaves at 7:40 on Friday.", "Correction: it leaves at 17:40.", "My train leaves at 17:40 on Friday"),
-        ("Mein Zug fährt um 7:40.", "Korrektur: 17:40", "Mein Zug fährt um 17:40"),
-        ("電車は7:40です", "訂正: 17:40です", "電車は17:40です"),
-    ],
-)
-def test_of_a_time_that_is_put_right_only_the_right_one_is_kept(app: App, said: str, corrected: str, kept: str) -> None:
-    app.hold(said, "Ok.", corrected, "Noted.")
-    assert app.memories() == [f"User: {kept}"]
-    assert " 7:40" not in str(app.facts())
-
-
-@pytest.mark.parametrize(
-    ("said", "corrected", "kept"),
-    [
-        ("I ordered the table in oak", "sorry, not oak, ash", "I ordered the table in ash"),
-        ("Soy alérgica a las nueces", "perdón, no a las nueces, a las almendras", "Soy alérgica a las almendras"),
-        ("Mijn zus woont in Gent", "sorry, niet Gent maar Brugge", "Mijn zus woont in Brugge"),
-        ("Our budget is 2200 pounds, no, 2400.", "thanks", "Our budget is 2400 pounds"),
-    ],
-)
-def test_of_a_word_that_is_put_right_only_the_right_one_is_kept(app: App, said: str, corrected: str, kept: str) -> None:
-    app.hold(said, "Ok.", corrected, "Noted.")
-    assert app.memories() == [f"User: {kept}"]
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["If I lived in Rome I'd eat pasta every day", "suppose I had two kids and a dog", "I wish I had a garden"],
-)
-def test_what_is_only_imagined_is_not_kept(app: App, said: str) -> None:
-    assert app.hold(said, "Indeed.") == "nothing"
-    assert (app.memories(), app.facts()) == ([], {})
+def test_of_a_time_or_a_word_that_is_put_right_only_the_right_one_is_kept(app: App) -> None:
+    for number, (said, corrected, kept) in enumerate(PUT_RIGHT):
+        user = f"u{number}"
+        app.hold(said, "Ok.", corrected, "Noted.", user=user)
+        assert app.memories(user) == [f"User: {kept}"]
+        assert " 7:40" not in str(app.facts(user))
 
 
 def test_a_yes_to_a_question_about_a_harm_is_kept_with_it(app: App) -> None:
@@ -171,46 +144,48 @@ def test_another_value_of_the_same_thing_replaces_what_was_known_and_makes_no_th
     assert list(app.facts("ben")) == ["Lives in Turku now, in house number 23"]
 
 
-@pytest.mark.parametrize(
-    ("said", "later"),
-    [
-        ("Ich bin allergisch gegen Erdnüsse", "Ich bin doch nicht allergisch gegen Erdnüsse"),
-        ("je suis allergique aux arachides", "en fait je ne suis pas allergique aux arachides"),
-        ("私はピーナッツアレルギーです", "ピーナッツアレルギーではありませんでした"),
-        ("Always answer in French", "Answer in English from now on"),
-        ("I'm allergic to peanuts", "turns out I'm not allergic to peanuts"),
-        ("I'm allergic to peanuts", "I'm no longer allergic to peanuts"),
-        ("Soy alérgico a los cacahuetes", "resulta que no soy alérgico a los cacahuetes"),
-    ],
+TAKEN_BACK = (
+    ("Ich bin allergisch gegen Erdnüsse", "Ich bin doch nicht allergisch gegen Erdnüsse"),
+    ("je suis allergique aux arachides", "en fait je ne suis pas allergique aux arachides"),
+    ("私はピーナッツアレルギーです", "ピーナッツアレルギーではありませんでした"),
+    ("Always answer in French", "Answer in English from now on"),
+    ("I'm allergic to peanuts", "turns out I'm not allergic to peanuts"),
+    ("I'm allergic to peanuts", "I'm no longer allergic to peanuts"),
+    ("Soy alérgico a los cacahuetes", "resulta que no soy alérgico a los cacahuetes"),
 )
-def test_a_fact_that_is_taken_back_in_a_later_chat_does_not_stand_and_says_so(app: App, said: str, later: str) -> None:
-    app.hold(said, "Noted.")
-    [(before, old)] = app.facts().items()
-    app.hold(later, "Good to know.")
-    [(after, new)] = app.facts().items()
-    assert after != before and after.endswith(later.split(" ", 1)[-1][-20:])
-    [replaced] = [one for one in app.history(old) if one["kind"] == "replaced"]
-    assert (replaced["before"], replaced["relatedFactId"]) == (before, new)
-    assert after in app.recalled("What may I eat?") or later in app.recalled("What may I eat?")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param(("hello", "Hi! How can I help?", "thank you, bye", "Bye!"), id="thanks"),
-        pytest.param(("Hallo", "Hallo!", "Vielen Dank, tschüss"), id="thanks, German"),
-        pytest.param(("Hola, buenos días", "¡Hola!", "Muchas gracias, adiós"), id="thanks, Spanish"),
-        pytest.param(("こんにちは", "こんにちは！", "ありがとうございました"), id="thanks, Japanese"),
-        pytest.param(("How do I boil an egg?", "Seven minutes in boiling water.", "thanks"), id="how to"),
-        pytest.param(("how do I reverse a list in python", "Use reversed()."), id="how to, without its mark"),
-        pytest.param(("Wie koche ich ein Ei?", "Sieben Minuten.", "danke"), id="how to, German"),
-        pytest.param(("¿Cómo se cuece un huevo?", "Siete minutos.", "gracias"), id="how to, Spanish"),
-        pytest.param(("卵はどうやって茹でますか？", "7分です。", "ありがとう"), id="how to, Japanese"),
-    ],
+def test_a_fact_that_is_taken_back_in_a_later_chat_does_not_stand_and_says_so(app: App) -> None:
+    for number, (said, later) in enumerate(TAKEN_BACK):
+        user = f"u{number}"
+        app.hold(said, "Noted.", user=user)
+        [(before, old)] = app.facts(user).items()
+        app.hold(later, "Good to know.", user=user)
+        [(after, new)] = app.facts(user).items()
+        assert after != before and after.endswith(later.split(" ", 1)[-1][-20:])
+        [replaced] = [one for one in app.history(old) if one["kind"] == "replaced"]
+        assert (replaced["before"], replaced["relatedFactId"]) == (before, new)
+        told = app.recalled("What may I eat?", user)
+        assert after in told or later in told
+
+
+NOTHING = (
+    ("hello", "Hi! How can I help?", "thank you, bye", "Bye!"),
+    ("Hallo", "Hallo!", "Vielen Dank, tschüss"),
+    ("Hola, buenos días", "¡Hola!", "Muchas gracias, adiós"),
+    ("こんにちは", "こんにちは！", "ありがとうございました"),
+    ("How do I boil an egg?", "Seven minutes in boiling water.", "thanks"),
+    ("how do I reverse a list in python", "Use reversed()."),
+    ("Wie koche ich ein Ei?", "Sieben Minuten.", "danke"),
+    ("¿Cómo se cuece un huevo?", "Siete minutos.", "gracias"),
+    ("卵はどうやって茹でますか？", "7分です。", "ありがとう"),
 )
-def test_a_chat_in_which_nothing_was_stated_ends_as_nothing(app: App, said: tuple[str, ...]) -> None:
-    assert app.hold(*said) == "nothing"
-    assert (app.memories(), app.facts()) == ([], {})
+
+
+def test_a_chat_in_which_nothing_was_stated_ends_as_nothing(app: App) -> None:
+    for said in NOTHING:
+        assert app.hold(*said) == "nothing", said
+        assert (app.memories(), app.facts()) == ([], {}), said
 
 
 def test_what_is_quoted_beside_an_answer_is_never_cut_so_that_it_says_the_opposite(app: App) -> None:
@@ -230,17 +205,17 @@ def test_another_users_chat_never_shows(app: App) -> None:
     assert "walnuts" in app.recalled("Who is allergic to walnuts?", "ben"), "they are told"
 
 
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        (("Please suggest a cake.", "Any allergies?", "Nuts, all of them"), "Any allergies? Nuts, all of them"),
-        (("Schlag einen Kuchen vor.", "Hast du Allergien?", "Nüsse, alle"), "Hast du Allergien? Nüsse, alle"),
-        (("Sugiere un pastel.", "¿Alguna alergia?", "Frutos secos, todos"), "¿Alguna alergia? Frutos secos, todos"),
-        (("ケーキは？", "アレルギーはありますか？", "ナッツ全般です"), "アレルギーはありますか？ ナッツ全般です"),
-    ],
-    ids=["English", "German", "Spanish", "Japanese"],
+ANSWERED = (
+    (("Please suggest a cake.", "Any allergies?", "Nuts, all of them"), "Any allergies? Nuts, all of them"),
+    (("Schlag einen Kuchen vor.", "Hast du Allergien?", "Nüsse, alle"), "Hast du Allergien? Nüsse, alle"),
+    (("Sugiere un pastel.", "¿Alguna alergia?", "Frutos secos, todos"), "¿Alguna alergia? Frutos secos, todos"),
+    (("ケーキは？", "アレルギーはありますか？", "ナッツ全般です"), "アレルギーはありますか？ ナッツ全般です"),
 )
-def test_an_answer_of_a_few_words_stands_with_what_was_asked(app: App, said: tuple[str, ...], kept: str) -> None:
-    app.hold(*said, "Noted.")
-    assert len(app.memories()) == 1 and kept in app.memories()[0]
-    assert list(app.facts()) == [kept]
+
+
+def test_an_answer_of_a_few_words_stands_with_what_was_asked(app: App) -> None:
+    for number, (said, kept) in enumerate(ANSWERED):
+        user = f"u{number}"
+        app.hold(*said, "Noted.", user=user)
+        assert len(app.memories(user)) == 1 and kept in app.memories(user)[0]
+        assert list(app.facts(user)) == [kept]

@@ -192,19 +192,20 @@ def test_what_only_the_assistant_said_is_no_fact_of_the_user_though_a_model_take
 
 
 @pytest.mark.parametrize("way", ["v1", "mcp"])
-@pytest.mark.parametrize("secret", SECRETS)
-def test_a_secret_that_is_typed_is_kept_nowhere(opens: Opens, way: str, secret: str) -> None:
+def test_a_secret_that_is_typed_is_kept_nowhere(opens: Opens, way: str) -> None:
     door = opens(False)
-    talk = [user(f"I live in Lyon. {secret}."), assistant(f"Noted: {secret}."), user("Remember that, please.")]
-    door.end(door.chat(*talk) if way == "v1" else door.record(*talk))
-    assert any("Lyon" in one for one in door.contents("memories", "content"))
-    assert_nothing_stands(door.worker.database, [secret])
+    for number, secret in enumerate(SECRETS):
+        town = TOWNS[number % 10]
+        talk = [user(f"I live in {town}. {secret}."), assistant(f"Noted: {secret}."), user("Remember that, please.")]
+        door.end(door.chat(*talk) if way == "v1" else door.record(*talk))
+        assert any(town in one for one in door.contents("memories", "content")), secret
+    assert_nothing_stands(door.worker.database, SECRETS)
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-def test_an_agent_that_is_to_remember_a_secret_is_told_why_it_is_not(opens: Opens, secret: str) -> None:
+def test_an_agent_that_is_to_remember_a_secret_is_told_why_it_is_not(opens: Opens) -> None:
     door = opens(False)
-    refused = door.use("remember", statement=secret)
-    assert refused["isError"] and "password manager" in str(refused["content"])
+    for secret in SECRETS:
+        refused = door.use("remember", statement=secret)
+        assert refused["isError"] and "password manager" in str(refused["content"]), secret
     assert not door.use("remember", statement=ORDERS[0]).get("isError"), "by hand it is theirs to say"
     assert door.contents("facts", "fact") == [ORDERS[0]]

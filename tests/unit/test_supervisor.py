@@ -250,16 +250,22 @@ def test_a_port_that_is_taken_is_named_with_the_setting_that_changes_it(tmp_path
             run_up(read_settings(home=tmp_path, port=port), Console(io.StringIO()))
 
 
-def test_an_address_that_is_not_this_machine_s_is_not_called_a_taken_port(tmp_path: Path) -> None:
-    with pytest.raises(Configuration, match=r"AFTERTHOUGHT_HOST: cannot listen on 192\.0\.2\.1"):
-        run_up(read_settings(home=tmp_path, host="192.0.2.1"), Console(io.StringIO()))
-
-
-def test_a_home_that_cannot_be_made_is_named_with_the_setting_that_changes_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"host": "192.0.2.1"}, r"AFTERTHOUGHT_HOST: cannot listen on 192\.0\.2\.1"),
+        ({"home": "file"}, r"file.* cannot be made a directory .*AFTERTHOUGHT_HOME"),
+        ({"home": "file/below"}, r"file.* cannot be made a directory .*AFTERTHOUGHT_HOME"),
+    ],
+    ids=["an address of another machine", "a home that is a file", "a home below a file"],
+)
+def test_what_cannot_be_is_named_with_the_setting_that_changes_it(
+    wrong: dict[str, str], said: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
-    for home in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(Configuration, match=r"file.* cannot be made a directory .*AFTERTHOUGHT_HOME"):
-            run_up(read_settings(home=home), Console(io.StringIO()))
+    settings = read_settings(home=tmp_path / wrong.get("home", "."), host=wrong.get("host", "127.0.0.1"))
+    with pytest.raises(Configuration, match=said):
+        run_up(settings, Console(io.StringIO()))
 
 
 def test_a_database_that_is_none_ends_the_start_with_a_sentence(tmp_path: Path) -> None:
