@@ -171,6 +171,10 @@ def test_a_fact_that_is_taken_back_in_a_later_chat_does_not_stand_and_says_so(ap
 
 NOTHING = (
     ("hello", "Hi! How can I help?", "thank you, bye", "Bye!"),
+    ("hiii", "Hello! How are you?", "can't complain, tired", "Rest well.", "night night"),
+    ("hey, how are you today?", "Fine!", "haha ok. tell me a joke", "Knock, knock.", "lol nice"),
+    ("whats the difference between a fjord and a bay", "A fjord was cut by ice.", "thx!"),
+    ("Bonsoir !", "Bonsoir !", "Merci, bonne nuit"),
     ("Hallo", "Hallo!", "Vielen Dank, tschüss"),
     ("Hola, buenos días", "¡Hola!", "Muchas gracias, adiós"),
     ("こんにちは", "こんにちは！", "ありがとうございました"),

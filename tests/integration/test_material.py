@@ -167,36 +167,35 @@ def house(sqlite_api: Api) -> Iterator[House]:
     house.database.dispose()
 
 
-def drawn_from(api: Api, house: House, message: str, name: str = "c1") -> dict[str, str]:
-    """Say a message over HTTP, end the conversation, and return what was drawn from it, as it is listed."""
-    path = f"/apps/chat/conversations/{name}"
-    api.ask("POST", "/apps/chat/conversations", json={"conversationId": name})
+def drawn_from(api: Api, house: House, message: str, user: str = "ann") -> dict[str, str]:
+    """Say a message over HTTP, end the conversation, and return what was drawn of its user, as it is listed."""
+    conversation = api.ask("POST", "/apps/chat/conversations", json={"userId": user})["conversationId"]
+    path, mine = f"/apps/chat/conversations/{conversation}", {"userId": user}
     said = [{"role": "user", "content": message}, {"role": "assistant", "content": "I see."}]
     api.ask("POST", f"{path}/messages", json={"messages": said})
     api.ask("POST", f"{path}/summaries")
     api.ask("POST", f"{path}/end")
     house.work_off()
     shown: dict[str, Any] = {
-        "memories": api.ask("GET", "/apps/chat/memories")["memories"],
-        "facts": api.ask("GET", "/apps/chat/facts")["facts"],
+        "memories": api.ask("GET", "/apps/chat/memories", params=mine)["memories"],
+        "facts": api.ask("GET", "/apps/chat/facts", params=mine)["facts"],
         "summaries": api.ask("GET", f"{path}/summaries")["summaries"],
     }
     return {what: str([{k: v for k, v in one.items() if k in ("content", "fact")} for one in rows])
             for what, rows in shown.items()}  # fmt: skip
 
 
-@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
-def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(
-    sqlite_api: Api, house: House, frame: str
-) -> None:
-    asked = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"), "c0")
-    assert (asked["memories"], asked["facts"]) == ("[]", "[]"), "a question states nothing"
-    assert not [word for word in WORDS_OF_DOC if word in asked["summaries"]]
-    drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own=OWN))
-    for what, shown in drawn.items():
-        assert not [word for word in WORDS_OF_DOC if word in shown], (what, shown)
-        assert "<" not in shown and "you don't know" not in shown and "context" not in shown.lower(), (what, shown)
-        assert all(word in shown for word in WORDS_OF_OWN), (what, shown)
+def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(sqlite_api: Api, house: House) -> None:
+    for number, (name, frame) in enumerate(FRAMES.items()):
+        asked = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"), f"u{number}")
+        assert (asked["memories"], asked["facts"]) == ("[]", "[]"), (name, "a question states nothing")
+        assert not [word for word in WORDS_OF_DOC if word in asked["summaries"]], name
+        drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own=OWN), f"u{number}")
+        for what, shown in drawn.items():
+            assert not [word for word in WORDS_OF_DOC if word in shown], (name, what, shown)
+            parts = ("<", "you don't know", "context")
+            assert not [part for part in parts if part in shown.lower()], (name, what, shown)
+            assert all(word in shown for word in WORDS_OF_OWN), (name, what, shown)
 
 
 @pytest.mark.parametrize("name", ["Russian", "LibreChat's file", "an instruction with its input", "DeepSeek's file"])
@@ -223,11 +222,9 @@ def test_an_example_that_waits_for_its_label_is_nobodys(sqlite_api: Api, house: 
     assert not [word for word in WORDS_OF_DOC if word in drawn]
 
 
-@pytest.mark.parametrize(("message", "words"), OWN_WORDS.values(), ids=OWN_WORDS.keys())
-def test_what_a_person_plainly_typed_stays_theirs(
-    sqlite_api: Api, house: House, message: str, words: tuple[str, ...]
-) -> None:
-    drawn = drawn_from(sqlite_api, house, message)
-    kept = drawn["memories"] + drawn["facts"]
-    assert all(word in kept for word in words), drawn
-    assert not [word for word in WORDS_OF_DOC if word in str(drawn)]
+def test_what_a_person_plainly_typed_stays_theirs(sqlite_api: Api, house: House) -> None:
+    for number, (message, words) in enumerate(OWN_WORDS.values()):
+        drawn = drawn_from(sqlite_api, house, message, f"u{number}")
+        kept = drawn["memories"] + drawn["facts"]
+        assert all(word in kept for word in words), drawn
+        assert not [word for word in WORDS_OF_DOC if word in str(drawn)]
