@@ -107,14 +107,6 @@ def test_full_hands_defer_nothing(house: House) -> None:
     assert [job.state for job in reversed(house.jobs())] == [JobState.QUEUED, JobState.PENDING]
 
 
-def test_a_budget_of_nothing_lets_nothing_be_sent_though_no_job_has_cost_anything_yet(house: House) -> None:
-    set_budget(house, 0)
-    house.converse("notes", "c1", "text")
-    governing = relay(house)
-    governing.step.run()
-    assert governing.sent == [] and house.jobs()[0].deferral == Deferral.BUDGET
-
-
 def test_a_budget_that_calls_under_way_may_use_up_is_free_later_and_not_at_once(house: House) -> None:
     reserve(house, 9)
     now = house.clock.now()

@@ -16,7 +16,6 @@ from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
 from shared.jobs import dispatch, ownership, tenant_queues
-from shared.jobs.control import abandon_all
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Prospect, WorkKind
@@ -265,18 +264,6 @@ def test_a_deferred_job_is_expected_later_the_more_wait_before_it(house: House) 
     assert waits == pytest.approx([(20 - left + 11 * i) / 0.5 for i in range(3)], abs=0.01)
     with house.database.read() as session:
         assert govern(house, refill=0).expected(session, waiting[0]) is None
-
-
-def test_an_app_purged_while_held_has_nothing_waiting(house: House) -> None:
-    set_app(house, hourly_budget_micro=0)
-    [job] = house.converse("notes", "c", "fact")
-    relay = Relay(house, govern(house))
-    relay.run_all()
-    with house.database.write() as session:
-        assert len(abandon_all(session, "notes", "purged", house.clock.now())) == 1
-    with house.database.read() as session:
-        tenant_queue = session.get(tenant_queues.TenantQueue, ("notes", job.work_class))
-        assert tenant_queue is not None and (tenant_queue.head_seq, tenant_queue.awake) == (None, False)
 
 
 def test_a_put_off_job_keeps_its_place_and_its_attempts(house: House) -> None:

@@ -59,13 +59,6 @@ def drawn(house: House) -> int:
         return ledger.drawn(session)
 
 
-def test_the_first_loop_regulates_and_the_second_stands_by(house: House) -> None:
-    first, second = Side(house, "first"), Side(house, "second")
-    assert (first.keeper.keep(), second.keeper.keep()) == (1, None)
-    assert (second.keeper.standing, second.keeper.holder) == (LeaderState.STANDBY, "first")
-    assert first.keeper.standing is LeaderState.REGULATES
-
-
 def test_of_many_loops_that_start_at_once_one_regulates(house: House) -> None:
     sides = [Side(house, f"loop{i}") for i in range(6)]
     barrier = threading.Barrier(len(sides))

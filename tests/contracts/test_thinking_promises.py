@@ -119,13 +119,6 @@ def test_what_was_said_before_the_clock_was_set_back_does_not_wait_for_it_to_cat
     assert thinking.choose() is not None
 
 
-def test_an_ended_conversation_is_never_focused_again(thinking: Thinking) -> None:
-    thinking.said("c", "hello")
-    end(thinking, "c")
-    assert thinking.choose() is None
-    assert thinking.conversation("c").unanswered_since is None
-
-
 def test_an_uninstalled_app_is_not_thought_about_even_when_its_conversation_still_waits(thinking: Thinking) -> None:
     thinking.said("c", "hello")
     focus = thinking.choose()

@@ -92,12 +92,6 @@ class ServiceProcess:
         if self.popen is not None:
             self.popen.wait()
 
-    def kill_main_only(self) -> None:
-        """End the main process at once and leave its children to notice."""
-        assert self.popen is not None
-        self.popen.kill()
-        self.popen.wait()
-
     def stop(self, timeout: float = _STOP_SECONDS) -> int:
         """Ask the process to end, insist after ``timeout`` seconds, and return its exit status."""
         assert self.popen is not None
