@@ -412,6 +412,15 @@ def test_a_model_that_fails_is_waited_for_longer_each_time_while_others_go_on(th
     assert thinking.conversation("c").think_attempts == 0
 
 
+def test_a_turn_never_waits_longer_than_ten_minutes_for_the_next(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.change("c", lambda session, found: setattr(found, "think_attempts", 500))
+    thinking.will(Transient("it is away"))
+    thinking.think()
+    postpone = thinking.conversation("c").think_after
+    assert postpone == thinking.house.clock.now() + timedelta(minutes=10)
+
+
 def test_an_app_without_budget_left_waits_until_there_is_some(thinking: Thinking) -> None:
     thinking.said("c", "hello")
     thinking.change_app(hourly_budget_micro=60_000_000)

@@ -137,6 +137,14 @@ def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_tha
     assert calls[0].completion_tokens == counted
 
 
+def test_a_prompt_is_charged_for_no_more_than_the_window(server: ModelServer, chat: LangchainToolChat) -> None:
+    server.will(Act(answer="So", seen_tokens=10**15))
+    calls = Calls()
+    with pytest.raises(PromptCut):
+        chat.reply(exchange(), 5, calls)
+    assert calls[0].prompt_tokens == WINDOW
+
+
 def test_a_flood_is_stopped_before_it_fills_the_memory(server: ModelServer, chat: LangchainToolChat) -> None:
     server.will(uses("think", thoughts="x" * 2 * MOST_BYTES))
     calls = Calls()
