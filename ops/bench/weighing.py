@@ -6,23 +6,31 @@ the weights have effect and decide nothing. Source: seed 002, "Tuning Strategy".
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
-from ops.bench.corpora import DEFAULT_DATA
-from ops.bench.figures import say, show
-from ops.bench.finding import measures, missing
-from ops.bench.finding_corpora import Corpus, CorpusMessage, FindingQuestion, code_talk, locomo
+from ops.bench.corpora import (
+    CACHE,
+    DEFAULT_DATA,
+    LABELLED,
+    Corpus,
+    CorpusMessage,
+    DataFolder,
+    FindingQuestion,
+    code_talk,
+    labelled_locomo,
+    missing,
+)
+from ops.bench.finding import measures
 from ops.bench.finding_ways import Index, indexed, prepared
+from ops.bench.harness import run, say
 from shared.base.setting_groups import ModelSettings
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder
-from shared.search.models import POSITION_BITS
+from shared.search.models import doc_id_of
 from shared.search.ranking import WeightedRecipe, rank
 
 STEPS = 5
@@ -44,30 +52,29 @@ _QUESTIONS = (
 )
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="where the corpora are")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of each weight from 0 to 1")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "afterthought-bench")
-    given = parser.parse_args()
+def measure(
+    data: DataFolder = DEFAULT_DATA,
+    steps: Annotated[int, "of each weight from 0 to 1"] = STEPS,
+    cache: Path = CACHE,
+) -> dict[str, Any]:
+    """Weigh what is at hand."""
     corpora = [made_up()]
-    if missing(given.data) is None:
-        corpora += [*locomo(given.data), code_talk(given.data)]
-    show(measured(corpora, make_embedder(None, ModelSettings(), 0), given.cache, given.steps))
+    if missing(data, LABELLED) is None:
+        corpora += [*labelled_locomo(data), code_talk(data)]
+    return weigh(corpora, make_embedder(None, ModelSettings(), 0), cache, steps)
 
 
 def made_up() -> Corpus:
     """Return a few messages, each a conversation of its own, and what is asked about them."""
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     said = [
-        CorpusMessage((nth + 1) << POSITION_BITS, "user", None, text, begun + nth * timedelta(days=1))
+        CorpusMessage(doc_id_of(nth + 1, 0) or 0, "user", None, text, begun + nth * timedelta(days=1))
         for nth, text in enumerate(_TALK)
     ]
     return Corpus("made_up", tuple(said), tuple(FindingQuestion(text, 0, frozenset(at)) for text, at in _QUESTIONS))
 
 
-def measured(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
+def weigh(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
     """Return NDCG@5 of each corpus by weights, per cent, and the weights that do best on each."""
     grid: dict[str, dict[str, float]] = {}
     for corpus in corpora:
@@ -110,4 +117,4 @@ def _named(weights: WeightedRecipe) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +18,6 @@ from ops.bench import (
     embedding,
     extracting,
     finding,
-    finding_corpora,
     finding_ways,
     governing,
     idling,
@@ -35,7 +36,6 @@ from ops.bench import (
     truncating,
     weighing,
 )
-from ops.bench.scarcity import Scarcity
 from shared.db.engine import Database
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import is_installed
@@ -53,7 +53,7 @@ no_corpora = pytest.mark.skipif(
 
 
 no_sessions = pytest.mark.skipif(
-    composing_sessions.missing(composing_sessions.DEFAULT_DATA) is not None, reason="the recorded sessions are not here"
+    composing_sessions.missing(corpora.SESSIONS) is not None, reason="the recorded sessions are not here"
 )
 
 
@@ -68,7 +68,7 @@ no_sessions = pytest.mark.skipif(
 def test_ten_recorded_sessions_fit_a_budget_whole_pairs_and_order_kept(
     budgets: tuple[int, ...], tmp_path: Path
 ) -> None:
-    figures = composing_sessions.measure(tmp_path, budgets=budgets)
+    figures = composing_sessions.compose(tmp_path, budgets=budgets)
     assert figures["sessions"] == 10
     for row in figures["compositions"]:
         assert row["within_budget"] and row["pairs_kept"] and row["in_order"] and row["one_chain"], row
@@ -80,17 +80,17 @@ def test_ten_recorded_sessions_fit_a_budget_whole_pairs_and_order_kept(
 @pytest.mark.parametrize(
     ("database", "wanted"),
     [
-        pytest.param("sqlite", Scarcity(users=2, refill=25, kills=1), id="two users", marks=long),
-        pytest.param("sqlite", Scarcity(), id="all users", marks=long),
-        pytest.param("postgres", Scarcity(), id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
+        pytest.param("sqlite", {"users": 2, "refill": 25, "kills": 1}, id="two users", marks=long),
+        pytest.param("sqlite", {}, id="all users", marks=long),
+        pytest.param("postgres", {}, id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
     ],
 )
 def test_users_at_once_with_scarce_energy_all_get_their_memories_in_order_and_in_turn(
-    database: str, wanted: Scarcity, tmp_path: Path, request: pytest.FixtureRequest
+    database: str, wanted: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue("postgres_url") if database == "postgres" else None
-    figures = scarcity.measure(tmp_path, corpora.DEFAULT_DATA, wanted, url)
-    assert set(figures["jobs"]) <= {"done", "nothing"} and figures["apps"] == wanted.users
+    figures = scarcity.measure(tmp_path, database_url=url, **wanted)
+    assert set(figures["jobs"]) <= {"done", "nothing"} and figures["apps"] == wanted.get("users", 15)
     assert figures["apps_out_of_order"] == 0
     assert figures["longest_wait_of_an_app_over_the_mean"] <= 2
     assert figures["never_below_floor"]
@@ -100,7 +100,7 @@ def test_users_at_once_with_scarce_energy_all_get_their_memories_in_order_and_in
 
 @long
 def test_a_simulated_day_is_smoother_with_the_regulator_than_without() -> None:
-    figures = governing.measure(governing.Wanted(apps=40, conversations=120, flood=40))
+    figures = governing.measure(apps=40, conversations=120, flood=40)
     with_it, without = figures["with_regulator"], figures["without_regulator"]
     assert with_it["memories_written"] == without["memories_written"] == 120
     assert with_it["ledger_equals_drawn"] and without["ledger_equals_drawn"]
@@ -124,7 +124,7 @@ def test_the_ticking_bench_measures_every_step(tmp_path: Path) -> None:
 @long
 @no_corpora
 def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> None:
-    figures = ingesting.measure(tmp_path, corpora.DEFAULT_DATA)
+    figures = ingesting.measure(tmp_path)
     assert set(figures["jobs"]) <= {"done", "nothing"} and figures["jobs"]["done"] > 200
     assert figures["conversations"] == sum(figures["jobs"].values())
     assert figures["most_memories_an_app_ever_had"] == 10 and figures["samples"] > 100
@@ -148,9 +148,9 @@ def test_the_service_bench_measures_everything(
 def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
     # One dialogue of them says little: its questions about what is old are seventy.
     subjects = list(corpora.locomo(corpora.DEFAULT_DATA))
-    ratios = keeping.measure(subjects, 200)["ratios"]
+    ratios = keeping.compare(subjects, 200)["ratios"]
     assert min(ratios.values()) > 1.5
-    assert all(value > 0 for value in keeping.timed(subjects, 200).values())
+    assert all(value > 0 for value in keeping.durations(subjects, 200).values())
 
 
 @long
@@ -158,7 +158,7 @@ def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
 def test_the_remembering_bench_holds_and_judges_at_a_service_of_its_own(tmp_path: Path) -> None:
     first = remembering.labelled(corpora.DEFAULT_DATA)[:3]
     answers = RecordedAnswers(first)
-    for name, opened in (("rules", nullcontext(remembering.Way())), ("recorded", remembering.recorded(answers))):
+    for name, opened in (("rules", nullcontext(remembering.Way())), ("recorded", remembering.with_recorded(answers))):
         with opened as way:
             measured = remembering.at_a_service(tmp_path / name, first, way, "ngrams")
         found, cost = measured["in all"], measured["cost"]
@@ -192,7 +192,7 @@ def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools
     with OpenAiServer(models=("large",)) as server:
         chat = make_tool_chat("openai:large", served_at(server.url))
         with closing(chat):
-            found = thinking.measure(tmp_path, chat)
+            found = thinking.think(tmp_path, chat)
     assert list(found) == list(thinking.WAYS)
     for way in found.values():
         assert way["in all"]["right"]["of"] == len(way["each"]) == len(thinking.SITUATIONS)
@@ -202,7 +202,8 @@ def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools
 
 @no_corpora
 def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for() -> None:
-    figures = extracting.measure(corpora.DEFAULT_DATA, NgramEmbedder())
+    figures = extracting.measure(embedding="ngrams")
+    assert isinstance(figures, dict)
     for corpus in ("memorybank", "locomo"):
         found = figures[corpus]
         assert found["statements"] == sum(found["by_category"].values()) == sum(found["became"].values()) > 80
@@ -215,10 +216,9 @@ def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for
 
 @no_corpora
 def test_a_sample_is_drawn_by_its_seed_and_shows_where_each_fact_was_said() -> None:
-    heard = extracting.heard_in_corpora(corpora.DEFAULT_DATA)
-    drawn = extracting.sample(heard, 20, 7)
-    assert drawn == extracting.sample(heard, 20, 7) != extracting.sample(heard, 20, 8)
-    assert len(drawn) == 20 and all(len(one.splitlines()) >= 2 for one in drawn)
+    drawn = [extracting.measure(sample=20, seed=seed) for seed in (7, 7, 8)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert isinstance(drawn[0], str) and len(re.findall(r"(?m)^\d+\. \[.*\n    2", drawn[0])) == 20
 
 
 @long
@@ -233,7 +233,7 @@ def test_the_idling_bench_finds_no_model_call(tmp_path: Path) -> None:
 def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes(
     database: str, request: pytest.FixtureRequest
 ) -> None:
-    figures = searching.measure(request.getfixturevalue(f"{database}_url"), messages=600, apps=3, queries=6, commits=5)
+    figures = searching.search(request.getfixturevalue(f"{database}_url"), messages=600, apps=3, queries=6, commits=5)
     assert (figures["messages"], figures["apps"]) == (600, 3)
     assert figures["vectors_in_memory_bytes_a_message"] >= 48
     assert figures["searches"] and figures["sizes"] and figures["single_commits"]
@@ -242,7 +242,7 @@ def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes
 @pytest.mark.postgres
 def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_url: Callable[[], str]) -> None:
     url = new_postgres_url()
-    figures = copying.measure(url, rounds=2, conversations=2)
+    figures = copying.compare(url, rounds=2, conversations=2)
     assert set(figures["a_request_of_100"]["copies_ms"]) == {"messages", "unembedded", "message_words"}
     database = Database(url)
     with database.read() as session:
@@ -252,14 +252,14 @@ def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_ur
     database.dispose()
 
 
-def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(sqlite_url: str) -> None:
-    found = nearest.measure(sqlite_url, count=3_000, queries=5, memory_mb=100, build_seconds=10)["in_memory"]
+def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(tmp_path: Path) -> None:
+    found = nearest.measure(tmp_path, vectors=3_000, queries=5)["in_memory"]
     assert found["recall_at_40"] > 0.9
 
 
 @no_corpora
 def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone(tmp_path: Path) -> None:
-    corpus = next(finding_corpora.locomo(corpora.DEFAULT_DATA))
+    corpus = next(corpora.labelled_locomo(corpora.DEFAULT_DATA))
     index = finding_ways.indexed(corpus, NgramEmbedder(), None, tmp_path)
     numbers = {one.doc_id: nth for nth, one in enumerate(corpus.messages)}
 
@@ -274,10 +274,9 @@ def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone
     [pytest.param(ratio, least, id=f"{ratio}:1") for ratio, least in ((5, 0.95), (10, 0.8), (30, 0.5))],
 )
 def test_compression_keeps_more_of_what_was_said_than_a_cut_and_puts_nothing_in_anothers_mouth(
-    ratio: int, least: float
+    ratio: int, least: float, tmp_path: Path
 ) -> None:
-    sessions = retaining.DEFAULT_SESSIONS if retaining.DEFAULT_SESSIONS.is_dir() else None
-    figures = retaining.measure(sessions, (ratio,))
+    figures = retaining.compare_all(tmp_path, corpora.SESSIONS, (ratio,))
     for kind in figures["transcripts"]:
         found = figures[kind][f"{ratio}:1"]
         ours, cut, last = (found[way] for way in ("compressed", "head_and_tail", "last_tokens"))
@@ -290,7 +289,7 @@ def test_compression_keeps_more_of_what_was_said_than_a_cut_and_puts_nothing_in_
 
 
 def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path: Path) -> None:
-    figures = weighing.measured([weighing.made_up()], NgramEmbedder(), tmp_path, steps=2)
+    figures = weighing.weigh([weighing.made_up()], NgramEmbedder(), tmp_path, steps=2)
     by_weights = figures["ndcg@5"]["made_up"]
     assert len(by_weights) == 7 and figures["shipped"] in by_weights
     assert len(set(by_weights.values())) > 1, "the weights have no effect"
@@ -298,13 +297,13 @@ def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path
 
 
 def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> None:
-    figures = truncating.measured(tmp_path, messages=6, sentences=60)
+    figures = truncating.measure(tmp_path, messages=6, sentences=60)
     assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
     assert figures["truncated"]["without_chunking"] > 0
 
 
 def test_a_prompt_begins_with_more_of_the_one_before_in_two_places_than_in_one(tmp_path: Path) -> None:
-    figures = prefixing.measured(tmp_path, exchanges=4)
+    figures = prefixing.measure(tmp_path, exchanges=4)
     one, two = figures["one"], figures["two"]
     assert 0 == one["promised_tokens"] < one["shared_prefix_tokens"] < two["promised_tokens"]
     assert two["promised_tokens"] <= two["shared_prefix_tokens"] < two["prompt_tokens"]
@@ -323,6 +322,5 @@ def test_a_start_is_measured_until_a_worker_is_there(tmp_path: Path) -> None:
 @needs_model
 @long
 def test_what_is_embedded_while_it_is_searched_is_all_embedded(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'bench.db'}"
-    figures = embedding.measure(tmp_path, url, list(corpora.locomo(corpora.DEFAULT_DATA)), 400)
+    figures = embedding.measure(tmp_path, messages=400)
     assert figures["service"]["messages"] > 0 and figures["service"]["embedded_a_second"] > 0
