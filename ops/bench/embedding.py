@@ -14,19 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
+from ops.bench import harness
 from ops.bench.corpora import DEFAULT_DATA, CorpusSubject, DataFolder, locomo, required
-from ops.bench.harness import (
-    BenchService,
-    Connection,
-    DatabaseUrl,
-    converse,
-    run,
-    say,
-    seconds_of,
-    serve,
-    spread,
-    timed,
-)
 from shared.llm.minilm import MiniLmEmbedder
 from shared.search.index_queries import count_all_unembedded
 from tests.support.meters import Calls
@@ -39,16 +28,16 @@ _AT_ONCE = 100
 def measure(
     folder: Path,
     data: DataFolder = DEFAULT_DATA,
-    database_url: DatabaseUrl = None,
+    database_url: harness.DatabaseUrl = None,
     messages: Annotated[int, "at most so many go into the service"] = 10_000,
 ) -> dict[str, Any]:
     """Run everything in ``folder``; return the figures."""
     subjects = list(locomo(required(data)))
     texts = [turn.content for one in subjects for day in one.conversations for turn in day.messages]
     questions = [question.text for one in subjects for question in one.questions]
-    say("embedding in this process")
+    harness.say("embedding in this process")
     figures = _in_process(texts, questions)
-    with serve(folder, database_url) as service:
+    with harness.serve(folder, database_url) as service:
         return figures | {"service": _in_service(service, subjects, messages // 10, questions)}
 
 
@@ -59,13 +48,13 @@ def _in_process(texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any
     rates, asked = list[float](), list[float]()
     for nth in range(_ROUNDS):
         some = texts[nth * 256 : nth * 256 + 256]
-        rates.append(len(some) / seconds_of(partial(embedder.embed, some, Calls())))
-        asked += timed(partial(embedder.embed, [text], Calls()) for text in questions[nth * 20 : nth * 20 + 20])
-    return {"messages_a_second": round(median(rates), 1), "question": spread(asked)}
+        rates.append(len(some) / harness.seconds_of(partial(embedder.embed, some, Calls())))
+        asked += harness.timed(partial(embedder.embed, [text], Calls()) for text in questions[nth * 20 : nth * 20 + 20])
+    return {"messages_a_second": round(median(rates), 1), "question": harness.spread(asked)}
 
 
 def _in_service(
-    service: BenchService, subjects: Sequence[CorpusSubject], most: int, questions: Sequence[str]
+    service: harness.BenchService, subjects: Sequence[CorpusSubject], most: int, questions: Sequence[str]
 ) -> dict[str, Any]:
     """Have messages embedded by the worker, one app first and the others while that one is searched."""
     line = service.connect()
@@ -78,15 +67,15 @@ def _in_service(
     _add(line, first, most)
     wait_until(lambda: not waiting(), 600, "the first app's vectors")
     ask = [partial(line.send, "POST", f"/apps/{first.app}/search", {"query": text}) for text in questions[:300]]
-    say("searching while nothing is embedded")
-    idle, before = timed(ask[:100]), waiting()
+    harness.say("searching while nothing is embedded")
+    idle, before = harness.timed(ask[:100]), waiting()
     for subject in others:
         _add(line, subject, most)
     begun, count = time.perf_counter(), waiting() - before
-    say(f"searching while {count} messages are embedded")
+    harness.say(f"searching while {count} messages are embedded")
     busy: list[float] = []
     for one in ask[100:]:
-        busy.append(seconds_of(one))
+        busy.append(harness.seconds_of(one))
         if not waiting():
             break
     while_searched = (count - waiting()) / (time.perf_counter() - begun)
@@ -95,20 +84,20 @@ def _in_service(
         "messages": count,
         "embedded_a_second": round(count / (time.perf_counter() - begun), 1),
         "embedded_a_second_while_searched": round(while_searched, 1),
-        "search_idle": spread(idle),
-        "search_while_embedding": spread(busy),
-        "search_asked_again": spread(timed(ask[:100])),
+        "search_idle": harness.spread(idle),
+        "search_while_embedding": harness.spread(busy),
+        "search_asked_again": harness.spread(harness.timed(ask[:100])),
     }
 
 
-def _add(line: Connection, subject: CorpusSubject, most: int) -> None:
+def _add(line: harness.Connection, subject: CorpusSubject, most: int) -> None:
     line.send("POST", "/apps", {"appId": subject.app, "name": subject.name})
     texts = [turn.content for day in subject.conversations for turn in day.messages][:most]
-    converse(line, subject.app, "c", [])
+    harness.converse(line, subject.app, "c", [])
     for at in range(0, len(texts), _AT_ONCE):
         said = [{"role": "user", "content": text} for text in texts[at : at + _AT_ONCE]]
         line.send("POST", f"/apps/{subject.app}/conversations/c/messages", {"messages": said})
 
 
 if __name__ == "__main__":
-    run(measure)
+    harness.run(measure)

@@ -19,15 +19,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ops.bench.corpora import (
-    DEFAULT_DATA,
-    CorpusConversation,
-    CorpusSubject,
-    DataFolder,
-    locomo,
-    memorybank,
-    required,
-)
+from ops.bench import corpora
 from ops.bench.harness import run, say
 from ops.bench.keeping import answer_words, survives
 from shared.base.setting_groups import ModelSettings
@@ -65,7 +57,7 @@ class StandingStatement:
     heard: Heard
 
 
-def segments(conversation: CorpusConversation) -> Iterable[tuple[str, ExtractionRequest]]:
+def segments(conversation: corpora.CorpusConversation) -> Iterable[tuple[str, ExtractionRequest]]:
     """Yield a conversation once for each of its users, with the other speakers as assistants."""
     users = dict.fromkeys(one.name or "" for one in conversation.messages if one.role == "user")
     for user in users:
@@ -78,7 +70,7 @@ def segments(conversation: CorpusConversation) -> Iterable[tuple[str, Extraction
         yield user, ExtractionRequest("bench", turns)
 
 
-def heard_in(subject: CorpusSubject, agent: ExtractiveFactAgent) -> list[Heard]:
+def heard_in(subject: corpora.CorpusSubject, agent: ExtractiveFactAgent) -> list[Heard]:
     """Extract what the users of a subject state, conversation after conversation."""
     found: list[Heard] = []
     for conversation in subject.conversations:
@@ -129,7 +121,7 @@ def alike(standing: Sequence[StandingStatement], same_meaning: float) -> list[tu
     return [(standing[left].known.text, standing[right].known.text) for left, right in close]
 
 
-def answered(subject: CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
+def answered(subject: corpora.CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
     """Ask a subject's questions of the block chosen for each, and of the other ways to fill it."""
     facts = [
         SelectableFact(nth, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
@@ -163,18 +155,16 @@ def in_own_voice(question: str, users: Iterable[str]) -> str:
 
 
 def measure(
-    data: DataFolder = DEFAULT_DATA,
+    data: corpora.DataFolder = corpora.DEFAULT_DATA,
     embedding: Annotated[str | None, "as the setting; the built-in one otherwise"] = None,
     sample: Annotated[int | None, "list so many facts instead of measuring"] = None,
     seed: int = 0,
 ) -> dict[str, Any] | str:
     """Return the figures of both corpora, or statements drawn at random, each with the turn it was said in."""
-    agent, corpora = (
-        ExtractiveFactAgent(),
-        {"memorybank": list(memorybank(required(data))), "locomo": list(locomo(data))},
-    )
+    agent, data = ExtractiveFactAgent(), corpora.required(data)
+    both = {"memorybank": list(corpora.memorybank(data)), "locomo": list(corpora.locomo(data))}
     if sample:
-        heard = [one for subjects in corpora.values() for subject in subjects for one in heard_in(subject, agent)]
+        heard = [one for subjects in both.values() for subject in subjects for one in heard_in(subject, agent)]
         drawn = random.Random(seed).sample(heard, min(sample, len(heard)))
         return "\n".join(
             f"{number}. [{one.statement.category}] {one.statement.text}\n"
@@ -185,11 +175,13 @@ def measure(
     return {
         "embedder": embedder.name,
         "same_meaning": embedder.same_meaning,
-        **{name: _corpus(subjects, agent, embedder) for name, subjects in corpora.items()},
+        **{name: _corpus(subjects, agent, embedder) for name, subjects in both.items()},
     }
 
 
-def _corpus(subjects: Sequence[CorpusSubject], agent: ExtractiveFactAgent, embedder: Embedder) -> dict[str, Any]:
+def _corpus(
+    subjects: Sequence[corpora.CorpusSubject], agent: ExtractiveFactAgent, embedder: Embedder
+) -> dict[str, Any]:
     outcomes: Counter[str] = Counter()
     pairs: list[tuple[str, str]] = []
     hits: dict[str, list[bool]] = {}

@@ -18,18 +18,7 @@ from typing import Annotated, Any
 
 import sqlalchemy as sa
 
-from ops.bench.corpora import (
-    CACHE,
-    DEFAULT_DATA,
-    LABELLED,
-    Corpus,
-    DataFolder,
-    FindingQuestion,
-    code_talk,
-    labelled_locomo,
-    madial,
-    missing,
-)
+from ops.bench import corpora
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
 from ops.bench.harness import run, say
 from ops.bench.made_up import make_finder
@@ -63,34 +52,34 @@ WAYS: dict[str, Callable[[Index], Way]] = {
     "ours_without_word_vectors": lambda index: by_recipe(index, likeness=False),
     "ours_without_model": lambda index: by_recipe(index, vectors=False),
 }
-Result = tuple[FindingQuestion, dict[str, float]]
+Result = tuple[corpora.FindingQuestion, dict[str, float]]
 
 
 def measure(
     folder: Path,
-    data: DataFolder = DEFAULT_DATA,
+    data: corpora.DataFolder = corpora.DEFAULT_DATA,
     service: Annotated[bool, "also through a database and the finder, as it serves"] = False,
     captions: Annotated[bool, "what was found in pictures counts as said"] = False,
-    cache: Path = CACHE,
+    cache: Path = corpora.CACHE,
 ) -> dict[str, Any]:
     """Return all figures, per cent."""
-    if (reason := missing(data, LABELLED)) is not None:
+    if (reason := corpora.missing(data, corpora.LABELLED)) is not None:
         return {"skipped": reason}
     embedder = make_embedder(None, ModelSettings(), 0)
     likeness = WordVectors() if is_installed() else None
     ways = WAYS | ({"service": partial(by_service, folder=folder)} if service else {})
 
-    def index(corpus: Corpus) -> Index:
+    def index(corpus: corpora.Corpus) -> Index:
         say(f"indexing {corpus.name}")
         return indexed(corpus, embedder, likeness, cache)
 
-    dialogues = [index(one) for one in labelled_locomo(data, captions=captions)]
+    dialogues = [index(one) for one in corpora.labelled_locomo(data, captions=captions)]
     return {
         "embedder": embedder.name,
         "locomo": {name: _locomo([_results(one, way) for one in dialogues]) for name, way in ways.items()},
         "captions": captions,
-        "madial": _recall_at_5(index(madial(data)), ("dense", "bm25", "seed", "ours", "ours_without_model")),
-        "code": _recall_at_5(index(code_talk(data)), ("dense", "bm25", "seed", "ours")),
+        "madial": _recall_at_5(index(corpora.madial(data)), ("dense", "bm25", "seed", "ours", "ours_without_model")),
+        "code": _recall_at_5(index(corpora.code_talk(data)), ("dense", "bm25", "seed", "ours")),
     }
 
 
@@ -115,7 +104,7 @@ def by_service(index: Index, folder: Path) -> Way:
     at = _fill(database, index)
     finder = make_finder(database, vector_of, clock=At(index.corpus.now), likeness=index.likeness)
 
-    def find(asked: FindingQuestion) -> list[RankedCandidate]:
+    def find(asked: corpora.FindingQuestion) -> list[RankedCandidate]:
         ranked = (hit.ranked for hit in finder.find(_APP, SearchRequest(asked.text, _LIMIT)).hits)
         return [
             one._replace(candidate=one.candidate._replace(doc_id=at[one.candidate.doc_id]))

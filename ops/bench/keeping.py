@@ -15,16 +15,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from ops.bench.corpora import (
-    DEFAULT_DATA,
-    CorpusConversation,
-    CorpusQuestion,
-    CorpusSubject,
-    DataFolder,
-    locomo,
-    memorybank,
-    required,
-)
+from ops.bench import corpora
 from ops.bench.harness import run
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, carry_out, oldest_goes, refusal
 from shared.text.lines import shorten
@@ -40,8 +31,8 @@ SHARE = 0.75
 LIMITS = (200, 400, 800)
 SEEDS = range(5)
 
-Write = Callable[[CorpusConversation, tuple[str, ...], int], MemoryDraft | None]
-Wanted = Callable[[CorpusQuestion], bool]
+Write = Callable[[corpora.CorpusConversation, tuple[str, ...], int], MemoryDraft | None]
+Wanted = Callable[[corpora.CorpusQuestion], bool]
 Evict = Callable[[Sequence[CompactionCandidate], CompactionCandidate, int], Eviction]
 
 _STOP = frozenset(
@@ -76,7 +67,7 @@ def survives(answer: frozenset[str], kept: frozenset[str]) -> bool:
     return len(answer & kept) >= SHARE * len(answer)
 
 
-def transcript_of(conversation: CorpusConversation, known: tuple[str, ...]) -> Transcript:
+def transcript_of(conversation: corpora.CorpusConversation, known: tuple[str, ...]) -> Transcript:
     """Give a corpus's conversation the form an agent reads."""
     turns = tuple(
         TranscriptTurn(f"m{i}", one.role, one.name, one.content, one.created_at)
@@ -88,14 +79,14 @@ def transcript_of(conversation: CorpusConversation, known: tuple[str, ...]) -> T
 def by_agent(agent: ExtractiveAgent) -> Write:
     """Write memories with the real agent."""
 
-    def write(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+    def write(conversation: corpora.CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         draft = agent.create(transcript_of(conversation, known), limit, Calls())
         return draft if isinstance(draft, MemoryDraft) else None
 
     return write
 
 
-def first_sentences(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+def first_sentences(conversation: corpora.CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
     """Keep the beginning of the conversation."""
     return MemoryDraft(shorten(" ".join(one.content for one in conversation.messages), limit), 5)
 
@@ -103,7 +94,7 @@ def first_sentences(conversation: CorpusConversation, known: tuple[str, ...], li
 def random_sentences(seed: int) -> Write:
     """Keep sentences in random order until no more fit."""
 
-    def write(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+    def write(conversation: corpora.CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         said = [sentence for one in conversation.messages for sentence in sentences(one.content)]
         random.Random(f"{seed} {conversation.started_at}").shuffle(said)
         kept = ""
@@ -154,7 +145,7 @@ class Kept:
     remaining: list[str]
 
 
-def remember(subject: CorpusSubject, write: Write, evict: Evict, limit: int) -> Kept:
+def remember(subject: corpora.CorpusSubject, write: Write, evict: Evict, limit: int) -> Kept:
     """Hold a subject's conversations in order and return what is kept."""
     own: dict[int, str] = {}
     memories: list[CompactionCandidate] = []
@@ -174,7 +165,7 @@ Tally = dict[str, list[bool]]
 """Whether each question was kept, in the three ways of asking."""
 
 
-def tally(subject: CorpusSubject, kept: Kept, wanted: Wanted) -> Tally:
+def tally(subject: corpora.CorpusSubject, kept: Kept, wanted: Wanted) -> Tally:
     """Ask a subject's questions of what was kept."""
     found: Tally = {"own_session": [], "ten_that_remain": [], "older_than_last_ten": []}
     boundary = len(subject.conversations) - CAP
@@ -191,7 +182,7 @@ def tally(subject: CorpusSubject, kept: Kept, wanted: Wanted) -> Tally:
     return found
 
 
-def compare(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, dict[str, float]]:
+def compare(subjects: Sequence[corpora.CorpusSubject], limit: int) -> dict[str, dict[str, float]]:
     """Return what each way of remembering keeps at one limit, in per cent, and the ratios that are aimed for."""
     agent = ExtractiveAgent()
     write = by_agent(agent)
@@ -204,7 +195,7 @@ def compare(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, dict[str
     drawn = [shares(random_sentences(seed), oldest) for seed in SEEDS]
     merging = by_merging(agent)
 
-    def has_no_date(question: CorpusQuestion) -> bool:
+    def has_no_date(question: corpora.CorpusQuestion) -> bool:
         return question.category != _WHEN
 
     ours, first, older = shares(write, merging), shares(first_sentences, oldest), shares(write, oldest)
@@ -224,7 +215,7 @@ def compare(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, dict[str
     }
 
 
-def durations(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, float]:
+def durations(subjects: Sequence[corpora.CorpusSubject], limit: int) -> dict[str, float]:
     """Return the median and the longest creation and compaction, milliseconds."""
     seconds: dict[str, list[float]] = {"create": [], "compact": []}
     agent = ExtractiveAgent()
@@ -253,15 +244,15 @@ def durations(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, float]
 
 def _second_corpus(data: Path, limit: int) -> dict[str, float]:
     """Return how many of MemoryBank's days gave a memory and how long these are: a check that the rules are general."""
-    days = [day for subject in memorybank(data) for day in subject.conversations]
+    days = [day for subject in corpora.memorybank(data) for day in subject.conversations]
     drafts = [draft for day in days if (draft := by_agent(ExtractiveAgent())(day, (), limit))]
     characters = mean(len(draft.content) for draft in drafts)
     return {"days": len(days), "memories": len(drafts), "mean_characters": round(characters, 1)}
 
 
-def measure(data: DataFolder = DEFAULT_DATA) -> dict[str, Any]:
+def measure(data: corpora.DataFolder = corpora.DEFAULT_DATA) -> dict[str, Any]:
     """Return what is kept at each limit, how long that takes, and how general the rules are."""
-    subjects = list(locomo(required(data)))
+    subjects = list(corpora.locomo(corpora.required(data)))
     return {
         "locomo_percent_kept": {str(limit): compare(subjects, limit) for limit in LIMITS},
         "each_dialogue_at_200": {subject.name: compare([subject], 200)["ratios"] for subject in subjects},

@@ -22,20 +22,7 @@ from typing import Annotated, Any, Literal
 
 import sqlalchemy as sa
 
-from ops.bench import population
-from ops.bench.harness import (
-    QUICK,
-    BenchService,
-    Connection,
-    by_turns,
-    converse,
-    run,
-    say,
-    seconds_of,
-    serve,
-    spread,
-    wait_for_job,
-)
+from ops.bench import harness, population
 from ops.bench.population import app_id
 from ops.bench.workers import MODEL_SECONDS
 from shared.apps.queries import install
@@ -49,7 +36,7 @@ from tests.support.services import free_port
 from tests.support.waiting import wait_until
 
 _PROCESSES = 4
-_ENV = QUICK | {
+_ENV = harness.QUICK | {
     "AFTERTHOUGHT_WORKER_CONCURRENCY": str(_PROCESSES), "AFTERTHOUGHT_EMBEDDING": "ngrams",
     "AFTERTHOUGHT_FACTS": "false",
 }  # fmt: skip
@@ -93,10 +80,10 @@ def measure(
 
 def _rate(folder: Path, url: str, workers: int, loops: int, conversations: int, one_app: bool) -> dict[str, Any]:
     """Return how many conversations are remembered a second by so many workers and loops."""
-    say(f"{workers} workers, {loops} loops")
+    harness.say(f"{workers} workers, {loops} loops")
     waiting = ("ops.bench.workers", "waiting")
     place = folder / f"{workers}-{loops}"
-    with serve(place, url, _ENV, workers, waiting, start=False) as service, ExitStack() as stack:
+    with harness.serve(place, url, _ENV, workers, waiting, start=False) as service, ExitStack() as stack:
         _end_many(service.database, conversations, one_app)
         for worker in service.system.workers:
             worker.start()
@@ -139,17 +126,17 @@ def _beside(folder: Path, urls: Mapping[str, str], sizes: Mapping[str, int], req
 
     Both run side by side and are asked by turns, so that whatever else the machine does slows down both.
     """
-    say(f"filling {dict(sizes)}")
+    harness.say(f"filling {dict(sizes)}")
     for name, url in urls.items():
         migrate(url)
         database = Database(url)
         population.fill(database, 10, 100, 1000)
         if name == "filled":
-            seconds = round(seconds_of(partial(population.fill, database, **sizes, first=10)))
+            seconds = round(harness.seconds_of(partial(population.fill, database, **sizes, first=10)))
         database.dispose()
     with ExitStack() as stack:
-        services = {name: stack.enter_context(serve(folder / name, url, _ENV)) for name, url in urls.items()}
-        totals = {name: round(seconds_of(partial(_wait_for_totals, one)), 1) for name, one in services.items()}
+        services = {name: stack.enter_context(harness.serve(folder / name, url, _ENV)) for name, url in urls.items()}
+        totals = {name: round(harness.seconds_of(partial(_wait_for_totals, one)), 1) for name, one in services.items()}
         p50_ms = _asked(services, requests)
     return {
         "filled_with": dict(sizes), "fill_seconds": seconds, "first_totals_seconds": totals, "p50_ms": p50_ms,
@@ -157,12 +144,12 @@ def _beside(folder: Path, urls: Mapping[str, str], sizes: Mapping[str, int], req
     }  # fmt: skip
 
 
-def _wait_for_totals(service: BenchService) -> None:
+def _wait_for_totals(service: harness.BenchService) -> None:
     line = service.connect()
     wait_until(lambda: b"totals_age_seconds " in line.send_bytes("GET", "/metrics"), 600, "the totals")
 
 
-def _asked(services: Mapping[str, BenchService], requests: int) -> dict[str, dict[str, float]]:
+def _asked(services: Mapping[str, harness.BenchService], requests: int) -> dict[str, dict[str, float]]:
     """Return what requests (p50) and steps of the tick (mean) take in each service, in milliseconds."""
     lines = {name: one.connect() for name, one in services.items()}
     remember = {name: partial(_remember, line) for name, line in lines.items()}
@@ -170,11 +157,13 @@ def _asked(services: Mapping[str, BenchService], requests: int) -> dict[str, dic
         for _ in range(20):
             call()
     before = {name: _steps(one) for name, one in services.items()}
-    taken = {"end to memory": by_turns(remember, requests // 4)}
+    taken = {"end to memory": harness.by_turns(remember, requests // 4)}
     for what, path in _READ.items():
-        taken[what] = by_turns({name: partial(one.send_bytes, "GET", path) for name, one in lines.items()}, requests)
+        taken[what] = harness.by_turns(
+            {name: partial(one.send_bytes, "GET", path) for name, one in lines.items()}, requests
+        )
     after = {name: _steps(one) for name, one in services.items()}
-    found = {k: {name: spread(of)["p50_ms"] for name, of in took.items()} for k, took in taken.items()}
+    found = {k: {name: harness.spread(of)["p50_ms"] for name, of in took.items()} for k, took in taken.items()}
     # Of what ran in both: some steps run once a minute.
     for step in sorted(set.intersection(*(set(steps) for steps in after.values()))):
         grown = {
@@ -186,14 +175,14 @@ def _asked(services: Mapping[str, BenchService], requests: int) -> dict[str, dic
     return found
 
 
-def _remember(admin: Connection) -> None:
+def _remember(admin: harness.Connection) -> None:
     number = time.time_ns()
     said = {"role": "user", "content": f"I keep {number} bees in Norton."}
-    [job, *_] = converse(admin, _APP, f"live-{number}", [said], end=True)
-    wait_for_job(admin, job["jobId"])
+    [job, *_] = harness.converse(admin, _APP, f"live-{number}", [said], end=True)
+    harness.wait_for_job(admin, job["jobId"])
 
 
-def _steps(service: BenchService) -> dict[str, tuple[float, float]]:
+def _steps(service: harness.BenchService) -> dict[str, tuple[float, float]]:
     """Return the seconds and the runs of each step of the loop so far."""
     took, ran = (
         {one.labels["step"]: one.value for one in service.samples(f"afterthought_tick_duration_seconds_{what}")}
@@ -203,4 +192,4 @@ def _steps(service: BenchService) -> dict[str, tuple[float, float]]:
 
 
 if __name__ == "__main__":
-    run(measure)
+    harness.run(measure)

@@ -15,19 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
-from ops.bench.harness import (
-    QUICK,
-    BenchService,
-    Connection,
-    DatabaseUrl,
-    converse,
-    run,
-    say,
-    serve,
-    spread,
-    timed,
-    wait_for_job,
-)
+from ops.bench import harness
 from ops.bench.population import app_id, populate
 from ops.bench.workers import BARE_KEY, BARE_TASK
 from shared.apps.queries import lock_app
@@ -49,16 +37,16 @@ _SAID = (
 
 def measure(
     folder: Path,
-    database_url: DatabaseUrl = None,
+    database_url: harness.DatabaseUrl = None,
     conversations: Annotated[int, "how many are ended for the sustained rate"] = 1000,
 ) -> dict[str, Any]:
     """Run everything in ``folder``; return the figures."""
-    env = QUICK | {"AFTERTHOUGHT_WORKER_CONCURRENCY": "1"}
-    with serve(folder, database_url, env, workers=2, worker=("ops.bench.workers", "bare")) as service:
+    env = harness.QUICK | {"AFTERTHOUGHT_WORKER_CONCURRENCY": "1"}
+    with harness.serve(folder, database_url, env, workers=2, worker=("ops.bench.workers", "bare")) as service:
         line, database = service.connect(), service.database
-        say("warming up")
+        harness.say("warming up")
         _delays(line, database, "warm", 20)
-        say("delay from end to memory, and a bare Celery task")
+        harness.say("delay from end to memory, and a bare Celery task")
         bare = _bare(service, 200)
         delays, jobs, queued = _delays(line, database, "delay", 200)
         calls = "afterthought_model_call_duration_seconds"
@@ -67,33 +55,35 @@ def measure(
         figures = {
             "database": "sqlite" if database.is_sqlite else "postgresql",
             "workers": 2,
-            "end_to_memory": spread(delays),
-            "job_written_to_begun": spread(queued),
-            "job_written_to_done": spread(jobs),
-            "bare_celery_task": spread(bare),
+            "end_to_memory": harness.spread(delays),
+            "job_written_to_begun": harness.spread(queued),
+            "job_written_to_done": harness.spread(jobs),
+            "bare_celery_task": harness.spread(bare),
             "agent_mean_ms": round(thinking * 1000, 3),
             "queue_overhead_over_bare_task_p50_ms": round((median(queued) - median(bare)) * 1000, 3),
             "job_overhead_over_bare_task_p50_ms": round((median(jobs) - median(bare) - thinking) * 1000, 3),
         }
-        say(f"ending {conversations} conversations")
+        harness.say(f"ending {conversations} conversations")
         figures["sustained"] = _sustained(service, conversations)
         for apps, before in zip(SIZES, (0, *SIZES), strict=False):
-            say(f"reading with {apps} apps")
+            harness.say(f"reading with {apps} apps")
             populate(database, apps, before)
             figures[f"with_{apps}_apps"] = _reading(line, database, apps)
     small, large = (figures[f"with_{apps}_apps"] for apps in SIZES)
     return figures | {"large_over_small_p50": {k: round(large[k]["p50_ms"] / small[k]["p50_ms"], 2) for k in small}}
 
 
-def _open(line: Connection, app: str, name: str, number: int) -> str:
+def _open(line: harness.Connection, app: str, name: str, number: int) -> str:
     """Say something in a new conversation; return where it is ended."""
     roles = ("user", "assistant", "user")
     said = [{"role": role, "content": text.format(n=number)} for role, text in zip(roles, _SAID, strict=True)]
-    converse(line, app, name, said)
+    harness.converse(line, app, name, said)
     return f"/apps/{app}/conversations/{name}/end"
 
 
-def _delays(line: Connection, database: Database, app: str, count: int) -> tuple[list[float], list[float], list[float]]:
+def _delays(
+    line: harness.Connection, database: Database, app: str, count: int
+) -> tuple[list[float], list[float], list[float]]:
     """Return seconds, one conversation after the other: from asking for the end to the commit of the memory, from the
     job's writing to that commit, and from the job's writing to its beginning in a worker."""
     line.send("POST", "/apps", {"appId": app, "name": app})
@@ -102,7 +92,7 @@ def _delays(line: Connection, database: Database, app: str, count: int) -> tuple
         end = _open(line, app, f"c{number}", number)
         begun = time.time()
         job_id = line.send("POST", end, {})["jobs"][0]["jobId"]
-        wait_for_job(line, job_id)
+        harness.wait_for_job(line, job_id)
         with database.read() as session:
             job = get_job(session, job_id)
         assert job.finished_at is not None and job.started_at is not None
@@ -112,7 +102,7 @@ def _delays(line: Connection, database: Database, app: str, count: int) -> tuple
     return delays, jobs, queued
 
 
-def _bare(service: BenchService, count: int) -> list[float]:
+def _bare(service: harness.BenchService, count: int) -> list[float]:
     """Return seconds from sending a bare task to its running, one after the other, over the same broker."""
     celery = make_celery(Settings(redis_url=service.system.redis_url))
     delays = []
@@ -126,7 +116,7 @@ def _bare(service: BenchService, count: int) -> list[float]:
     return delays
 
 
-def _sustained(service: BenchService, count: int) -> dict[str, Any]:
+def _sustained(service: harness.BenchService, count: int) -> dict[str, Any]:
     lines, apps = [service.connect(), service.connect()], [f"rate{n}" for n in range(40)]
     for app in apps:
         lines[0].send("POST", "/apps", {"appId": app, "name": app})
@@ -143,14 +133,16 @@ def _sustained(service: BenchService, count: int) -> dict[str, Any]:
     }
 
 
-def _reading(line: Connection, database: Database, apps: int) -> dict[str, Any]:
+def _reading(line: harness.Connection, database: Database, apps: int) -> dict[str, Any]:
     chance = random.Random(7)
     chosen = [app_id(chance.randrange(apps)) for _ in range(1000)]
     asked = {"message": "What about the beans?"}
     return {
-        "memories": spread(timed(partial(line.send, "GET", f"/apps/{app}/memories") for app in chosen)),
-        "context": spread(timed(partial(line.send, "POST", f"/apps/{app}/context", asked) for app in chosen)),
-        "write_at_the_cap": spread(timed(partial(_write_one, database, app) for app in chosen[:300])),
+        "memories": harness.spread(harness.timed(partial(line.send, "GET", f"/apps/{app}/memories") for app in chosen)),
+        "context": harness.spread(
+            harness.timed(partial(line.send, "POST", f"/apps/{app}/context", asked) for app in chosen)
+        ),
+        "write_at_the_cap": harness.spread(harness.timed(partial(_write_one, database, app) for app in chosen[:300])),
     }
 
 
@@ -162,4 +154,4 @@ def _write_one(database: Database, app: str) -> None:
 
 
 if __name__ == "__main__":
-    run(measure)
+    harness.run(measure)

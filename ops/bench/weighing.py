@@ -12,18 +12,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Annotated, Any
 
-from ops.bench.corpora import (
-    CACHE,
-    DEFAULT_DATA,
-    LABELLED,
-    Corpus,
-    CorpusMessage,
-    DataFolder,
-    FindingQuestion,
-    code_talk,
-    labelled_locomo,
-    missing,
-)
+from ops.bench import corpora
 from ops.bench.finding import measures
 from ops.bench.finding_ways import Index, indexed, prepared
 from ops.bench.harness import run, say
@@ -53,36 +42,38 @@ _QUESTIONS = (
 
 
 def measure(
-    data: DataFolder = DEFAULT_DATA,
+    data: corpora.DataFolder = corpora.DEFAULT_DATA,
     steps: Annotated[int, "of each weight from 0 to 1"] = STEPS,
-    cache: Path = CACHE,
+    cache: Path = corpora.CACHE,
 ) -> dict[str, Any]:
     """Weigh what is at hand."""
-    corpora = [made_up()]
-    if missing(data, LABELLED) is None:
-        corpora += [*labelled_locomo(data), code_talk(data)]
-    return weigh(corpora, make_embedder(None, ModelSettings(), 0), cache, steps)
+    every = [made_up()]
+    if corpora.missing(data, corpora.LABELLED) is None:
+        every += [*corpora.labelled_locomo(data), corpora.code_talk(data)]
+    return weigh(every, make_embedder(None, ModelSettings(), 0), cache, steps)
 
 
-def made_up() -> Corpus:
+def made_up() -> corpora.Corpus:
     """Return a few messages, each a conversation of its own, and what is asked about them."""
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     said = [
-        CorpusMessage(doc_id_of(nth + 1, 0) or 0, "user", None, text, begun + nth * timedelta(days=1))
+        corpora.CorpusMessage(doc_id_of(nth + 1, 0) or 0, "user", None, text, begun + nth * timedelta(days=1))
         for nth, text in enumerate(_TALK)
     ]
-    return Corpus("made_up", tuple(said), tuple(FindingQuestion(text, 0, frozenset(at)) for text, at in _QUESTIONS))
+    return corpora.Corpus(
+        "made_up", tuple(said), tuple(corpora.FindingQuestion(text, 0, frozenset(at)) for text, at in _QUESTIONS)
+    )
 
 
-def weigh(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
+def weigh(every: Sequence[corpora.Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
     """Return NDCG@5 of each corpus by weights, per cent, and the weights that do best on each."""
     grid: dict[str, dict[str, float]] = {}
-    for corpus in corpora:
+    for corpus in every:
         say(f"weighing {corpus.name}")
         grid[corpus.name] = _by_weights(indexed(corpus, embedder, None, cache), steps)
     return {
         "embedder": embedder.name,
-        "questions": {one.name: len(one.questions) for one in corpora},
+        "questions": {one.name: len(one.questions) for one in every},
         "ndcg@5": grid,
         "best": {name: max(found, key=lambda weights: found[weights]) for name, found in grid.items()},
         "shipped": _named(WeightedRecipe()),
