@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import mean
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import select
 
@@ -139,8 +140,7 @@ def _user(one: Mapping[str, Any]) -> dict[str, str]:
     return {"userId": one["userId"]} if "userId" in one else {}
 
 
-@dataclass(frozen=True)
-class _Text:
+class _Text(NamedTuple):
     """A memory or a fact as the service lists it."""
 
     text: str
@@ -150,12 +150,13 @@ class _Text:
 
 
 def _texts(ask: Ask, app: str, what: str, field: str) -> list[_Text]:
-    listed = ask("GET", f"/apps/{app}/{what}?limit=200")[what]
-    sources = (frozenset(source["conversationId"] for source in one["sources"]) for one in listed)
     return [
-        _Text(" ".join(one[field].split()), one.get("userId"), of, one["agent"])
-        for one, of in zip(listed, sources, strict=True)
-    ]
+        _Text(
+            " ".join(one[field].split()), one.get("userId"),
+            frozenset(source["conversationId"] for source in one["sources"]), one["agent"],
+        )
+        for one in ask("GET", f"/apps/{app}/{what}?limit=200")[what]
+    ]  # fmt: skip
 
 
 def _by_language(conversations: Iterable[Labelled], kept: Mapping[str, Sequence[_Text]]) -> dict[str, Any]:
@@ -265,11 +266,10 @@ class CostWatch:
         return {**done, "why by rules": {why: count for why, count in reasons.most_common() if count}}
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """One way of remembering: by rules, or with a model at a server."""
 
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     prompts: PromptWatch | None = None
 
 
@@ -297,9 +297,13 @@ def at_a_service(
 ) -> dict[str, Any]:
     """Hold the conversations at a Redis, a loop and a worker of their own below ``folder``."""
     env = {**way.env, **_ENV, **({"AFTERTHOUGHT_EMBEDDING": embedding} if embedding else {})}
-    with serve(folder, env=env) as service:
-        costs, line = CostWatch(service, way.prompts), service.connect()
-        found = hold(lambda method, path, json=None: line.send(method, path, json), costs.settle, conversations)
+    with serve(folder, env=env) as service, service.system.client() as client:
+
+        def ask(method: str, path: str, **more: Any) -> Any:
+            return client.request(method, path, **more).raise_for_status().json()
+
+        costs = CostWatch(service, way.prompts)
+        found = hold(ask, costs.settle, conversations)
         counted = service.samples("afterthought_texts_refused_total")
         refused = {", ".join(one.labels.values()): one.value for one in counted if one.value}
         return {**found, "cost": costs.figures(conversations), "jobs": costs.jobs(), "refused": refused}

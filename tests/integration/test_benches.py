@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -114,14 +113,6 @@ def test_a_simulated_day_is_smoother_with_the_regulator_than_without() -> None:
 
 
 @long
-def test_the_ticking_bench_measures_every_step(tmp_path: Path) -> None:
-    figures = ticking.measure(tmp_path, ticks=5, scale=0.05)
-    for phase in ("energy_closed", "energy_for_a_few"):
-        assert {"relay_jobs", "settle_energy", "think", "publish_events"} <= set(figures["large"][phase]["steps"])
-        assert figures["large_over_small_p95"][phase] > 0
-
-
-@long
 @no_corpora
 def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> None:
     figures = ingesting.measure(tmp_path)
@@ -129,19 +120,6 @@ def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> No
     assert figures["conversations"] == sum(figures["jobs"].values())
     assert figures["most_memories_an_app_ever_had"] == 10 and figures["samples"] > 100
     assert figures["removals"] > 0 and figures["removals_without_who_why_and_before"] == 0
-
-
-@long
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def test_the_service_bench_measures_everything(
-    database: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(service, "SIZES", (10, 300))
-    url = request.getfixturevalue("postgres_url") if database == "postgres" else None
-    figures = service.measure(tmp_path, url, 60)
-    assert figures["sustained"]["conversations"] == 60
-    assert {"memories", "context", "write_at_the_cap"} == set(figures["with_300_apps"])
-    assert figures["job_overhead_over_bare_task_p50_ms"] > 0
 
 
 @no_corpora
@@ -214,29 +192,43 @@ def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for
     assert answered["all_facts_unlimited"] >= answered["random_facts"]
 
 
-@no_corpora
-def test_a_sample_is_drawn_by_its_seed_and_shows_where_each_fact_was_said() -> None:
-    drawn = [extracting.measure(sample=20, seed=seed) for seed in (7, 7, 8)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert isinstance(drawn[0], str) and len(re.findall(r"(?m)^\d+\. \[.*\n    2", drawn[0])) == 20
+def idling_fields(folder: Path) -> dict[str, Any]:
+    found = idling.measure(folder, seconds=2.0, deferred=200)
+    assert found["empty"]["model_calls"] == found["with_200_deferred_jobs"]["model_calls"] == 0
+    return found
 
 
-@long
-def test_the_idling_bench_finds_no_model_call(tmp_path: Path) -> None:
-    figures = idling.measure(tmp_path, None, seconds=2.0, deferred=200)
-    for state in ("empty", "with_200_deferred_jobs"):
-        assert figures[state]["model_calls"] == 0
-        assert 0 < figures[state]["transactions_per_second"] < 30
-
-
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=[long, pytest.mark.postgres])])
-def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes(
-    database: str, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("measure", "fields"),
+    [
+        pytest.param(
+            lambda folder: searching.measure(folder, 600, 3, queries=6, commits=5),
+            {"searches", "sizes", "single_commits", "first_search_after_an_erasure"}, id="searching",
+        ),
+        pytest.param(
+            lambda folder: ticking.measure(folder, ticks=5, scale=0.05)["large"]["energy_closed"]["steps"],
+            {"relay_jobs", "settle_energy", "think", "publish_events"}, id="ticking", marks=long,
+        ),
+        pytest.param(
+            lambda folder: service.measure(folder, conversations=60)["with_10_apps"],
+            {"memories", "context", "write_at_the_cap"}, id="service", marks=long,
+        ),
+        pytest.param(idling_fields, {"empty", "with_200_deferred_jobs"}, id="idling", marks=long),
+        pytest.param(
+            lambda folder: starting.measure(folder, 1)["later"], {"live", "ready", "worker"}, id="starting", marks=long,
+        ),
+        pytest.param(
+            lambda folder: embedding.measure(folder, messages=400)["service"],
+            {"messages", "embedded_a_second"}, id="embedding", marks=[long, no_corpora, needs_model],
+        ),
+    ],
+)  # fmt: skip
+def test_a_bench_measures_what_it_says(
+    measure: Callable[[Path], dict[str, Any]], fields: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = searching.search(request.getfixturevalue(f"{database}_url"), messages=600, apps=3, queries=6, commits=5)
-    assert (figures["messages"], figures["apps"]) == (600, 3)
-    assert figures["vectors_in_memory_bytes_a_message"] >= 48
-    assert figures["searches"] and figures["sizes"] and figures["single_commits"]
+    monkeypatch.setattr(service, "SIZES", (10, 300))
+    found = measure(tmp_path)
+    assert all(found[name] for name in fields), found
 
 
 @pytest.mark.postgres
@@ -253,8 +245,7 @@ def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_ur
 
 
 def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(tmp_path: Path) -> None:
-    found = nearest.measure(tmp_path, vectors=3_000, queries=5)["in_memory"]
-    assert found["recall_at_40"] > 0.9
+    assert nearest.measure(tmp_path, vectors=3_000, queries=5)["in_memory"]["recall_at_40"] > 0.9
 
 
 @no_corpora
@@ -309,18 +300,3 @@ def test_a_prompt_begins_with_more_of_the_one_before_in_two_places_than_in_one(t
     assert two["promised_tokens"] <= two["shared_prefix_tokens"] < two["prompt_tokens"]
     if isinstance(figures["engine"], dict):
         assert figures["engine"]["two"]["read_anew"] < 0.7 * figures["engine"]["one"]["read_anew"]
-
-
-@pytest.mark.long
-def test_a_start_is_measured_until_a_worker_is_there(tmp_path: Path) -> None:
-    figures = starting.measure(tmp_path, 1)
-    assert 0 < figures["later"]["live"] <= figures["later"]["ready"] <= figures["later"]["worker"]
-    assert figures["imports"]["command"]["modules"] < figures["imports"]["loop"]["modules"]
-
-
-@no_corpora
-@needs_model
-@long
-def test_what_is_embedded_while_it_is_searched_is_all_embedded(tmp_path: Path) -> None:
-    figures = embedding.measure(tmp_path, messages=400)
-    assert figures["service"]["messages"] > 0 and figures["service"]["embedded_a_second"] > 0
