@@ -22,6 +22,7 @@ from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.clock import SystemClock
 from shared.base.settings import Settings
+from shared.base.subjects import Subject
 from shared.broker import make_celery
 from shared.db.engine import Database
 from shared.jobs.queries import get_job
@@ -150,7 +151,7 @@ def _write_one(database: Database, app: str) -> None:
     with database.write() as session:
         lock_app(session, app)
         new = NewMemory(content="User: bought a second beehive.", agent="extractive", epoch=0)
-        place(session, app, new, Cause("extractive", "bench", SystemClock().now()), 10)
+        place(session, Subject(app), new, Cause("extractive", "bench", SystemClock().now()), 10)
 
 
 if __name__ == "__main__":

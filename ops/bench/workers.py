@@ -33,7 +33,10 @@ def register_bare_task() -> None:
     from worker.celery_app import app, settings  # reads the settings when imported
 
     client = connect_redis(settings)
-    app.task(name=BARE_TASK)(lambda sent_at: client.rpush(BARE_KEY, f"{sent_at} {time.time()}") and None)
+
+    @app.task(name=BARE_TASK)
+    def bare(sent_at: float) -> None:
+        client.rpush(BARE_KEY, f"{sent_at} {time.time()}")
 
 
 if __name__ == "__main__":
