@@ -7,85 +7,68 @@ request, and of a conversation that fits. Timed is what a request makes the data
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from prometheus_client import CollectorRegistry
 from sqlalchemy import insert, text
 
-from ops.bench.figures import say, show, spread, timed
+from ops.bench.harness import DatabaseUrl, run, say, spread, timed
 from ops.bench.population import app_id, populate
-from shared.context.context import ContextRequest, ConversationContext, open_context
+from shared.context.context import ContextRequest, open_context
 from shared.context.window import Utterance
 from shared.conversations.models import Conversation, Message
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.facts.categories import Category
 from shared.facts.models import PIN_SLOTS, SLOTS, Fact
-from shared.telemetry.logging import configure_logging
 from shared.telemetry.metrics import Metrics
 
 _AT = datetime(2026, 3, 1, tzinfo=UTC)
-_LONG, _SHORT = "long", "short"
-_WINDOW, _ASKED = 8192, "What was my next step in the northern field?"
+_APP = app_id(0)
 _BATCH = 5_000
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database-url", help="an empty PostgreSQL; SQLite in a temporary folder otherwise")
-    parser.add_argument("--messages", type=int, default=10_000)
-    parser.add_argument("--contexts", type=int, default=300, help="how many of each kind are composed")
-    options = parser.parse_args(arguments)
-    configure_logging("error", "console", "bench")
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measure(Path(folder), options.messages, options.contexts, options.database_url))
-    return 0
-
-
-def measure(folder: Path, messages: int, contexts: int, database_url: str | None = None) -> dict[str, Any]:
+def measure(
+    folder: Path,
+    messages: int = 10_000,
+    contexts: Annotated[int, "how many of each kind are composed"] = 300,
+    database_url: DatabaseUrl = None,
+) -> dict[str, Any]:
     """Fill a database, compose contexts, return the figures."""
     url = database_url or f"sqlite:///{folder / 'bench.db'}"
     migrate(url)
     database = Database(url)
     say(f"{messages} messages, {SLOTS} facts")
     populate(database, 1)
-    _converse(database, _LONG, messages)
-    _converse(database, _SHORT, 40)
+    _converse(database, "long", messages)
+    _converse(database, "short", 40)
     _learn(database)
     metrics = Metrics(CollectorRegistry())
     said = [Utterance(*_message(number)) for number in range(messages)]
-    stored = ContextRequest(1000, conversation_id=_LONG, now_said=_ASKED)
+    request = partial(ContextRequest, 1000, now_said="What was my next step in the northern field?")
     kinds = {
-        "stored_and_compacted": ContextRequest(1000, conversation_id=_LONG, now_said=_ASKED, context_window=_WINDOW),
-        "stored_and_whole": stored,
-        "stored_and_fitting": ContextRequest(1000, conversation_id=_SHORT, now_said=_ASKED, context_window=_WINDOW),
-        "in_the_request_and_compacted": ContextRequest(1000, said=said, now_said=_ASKED, context_window=_WINDOW),
+        "stored_and_compacted": request(conversation_id="long", context_window=8192),
+        "stored_and_whole": request(conversation_id="long"),
+        "stored_and_fitting": request(conversation_id="short", context_window=8192),
+        "in_the_request_and_compacted": request(said=said, context_window=8192),
     }
-    figures = {name: _measured(database, wanted, contexts, metrics) for name, wanted in kinds.items()}
+    figures = {}
+    for name, wanted in kinds.items():
+        compose = partial(open_context, database, _APP, wanted, metrics)
+        opening = compose()
+        figures[name] = {
+            **spread(timed([compose] * contexts)),
+            "stage": opening.stage,
+            "messages_in_it": len(opening.messages),
+            "tokens": opening.total_tokens,
+            "facts_in_it": len(opening.fact_ids),
+            "memories_in_it": len(opening.memory_ids),
+        }
     database.dispose()
     return {"database": url.split(":")[0], "messages": messages, "facts": SLOTS, **figures}
-
-
-def _measured(database: Database, wanted: ContextRequest, contexts: int, metrics: Metrics) -> dict[str, Any]:
-    def compose() -> ConversationContext:
-        return open_context(database, app_id(0), wanted, metrics)
-
-    opening = compose()
-    taken = timed([compose] * contexts)
-    return {
-        **spread(taken),
-        "stage": opening.stage,
-        "messages_in_it": len(opening.messages),
-        "tokens": opening.total_tokens,
-        "facts_in_it": len(opening.fact_ids),
-        "memories_in_it": len(opening.memory_ids),
-    }
 
 
 def _message(number: int) -> tuple[str, str]:
@@ -95,24 +78,19 @@ def _message(number: int) -> tuple[str, str]:
     return role, f"Row {number}: " + "beans are sown, watered and hoed before the frost comes back. " * 3
 
 
-def _converse(database: Database, conversation_id: str, messages: int) -> None:
+def _converse(database: Database, name: str, messages: int) -> None:
+    times = {"created_at": _AT, "updated_at": _AT}
     with database.write() as session:
-        conversation = Conversation(
-            app_id=app_id(0), conversation_id=conversation_id, message_count=messages, created_at=_AT, updated_at=_AT
-        )
+        conversation = Conversation(app_id=_APP, conversation_id=name, message_count=messages, **times)
         session.add(conversation)
         session.flush()
-        rows = [_row(conversation.key, conversation_id, number) for number in range(messages)]
+        of_it = {"conversation_key": conversation.key, "app_id": _APP, "created_at": _AT}
+        rows = [
+            {**of_it, "position": n, "message_id": f"{name}-{n}", "role": role, "content": content}
+            for n, (role, content) in enumerate(map(_message, range(messages)))
+        ]
         for start in range(0, messages, _BATCH):
             session.execute(insert(Message), rows[start : start + _BATCH])
-
-
-def _row(key: int, conversation_id: str, number: int) -> dict[str, object]:
-    role, content = _message(number)
-    return {
-        "conversation_key": key, "app_id": app_id(0), "position": number, "message_id": f"{conversation_id}-{number}",
-        "role": role, "content": content, "created_at": _AT,
-    }  # fmt: skip
 
 
 def _learn(database: Database) -> None:
@@ -126,7 +104,7 @@ def _learn(database: Database) -> None:
 def _fact(number: int, category: Category) -> dict[str, object]:
     at = _AT - timedelta(days=number % 50)
     return {
-        "app_id": app_id(0), "state": "standing", "slot": number, "pin_slot": number if number <= PIN_SLOTS else None,
+        "app_id": _APP, "state": "standing", "slot": number, "pin_slot": number if number <= PIN_SLOTS else None,
         "statement": f"Plans to plough field {number} with the grey tractor before the harvest festival",
         "said_key": f"key-{number}", "category": category, "confidence": 0.5 + number % 50 / 100,
         "mention_count": 1, "by_hand": False, "agent": "extractive", "version": 1,
@@ -135,4 +113,4 @@ def _fact(number: int, category: Category) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

@@ -7,27 +7,27 @@ transaction, its INSERTs and the COPYs beside them by table (p50, ms), and what 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from ops.bench.figures import show
+from ops.bench.harness import run, seconds_of
 from ops.bench.made_up import Chatter
+from ops.bench.population import serving_set
 from shared.apps.queries import get_app, install
 from shared.archive.export import export_app
 from shared.archive.restore import import_archive
 from shared.base.settings import Settings
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.db.engine import Database
-from shared.search.models import SetState, VectorSet, doc_id_of
+from shared.search.models import VectorSet, doc_id_of
 from shared.search.vectors import insert_vectors
 from tests.support.postgres import PostgresServer
 
@@ -36,29 +36,24 @@ _AT_ONCE = 100
 _TABLES = ("messages", "message_vectors", "unembedded", "message_words")
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--conversations", type=int, default=20, help="Of a hundred messages each, in the archive.")
-    options = parser.parse_args(arguments)
+def measure(
+    rounds: int = 30, conversations: Annotated[int, "Of a hundred messages each, in the archive."] = 20
+) -> dict[str, Any]:
+    """Write each way into an empty database of a server of its own and return the figures."""
     server = PostgresServer(durable=True)
     try:
-        show(measure(server.new_database(), options.rounds, options.conversations))
+        return compare(server.new_database(), rounds, conversations)
     finally:
         server.stop()
-    return 0
 
 
-def measure(url: str, rounds: int, conversations: int) -> dict[str, Any]:
+def compare(url: str, rounds: int, conversations: int) -> dict[str, Any]:
     """Write each way into an empty database and return the figures."""
     database, chatter = Database(url), Chatter(seed=1)
     beside = _Beside(database)
     with database.write() as session:
         install(session, "app", "App", {}, _NOW)
-        session.add(VectorSet(
-            app_id="app", model="bench", dimensions=Chatter.DIMENSIONS, state=SetState.SERVING, created_at=_NOW,
-        ))  # fmt: skip
+        session.add(serving_set("app"))
 
     def request(nth: int) -> Callable[[Session], object]:
         texts = [chatter.message(nth * _AT_ONCE + n) for n in range(_AT_ONCE)]
@@ -68,13 +63,10 @@ def measure(url: str, rounds: int, conversations: int) -> dict[str, Any]:
             session, session.merge(conversation), [NewMessage(Role.USER, text) for text in texts], _NOW
         )
 
-    def embedding(count: int) -> Callable[[int], Callable[[Session], object]]:
-        def batch(nth: int) -> Callable[[Session], object]:
-            places = [(doc_id_of(10**6 + nth, n) or 0, 0) for n in range(count)]
-            vectors = {place: chatter.vector(chatter.message(n)) for n, place in enumerate(places)}
-            return lambda session: insert_vectors(session, session.get_one(VectorSet, 1), vectors)
-
-        return batch
+    def embedding(count: int, nth: int) -> Callable[[Session], object]:
+        places = [(doc_id_of(10**6 + nth, n) or 0, 0) for n in range(count)]
+        vectors = {place: chatter.vector(chatter.message(n)) for n, place in enumerate(places)}
+        return lambda session: insert_vectors(session, session.get_one(VectorSet, 1), vectors)
 
     def archive(nth: int) -> Callable[[Session], object]:
         with database.write() as session:
@@ -85,8 +77,8 @@ def measure(url: str, rounds: int, conversations: int) -> dict[str, Any]:
 
     figures = {
         "a_request_of_100": beside.compared(request, max(rounds, conversations)),
-        "vectors_of_100": beside.compared(embedding(100), rounds),
-        "vectors_of_512": beside.compared(embedding(512), rounds),
+        "vectors_of_100": beside.compared(partial(embedding, 100), rounds),
+        "vectors_of_512": beside.compared(partial(embedding, 512), rounds),
         f"import_of_{conversations}_conversations": beside.compared(archive, max(1, rounds // 10)),
     }
     database.dispose()
@@ -119,24 +111,29 @@ class _Beside:
         """Return the medians of so many rounds, ms."""
         wholes, inserts, copies = [], [], []
         for nth in range(rounds):
-            work = prepare(nth)
-            before = self._now()
-            self.inserted = {}
-            begun = perf_counter()
-            with self.database.write() as session:
-                work(session)
-            wholes.append(perf_counter() - begun)
+            work, self.inserted = prepare(nth), {}
+            with self.database.engine.connect() as connection:
+                # The number of a transaction that comes before those that follow.
+                before = int(connection.exec_driver_sql("SELECT txid_current()").scalar_one())
+            wholes.append(seconds_of(partial(self._carry_out, work)))
             inserts.append(self.inserted)
             copies.append({table: self._copy(table, before) for table in self.inserted})
         tables = [table for table in _TABLES if table in inserts[0]]
         spent, copied = ({t: median(one[t] for one in kind) for t in tables} for kind in (inserts, copies))
         whole = median(wholes)
+        milliseconds = {
+            name: {table: round(1000 * one, 1) for table, one in of.items()}
+            for name, of in (("inserts_ms", spent), ("copies_ms", copied))
+        }
         return {
             "whole_ms": round(1000 * whole, 1),
-            "inserts_ms": {table: round(1000 * one, 1) for table, one in spent.items()},
-            "copies_ms": {table: round(1000 * one, 1) for table, one in copied.items()},
+            **milliseconds,
             "whole_with_copies": round(1 - sum(max(0.0, spent[t] - copied[t]) for t in tables) / whole, 2),
         }
+
+    def _carry_out(self, work: Callable[[Session], object]) -> None:
+        with self.database.write() as session:
+            work(session)
 
     def _copy(self, table: str, transaction: int) -> float:
         """Copy what was written after a transaction; return the seconds that takes, without reading it."""
@@ -159,11 +156,6 @@ class _Beside:
             connection.commit()
         return taken
 
-    def _now(self) -> int:
-        """Return the number of a transaction that comes before those that follow."""
-        with self.database.engine.connect() as connection:
-            return int(connection.exec_driver_sql("SELECT txid_current()").scalar_one())
-
     def _before(self, *_: object) -> None:
         self._begun = perf_counter()
 
@@ -175,4 +167,4 @@ class _Beside:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

@@ -9,18 +9,16 @@ loaded, and how long jobs wait by the size of their app.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import heapq
 import random
-import sys
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
-from ops.bench.figures import show
+from ops.bench.harness import run
 from shared.jobs.tenant_queues import QUANTUM
 
 MACHINES = 1_000
@@ -95,24 +93,21 @@ class Shard:
         return None
 
 
-def main(arguments: list[str]) -> int:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--apps", type=int, default=100_000)
-    parser.add_argument("--load", type=float, default=0.7, help="of what all shards together can relay and do")
-    parser.add_argument("--seconds", type=int, default=120)
-    options = parser.parse_args(arguments)
+def measure(
+    apps: int = 100_000,
+    load: Annotated[float, "of what all shards together can relay and do"] = 0.7,
+    seconds: int = 120,
+) -> dict[str, Any]:
+    """Simulate and return the figures."""
     shards = MACHINES // sum(OF_A_SHARD.values())
-    rate = options.load * shards * shard_rate()
-    traffic = _traffic(options.apps, rate)
-    figures: dict[str, Any] = {
+    rate = load * shards * shard_rate()
+    traffic = _traffic(apps, rate)
+    places = {"by_hash": _by_hash(traffic, shards), "by_directory": _by_directory(traffic, shards)}
+    return {
         "machines": MACHINES, "shards": shards, "of_a_shard": OF_A_SHARD, "jobs_a_second_of_a_shard": shard_rate(),
         "jobs_a_second_asked_for": round(rate), "largest_app_asks_for": round(traffic[0], 1),
+        **{name: _simulated(traffic, placed, shards, seconds) for name, placed in places.items()},
     }  # fmt: skip
-    for name, placed in (("by_hash", _by_hash(traffic, shards)), ("by_directory", _by_directory(traffic, shards))):
-        figures[name] = _simulated(traffic, placed, shards, options.seconds)
-    show(figures)
-    return 0
 
 
 def shard_rate() -> float:
@@ -157,12 +152,9 @@ def _simulated(traffic: Sequence[float], placed: Sequence[int], shards: int, sec
         behind += left
         for app, wait in begun:
             waits["of_the_hundred_largest_apps" if app < 100 else "of_all_others"].append(wait)
+    of_shards = {"least": min(loads), "mean": mean(loads), "most": max(loads)}
     return {
-        "load_of_shards": {
-            "least": round(min(loads) / shard_rate(), 2),
-            "mean": round(mean(loads) / shard_rate(), 2),
-            "most": round(max(loads) / shard_rate(), 2),
-        },
+        "load_of_shards": {name: round(one / shard_rate(), 2) for name, one in of_shards.items()},
         "wait_seconds": {name: _quantiles(found) for name, found in sorted(waits.items())},
         "still_waiting_at_the_end": behind,
     }
@@ -196,4 +188,4 @@ def _quantiles(found: Sequence[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

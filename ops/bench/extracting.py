@@ -9,21 +9,18 @@ lists N facts drawn at random, each with the turn it was said in, to be judged b
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
-import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from ops.bench.corpora import CorpusConversation, CorpusSubject, locomo, memorybank, parse
-from ops.bench.figures import say, show
+from ops.bench import corpora
+from ops.bench.harness import run, say
 from ops.bench.keeping import answer_words, survives
 from shared.base.setting_groups import ModelSettings
 from shared.context.budgets import TokenCounting
@@ -45,9 +42,8 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Heard:
-    """A statement, whose it is, and the turn it was first said in."""
+    """A statement, who made it, and the turn it was first said in."""
 
-    subject: str
     user: str
     statement: Statement
     turn: TranscriptTurn
@@ -61,7 +57,7 @@ class StandingStatement:
     heard: Heard
 
 
-def segments(conversation: CorpusConversation) -> Iterable[tuple[str, ExtractionRequest]]:
+def segments(conversation: corpora.CorpusConversation) -> Iterable[tuple[str, ExtractionRequest]]:
     """Yield a conversation once for each of its users, with the other speakers as assistants."""
     users = dict.fromkeys(one.name or "" for one in conversation.messages if one.role == "user")
     for user in users:
@@ -74,14 +70,14 @@ def segments(conversation: CorpusConversation) -> Iterable[tuple[str, Extraction
         yield user, ExtractionRequest("bench", turns)
 
 
-def heard_in(subject: CorpusSubject, agent: ExtractiveFactAgent) -> list[Heard]:
+def heard_in(subject: corpora.CorpusSubject, agent: ExtractiveFactAgent) -> list[Heard]:
     """Extract what the users of a subject state, conversation after conversation."""
     found: list[Heard] = []
     for conversation in subject.conversations:
         for user, segment in segments(conversation):
             by_id = {turn.message_id: turn for turn in segment.turns}
             statements = agent.extract(segment, Calls()).statements
-            found += (Heard(subject.name, user, one, by_id[one.message_ids[0]]) for one in statements)
+            found += (Heard(user, one, by_id[one.message_ids[0]]) for one in statements)
     return found
 
 
@@ -125,23 +121,29 @@ def alike(standing: Sequence[StandingStatement], same_meaning: float) -> list[tu
     return [(standing[left].known.text, standing[right].known.text) for left, right in close]
 
 
-def answered(subject: CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
+def answered(subject: corpora.CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
     """Ask a subject's questions of the block chosen for each, and of the other ways to fill it."""
-    facts = [_shown(number, one) for number, one in enumerate(standing, 1)]
-    last = answer_words(_last_words(subject))
-    drawn = [answer_words(_block(random.Random(seed).sample(facts, len(facts)))) for seed in SEEDS]
+    facts = [
+        SelectableFact(nth, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
+        for nth, one in enumerate(standing, 1)
+    ]
+
+    def block(chosen: Sequence[SelectableFact]) -> frozenset[str]:
+        return answer_words(facts_text(packed(chosen, BUDGET, TokenCounting())))
+
+    said = " ".join(one.content for conversation in subject.conversations for one in conversation.messages)
+    last = answer_words(said[-TokenCounting().holds(BUDGET) :])
+    drawn = [block(random.Random(seed).sample(facts, len(facts))) for seed in SEEDS]
     everything = answer_words(" ".join(fact.statement for fact in facts))
-    users = {user for user in (one.heard.user for one in standing) if user}
+    users = {one.heard.user for one in standing} - {""}
     hits: dict[str, list[bool]] = {way: [] for way in WAYS}
     for question in subject.questions:
-        answer = answer_words(question.answer)
-        if answer:
-            hits["chosen_facts"].append(survives(answer, answer_words(_block(in_order(facts, question.text)))))
-            own = answer_words(_block(in_order(facts, in_own_voice(question.text, users))))
-            hits["chosen_facts_asked_by_the_user"].append(survives(answer, own))
-            hits["random_facts"] += (survives(answer, one) for one in drawn)
-            hits["last_words"].append(survives(answer, last))
-            hits["all_facts_unlimited"].append(survives(answer, everything))
+        if answer := answer_words(question.answer):
+            own = in_own_voice(question.text, users)
+            texts = (block(in_order(facts, question.text)), block(in_order(facts, own)), *drawn, last, everything)
+            chosen, by_user, *at_random, of_last, unlimited = (survives(answer, text) for text in texts)
+            for way, found in zip(WAYS, ([chosen], [by_user], at_random, [of_last], [unlimited]), strict=True):
+                hits[way] += found
     return hits
 
 
@@ -152,39 +154,34 @@ def in_own_voice(question: str, users: Iterable[str]) -> str:
     return question
 
 
-def _shown(number: int, one: StandingStatement) -> SelectableFact:
-    return SelectableFact(number, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
-
-
-def _block(facts: Sequence[SelectableFact]) -> str:
-    return facts_text(packed(facts, BUDGET, TokenCounting()))
-
-
-def _last_words(subject: CorpusSubject) -> str:
-    said = " ".join(one.content for conversation in subject.conversations for one in conversation.messages)
-    return said[-TokenCounting().holds(BUDGET) :]
-
-
-def users_of(heard: Iterable[Heard]) -> dict[tuple[str, str], list[Heard]]:
-    """Return what was heard by subject and user: facts of two users never merge."""
-    found: dict[tuple[str, str], list[Heard]] = {}
-    for one in heard:
-        found.setdefault((one.subject, one.user), []).append(one)
-    return found
-
-
-def measure(data: Path, embedder: Embedder) -> dict[str, Any]:
-    """Return the figures of both corpora."""
-    corpora = {"memorybank": list(memorybank(data)), "locomo": list(locomo(data))}
+def measure(
+    data: corpora.DataFolder = corpora.DEFAULT_DATA,
+    embedding: Annotated[str | None, "as the setting; the built-in one otherwise"] = None,
+    sample: Annotated[int | None, "list so many facts instead of measuring"] = None,
+    seed: int = 0,
+) -> dict[str, Any] | str:
+    """Return the figures of both corpora, or statements drawn at random, each with the turn it was said in."""
+    agent, data = ExtractiveFactAgent(), corpora.required(data)
+    both = {"memorybank": list(corpora.memorybank(data)), "locomo": list(corpora.locomo(data))}
+    if sample:
+        heard = [one for subjects in both.values() for subject in subjects for one in heard_in(subject, agent)]
+        drawn = random.Random(seed).sample(heard, min(sample, len(heard)))
+        return "\n".join(
+            f"{number}. [{one.statement.category}] {one.statement.text}\n"
+            f"    {one.turn.created_at.date().isoformat()}: {one.turn.content}"
+            for number, one in enumerate(drawn, 1)
+        )
+    embedder = make_embedder(embedding, ModelSettings(), _SECONDS)
     return {
         "embedder": embedder.name,
         "same_meaning": embedder.same_meaning,
-        **{name: _corpus(subjects, embedder) for name, subjects in corpora.items()},
+        **{name: _corpus(subjects, agent, embedder) for name, subjects in both.items()},
     }
 
 
-def _corpus(subjects: Sequence[CorpusSubject], embedder: Embedder) -> dict[str, Any]:
-    agent = ExtractiveFactAgent()
+def _corpus(
+    subjects: Sequence[corpora.CorpusSubject], agent: ExtractiveFactAgent, embedder: Embedder
+) -> dict[str, Any]:
     outcomes: Counter[str] = Counter()
     pairs: list[tuple[str, str]] = []
     hits: dict[str, list[bool]] = {}
@@ -192,9 +189,12 @@ def _corpus(subjects: Sequence[CorpusSubject], embedder: Embedder) -> dict[str, 
     facts = 0
     for subject in subjects:
         say(f"{subject.name}: {len(subject.conversations)} conversations")
-        own = heard_in(subject, agent)
+        own, by_user = heard_in(subject, agent), defaultdict[str, list[Heard]](list)
+        for one in own:
+            by_user[one.user].append(one)
         standing: list[StandingStatement] = []
-        for stated in users_of(own).values():
+        # Facts of two users never merge.
+        for stated in by_user.values():
             left, became = merged(stated, embedder)
             outcomes += became
             pairs += alike(left, embedder.same_meaning)
@@ -203,19 +203,10 @@ def _corpus(subjects: Sequence[CorpusSubject], embedder: Embedder) -> dict[str, 
         facts += len(standing)
         for way, found in answered(subject, standing).items():
             hits.setdefault(way, []).extend(found)
-    return {
-        **_counted(subjects, heard),
-        "became": dict(outcomes),
-        "facts_after_merging": facts,
-        "pairs_left_that_may_mean_the_same": len(pairs),
-        "such_pairs": pairs,
-        **({"percent_of_questions_answered": _percent(hits)} if any(hits.values()) else {}),
-    }
-
-
-def _counted(subjects: Sequence[CorpusSubject], heard: Sequence[Heard]) -> dict[str, Any]:
     conversations = [one for subject in subjects for one in subject.conversations]
     turns = sum(message.role == "user" for one in conversations for message in one.messages)
+    percent = {way: round(100 * mean(found), 2) for way, found in hits.items() if found}
+    questions = {"percent_of_questions_answered": percent | {"questions": len(hits["chosen_facts"])}} if percent else {}
     return {
         "conversations": len(conversations),
         "user_turns": turns,
@@ -223,43 +214,13 @@ def _counted(subjects: Sequence[CorpusSubject], heard: Sequence[Heard]) -> dict[
         "statements_per_conversation": round(len(heard) / len(conversations), 2),
         "statements_per_100_user_turns": round(100 * len(heard) / turns, 2),
         "by_category": dict(Counter(one.statement.category.value for one in heard)),
+        "became": dict(outcomes),
+        "facts_after_merging": facts,
+        "pairs_left_that_may_mean_the_same": len(pairs),
+        "such_pairs": pairs,
+        **questions,
     }
 
 
-def _percent(hits: dict[str, list[bool]]) -> dict[str, float]:
-    return {way: round(100 * mean(found), 2) for way, found in hits.items()} | {"questions": len(hits["chosen_facts"])}
-
-
-def heard_in_corpora(data: Path) -> list[Heard]:
-    """Return every statement of both corpora."""
-    agent = ExtractiveFactAgent()
-    return [one for subject in (*memorybank(data), *locomo(data)) for one in heard_in(subject, agent)]
-
-
-def sample(heard: Sequence[Heard], count: int, seed: int) -> list[str]:
-    """Return statements drawn at random, each with the turn it was said in."""
-    drawn = random.Random(seed).sample(heard, min(count, len(heard)))
-    return [f"{number}. {_listed(one)}" for number, one in enumerate(drawn, 1)]
-
-
-def _listed(one: Heard) -> str:
-    said = f"{one.turn.created_at.date().isoformat()}: {one.turn.content}"
-    return f"[{one.statement.category}] {one.statement.text}\n    {said}"
-
-
-def main(arguments: list[str]) -> int:
-    """Measure, or list a sample."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedding", help="as the setting; the built-in one otherwise")
-    parser.add_argument("--sample", type=int, help="list so many facts instead of measuring")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parse(parser, arguments)
-    if options.sample:
-        print("\n".join(sample(heard_in_corpora(options.data), options.sample, options.seed)))
-    else:
-        show(measure(options.data, make_embedder(options.embedding, ModelSettings(), _SECONDS)))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

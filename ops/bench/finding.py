@@ -7,31 +7,42 @@ were found, and how they do on dialogues they were not found on, is in decision 
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
-from ops.bench.corpora import DEFAULT_DATA
-from ops.bench.figures import say, show
-from ops.bench.finding_corpora import Corpus, FindingQuestion, code_talk, locomo, madial
-from ops.bench.finding_service import by_service
+import sqlalchemy as sa
+
+from ops.bench import corpora
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
+from ops.bench.harness import run, say
+from ops.bench.made_up import make_finder
+from ops.bench.population import serving_set
+from shared.apps.queries import install
 from shared.base.setting_groups import ModelSettings
 from shared.context.rendering import assemble
-from shared.llm.embedding import Embedder
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
+from shared.conversations.lifecycle import say as say_in
+from shared.db.engine import Database
+from shared.db.schema import migrate
 from shared.llm.minilm import WordVectors, is_installed
 from shared.llm.providers import make_embedder
 from shared.llm.tokens import estimate_tokens
-from shared.search.lexical import WordLikeness
+from shared.search.models import MessageVector, conversation_of, doc_id_of, position_of
+from shared.search.query import without_names
 from shared.search.ranking import RankedCandidate, WeightedRecipe
+from shared.search.search import SearchRequest
+from shared.search.vectors import pack
 
 BUDGET = 1000
 _ADVERSARIAL = 5
+_LIMIT = 40
+_APP = "bench"
 _DISCOUNTED = 5
 WAYS: dict[str, Callable[[Index], Way]] = {
     "bm25": by_fts,
@@ -41,58 +52,93 @@ WAYS: dict[str, Callable[[Index], Way]] = {
     "ours_without_word_vectors": lambda index: by_recipe(index, likeness=False),
     "ours_without_model": lambda index: by_recipe(index, vectors=False),
 }
-Result = tuple[FindingQuestion, dict[str, float]]
+Result = tuple[corpora.FindingQuestion, dict[str, float]]
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="where the corpora are")
-    parser.add_argument("--service", action="store_true", help="also through a database and the finder, as it serves")
-    parser.add_argument("--captions", action="store_true", help="what was found in pictures counts as said")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "afterthought-bench")
-    given = parser.parse_args()
-    if (reason := missing(given.data)) is not None:
-        show({"skipped": reason})
-        return
+def measure(
+    folder: Path,
+    data: corpora.DataFolder = corpora.DEFAULT_DATA,
+    service: Annotated[bool, "also through a database and the finder, as it serves"] = False,
+    captions: Annotated[bool, "what was found in pictures counts as said"] = False,
+    cache: Path = corpora.CACHE,
+) -> dict[str, Any]:
+    """Return all figures, per cent."""
+    if (reason := corpora.missing(data, corpora.LABELLED)) is not None:
+        return {"skipped": reason}
     embedder = make_embedder(None, ModelSettings(), 0)
     likeness = WordVectors() if is_installed() else None
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        served = Path(folder) if given.service else None
-        show(measured(given.data, embedder, likeness, given.cache, served, captions=given.captions))
+    ways = WAYS | ({"service": partial(by_service, folder=folder)} if service else {})
 
-
-def missing(data: Path) -> str | None:
-    """Say what is missing at ``data``, or return None."""
-    wanted = ("chats/locomo_dev4.json", "chats/madial_dialogue_en.json", "chats/madial_memory_en.json", "sessions")
-    absent = [name for name in wanted if not (data / name).exists()]
-    return f"{', '.join(absent)} not found in {data}; give the corpora's directory with --data" if absent else None
-
-
-def measured(
-    data: Path,
-    embedder: Embedder,
-    likeness: WordLikeness | None,
-    cache: Path,
-    served: Path | None = None,
-    *,
-    captions: bool = False,
-) -> dict[str, Any]:
-    """Return all figures, per cent; ``served``: a folder for databases, where the service is measured too."""
-    ways = WAYS | ({} if served is None else {"service": partial(by_service, folder=served)})
-
-    def index(corpus: Corpus) -> Index:
+    def index(corpus: corpora.Corpus) -> Index:
         say(f"indexing {corpus.name}")
         return indexed(corpus, embedder, likeness, cache)
 
-    dialogues = [index(one) for one in locomo(data, captions=captions)]
+    dialogues = [index(one) for one in corpora.labelled_locomo(data, captions=captions)]
     return {
         "embedder": embedder.name,
         "locomo": {name: _locomo([_results(one, way) for one in dialogues]) for name, way in ways.items()},
         "captions": captions,
-        "madial": _recall_at_5(index(madial(data)), ("dense", "bm25", "seed", "ours", "ours_without_model")),
-        "code": _recall_at_5(index(code_talk(data)), ("dense", "bm25", "seed", "ours")),
+        "madial": _recall_at_5(index(corpora.madial(data)), ("dense", "bm25", "seed", "ours", "ours_without_model")),
+        "code": _recall_at_5(index(corpora.code_talk(data)), ("dense", "bm25", "seed", "ours")),
     }
+
+
+class At:
+    """A clock that shows when the questions are asked."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
+
+
+def by_service(index: Index, folder: Path) -> Way:
+    """Put a corpus into a database as one app, with its indexes, and search it there as the service does."""
+    url = f"sqlite:///{folder / f'{index.corpus.name}.db'}"
+    migrate(url)
+    database = Database(url)
+    nameless = {without_names(text, index.corpus.names): vector for text, vector in index.nameless.items()}
+    # A question's vector with or without names, as it is asked for.
+    vector_of = (index.plain | nameless).__getitem__
+    at = _fill(database, index)
+    finder = make_finder(database, vector_of, clock=At(index.corpus.now), likeness=index.likeness)
+
+    def find(asked: corpora.FindingQuestion) -> list[RankedCandidate]:
+        ranked = (hit.ranked for hit in finder.find(_APP, SearchRequest(asked.text, _LIMIT)).hits)
+        return [
+            one._replace(candidate=one.candidate._replace(doc_id=at[one.candidate.doc_id]))
+            for one in ranked
+            if not one.candidate.part
+        ]
+
+    return find
+
+
+def _fill(database: Database, index: Index) -> dict[int, int]:
+    """Say everything; return where in the corpus each place of the database is."""
+    places: dict[int, int] = {}
+    began = datetime(2020, 1, 1, tzinfo=UTC)
+    with database.write() as session:
+        install(session, _APP, "Bench", {}, began)
+        session.add(vectors := serving_set(_APP, index.vectors.shape[1]))
+        session.flush()
+        numbered = enumerate(index.corpus.messages)
+        for name, group in itertools.groupby(numbered, key=lambda one: conversation_of(one[1].doc_id)):
+            conversation, said = start(session, _APP, NewConversation(f"c{name}"), began), list(group)
+            messages = [
+                NewMessage(Role(one.role), one.content or " ", name=one.name, created_at=one.created_at)
+                for _, one in said
+            ]
+            say_in(session, conversation, messages, said[0][1].created_at)
+            at = {doc_id_of(conversation.key, position_of(one.doc_id)) or 0: one.doc_id for _, one in said}
+            rows = [
+                {"set_key": vectors.key, "doc_id": doc_id, "part": 0, "vector": pack(index.vectors[nth])}
+                for doc_id, (nth, _) in zip(at, said, strict=True)
+            ]
+            session.execute(sa.insert(MessageVector), rows)
+            places |= at
+    return places
 
 
 def _results(index: Index, way: Callable[[Index], Way]) -> list[Result]:
@@ -155,4 +201,4 @@ def _per_cent(values: Iterable[float]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure)

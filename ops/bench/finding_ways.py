@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ops.bench.finding_corpora import Corpus, FindingQuestion
+from ops.bench.corpora import Corpus, FindingQuestion
 from shared.llm.embedding import Embedder, Vectors
 from shared.search.lexical import REACH, Posting, WordLikeness, rarity, word_table
 from shared.search.query import SearchQuestion, read_question, without_names
@@ -67,8 +67,7 @@ def indexed(corpus: Corpus, embedder: Embedder, likeness: WordLikeness | None, c
         for word in words_of(one.content):
             postings.setdefault(word, []).append(one.doc_id)
     texts = [one.text for one in corpus.questions]
-    names = {part for name in corpus.speakers for part in name.lower().split()}
-    nameless = [without_names(text, names) for text in texts]
+    nameless = [without_names(text, corpus.names) for text in texts]
     return Index(
         corpus=corpus,
         postings={word: np.array(doc_ids, np.int64) for word, doc_ids in postings.items()},

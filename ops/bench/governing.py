@@ -12,10 +12,8 @@ from the ledger in both runs alike: without the regulator nothing waits in the l
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import random
-import sys
 import tempfile
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -24,13 +22,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
-from ops.bench.figures import say, show
+from ops.bench.harness import run, say
 from shared.base.settings import Settings
 from shared.db.schema import migrate
 from shared.energy import ledger
@@ -38,7 +36,6 @@ from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
 from shared.energy.models import EnergyLevel, Spending
 from shared.jobs.tenant_queues import Terms
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.relaying import Relay
 
@@ -49,40 +46,22 @@ _FLOOD = "app-flood"
 _GATE = 20.0
 
 
-def main(arguments: list[str]) -> int:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--apps", type=int, default=1000)
-    parser.add_argument("--conversations", type=int, default=2500, help="in a day, of all apps")
-    parser.add_argument("--answers", type=int, default=3, help="asked of the loop in each conversation but the flood's")
-    parser.add_argument("--flood", type=int, default=300, help="conversations one app ends at noon, all at once")
-    parser.add_argument("--refill", type=float, default=2.5, help="units a second")
-    show(measure(Wanted(**vars(parser.parse_args(arguments)))))
-    return 0
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the day is like."""
-
-    apps: int
-    conversations: int
-    flood: int
-    answers: int = 3
-    refill: float = 2.5
-
-
-def measure(options: Wanted) -> dict[str, Any]:
+def measure(
+    apps: int = 1000,
+    conversations: Annotated[int, "in a day, of all apps"] = 2500,
+    answers: Annotated[int, "asked of the loop in each conversation but the flood's"] = 3,
+    flood: Annotated[int, "conversations one app ends at noon, all at once"] = 300,
+    refill: Annotated[float, "units a second"] = 2.5,
+) -> dict[str, Any]:
     """Simulate the same day twice; return the figures."""
-    configure_logging("error", "console", "bench")
-    plan = _day(options)
+    plan = _day(apps, conversations, answers, flood)
     return {
-        "apps": options.apps,
+        "apps": apps,
         "conversations": sum(not event.asks for event in plan),
         "answers_wanted": sum(event.asks for event in plan),
-        "refill_per_second": options.refill,
-        "with_regulator": _one_day(plan, options, governed=True),
-        "without_regulator": _one_day(plan, options, governed=False),
+        "refill_per_second": refill,
+        "with_regulator": _one_day(plan, refill, governed=True),
+        "without_regulator": _one_day(plan, refill, governed=False),
     }
 
 
@@ -96,24 +75,20 @@ class _Event:
     asks: bool
 
 
-def _day(options: Wanted) -> list[_Event]:
+def _day(app_count: int, conversations: int, answers: int, flood: int) -> list[_Event]:
     """Return what happens when: busy by day, quiet by night, apps by Zipf's law, and one flood."""
     chance = random.Random(7)
-    apps = [f"app-{number:04d}" for number in range(options.apps - 1)]
+    apps = [f"app-{number:04d}" for number in range(app_count - 1)]
     weights = [1 / (rank + 1) for rank in range(len(apps))]
-    who = chance.choices(apps, weights, k=max(options.conversations - options.flood, len(apps)))
+    who = chance.choices(apps, weights, k=max(conversations - flood, len(apps)))
     who[: len(apps)] = apps  # Every app has at least one.
-    plan = [_Event(START + DAY / 2, number, _FLOOD, asks=False) for number in range(options.flood)]
+    plan = [_Event(START + DAY / 2, number, _FLOOD, asks=False) for number in range(flood)]
     for number, app in enumerate(who, start=len(plan)):
-        ends = START + DAY * _hour(chance)
+        ends = START + DAY * min(0.999, max(0.0, chance.triangular(0.1, 1.0, 0.6)))
         plan.append(_Event(ends, number, app, asks=False))
-        asked = (ends - timedelta(minutes=chance.uniform(0.5, 10)) for _ in range(options.answers))
+        asked = (ends - timedelta(minutes=chance.uniform(0.5, 10)) for _ in range(answers))
         plan += [_Event(at, number, app, asks=True) for at in asked]
     return sorted(plan)
-
-
-def _hour(chance: random.Random) -> float:
-    return min(0.999, max(0.0, chance.triangular(0.1, 1.0, 0.6)))
 
 
 class _Ungoverned(Regulator):
@@ -137,18 +112,18 @@ class _Seen:
     """How long each answer was held back for energy, in seconds."""
 
 
-def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, Any]:
+def _one_day(plan: list[_Event], refill: float, governed: bool) -> dict[str, Any]:
     say(f"simulating a day {'with' if governed else 'without'} the regulator")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = f"sqlite:///{Path(folder) / 'day.db'}"
         migrate(url)
         house = House(url)
         house.clock.at = START
-        settings = Settings(energy_refill_per_second=options.refill, energy_gate_percent=_GATE, in_flight_jobs=64)
+        settings = Settings(energy_refill_per_second=refill, energy_gate_percent=_GATE, in_flight_jobs=64)
         regulator = (Regulator if governed else _Ungoverned)(house.database, house.clock, settings)
         for app in sorted({event.app for event in plan}):
             house.install(app)
-        seen = _Seen(options.refill)
+        seen = _Seen(refill)
         _live(house, Relay(house, regulator), regulator, list(plan), seen)
         figures = _figures(house, seen)
         house.database.dispose()
@@ -284,4 +259,4 @@ def _figures(house: House, seen: _Seen) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

@@ -6,19 +6,16 @@ second and its model calls, on an empty database and again while jobs wait for e
 
 from __future__ import annotations
 
-import argparse
 import os
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
-from prometheus_client.parser import text_string_to_metric_families
 
 from loop.wiring import wire
-from ops.bench.figures import say, show
+from ops.bench.harness import DatabaseUrl, run, say, serve
 from ops.bench.population import app_id, populate
 from shared.base.clock import SystemClock
 from shared.base.settings import Settings
@@ -29,41 +26,30 @@ from shared.energy.models import EnergyLevel
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import JobState
 from shared.jobs.queries import JobFilter, list_jobs
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System
 from tests.support.waiting import wait_until
 
 _APPS = 100
 _SETTLING_SECONDS = 3.0
 _COUNTING_SECONDS = 10.0
-_SCARCE = {"AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "0"}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database-url", help="an empty PostgreSQL; SQLite in a temporary folder otherwise")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long each is watched")
-    parser.add_argument("--deferred", type=int, default=10_000, help="how many jobs wait in the second part")
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measure(Path(folder), options.database_url, options.seconds, options.deferred))
-    return 0
-
-
-def measure(folder: Path, database_url: str | None, seconds: float, deferred: int) -> dict[str, Any]:
+def measure(
+    folder: Path,
+    database_url: DatabaseUrl = None,
+    seconds: Annotated[float, "how long each is watched"] = 60.0,
+    deferred: Annotated[int, "how many jobs wait in the second part"] = 10_000,
+) -> dict[str, Any]:
     """Run everything in ``folder``; return the figures."""
     url = database_url or f"sqlite:///{folder / 'bench.db'}"
-    redis = start_redis(folder / "redis")
-    try:
-        say("an empty database")
-        figures: dict[str, Any] = {"empty": _watch(folder / "empty", url, redis.url, seconds, {})}
-        if deferred:
-            say(f"{deferred} jobs that wait for energy")
-            _defer(url, deferred)
-            figures[f"with_{deferred}_deferred_jobs"] = _watch(folder / "full", url, redis.url, seconds, _SCARCE)
-        return {"database": url.split(":")[0], "seconds": seconds, **figures}
-    finally:
-        redis.stop()
+    say("an empty database")
+    figures = {"database": url.split(":")[0], "seconds": seconds, "empty": _watch(folder / "empty", url, seconds, {})}
+    if deferred:
+        say(f"{deferred} jobs that wait for energy")
+        _defer(url, deferred)
+        scarce = {"AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "0"}
+        figures[f"with_{deferred}_deferred_jobs"] = _watch(folder / "full", url, seconds, scarce)
+    return figures
 
 
 def cpu_seconds(pid: int) -> float:
@@ -72,46 +58,32 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _watch(folder: Path, url: str, redis_url: str, seconds: float, env: Mapping[str, str]) -> dict[str, Any]:
-    folder.mkdir(parents=True)
-    with start_system(folder, url, redis_url, 0, env) as system:
-        _let_settle(url)
-        begun, used = time.monotonic(), cpu_seconds(system.loop.pid)
+def _watch(folder: Path, url: str, seconds: float, env: Mapping[str, str]) -> dict[str, Any]:
+    with serve(folder, url, env, workers=0) as service:
+
+        def is_settled() -> bool:
+            with service.database.read() as session:
+                return not list_jobs(session, JobFilter(JobState.PENDING), 1)
+
+        wait_until(is_settled, 120, "every job to be deferred")
+        time.sleep(_SETTLING_SECONDS)
+        begun, used = time.monotonic(), cpu_seconds(service.system.loop.pid)
         time.sleep(seconds)  # This is the measurement: nothing is waited for.
-        share = (cpu_seconds(system.loop.pid) - used) / (time.monotonic() - begun)
-        calls = _model_calls(system)
-    return {
-        "cpu_share_of_a_core_percent": round(100 * share, 3),
-        "transactions_per_second": round(_transactions(folder, url, redis_url, env), 2),
-        "model_calls": calls,
-    }
+        share = (cpu_seconds(service.system.loop.pid) - used) / (time.monotonic() - begun)
+        calls = sum(one.value for one in service.samples("afterthought_model_calls_total"))
+        service.system.stop()
+        return {
+            "cpu_share_of_a_core_percent": round(100 * share, 3),
+            "transactions_per_second": round(_transactions(folder, service.system, env), 2),
+            "model_calls": int(calls),
+        }
 
 
-def _let_settle(url: str) -> None:
-    database = Database(url)
-
-    def is_settled() -> bool:
-        with database.read() as session:
-            return not list_jobs(session, JobFilter(JobState.PENDING), 1)
-
-    wait_until(is_settled, 120, "every job to be deferred")
-    database.dispose()
-    time.sleep(_SETTLING_SECONDS)
-
-
-def _model_calls(system: System) -> int:
-    with system.client() as client:
-        families = text_string_to_metric_families(client.get("/metrics").text)
-    return int(sum(one.value for f in families if f.name == "afterthought_model_calls" for one in f.samples))
-
-
-def _transactions(folder: Path, url: str, redis_url: str, env: Mapping[str, str]) -> float:
+def _transactions(folder: Path, system: System, env: Mapping[str, str]) -> float:
     """Count in this process what the same loop opens, apart from what its start needs."""
     refill = float(env.get("AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND", "1"))
-    settings = Settings(
-        home=folder / "home", database_url=url, redis_url=redis_url, energy_refill_per_second=refill, _env_file=None
-    )  # type: ignore[call-arg]
-    loop = wire(settings)
+    given = {"database_url": system.database_url, "redis_url": system.redis_url, "energy_refill_per_second": refill}
+    loop = wire(Settings(home=folder / "home", **given, _env_file=None))  # type: ignore[arg-type,call-arg]
     opened: list[float] = []
     sa.event.listen(loop.database.engine, "begin", lambda _: opened.append(time.monotonic()))
     loop.start()
@@ -134,4 +106,4 @@ def _defer(url: str, jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure)

@@ -7,17 +7,16 @@ older than the last ten. The agent and the rules of compaction are the real ones
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import re
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
-from ops.bench.corpora import CorpusConversation, CorpusQuestion, CorpusSubject, locomo, memorybank, parse
+from ops.bench import corpora
+from ops.bench.harness import run
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, carry_out, oldest_goes, refusal
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
@@ -32,8 +31,8 @@ SHARE = 0.75
 LIMITS = (200, 400, 800)
 SEEDS = range(5)
 
-Write = Callable[[CorpusConversation, tuple[str, ...], int], MemoryDraft | None]
-Wanted = Callable[[CorpusQuestion], bool]
+Write = Callable[[corpora.CorpusConversation, tuple[str, ...], int], MemoryDraft | None]
+Wanted = Callable[[corpora.CorpusQuestion], bool]
 Evict = Callable[[Sequence[CompactionCandidate], CompactionCandidate, int], Eviction]
 
 _STOP = frozenset(
@@ -68,7 +67,7 @@ def survives(answer: frozenset[str], kept: frozenset[str]) -> bool:
     return len(answer & kept) >= SHARE * len(answer)
 
 
-def transcript_of(conversation: CorpusConversation, known: tuple[str, ...]) -> Transcript:
+def transcript_of(conversation: corpora.CorpusConversation, known: tuple[str, ...]) -> Transcript:
     """Give a corpus's conversation the form an agent reads."""
     turns = tuple(
         TranscriptTurn(f"m{i}", one.role, one.name, one.content, one.created_at)
@@ -80,14 +79,14 @@ def transcript_of(conversation: CorpusConversation, known: tuple[str, ...]) -> T
 def by_agent(agent: ExtractiveAgent) -> Write:
     """Write memories with the real agent."""
 
-    def write(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+    def write(conversation: corpora.CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         draft = agent.create(transcript_of(conversation, known), limit, Calls())
         return draft if isinstance(draft, MemoryDraft) else None
 
     return write
 
 
-def first_sentences(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+def first_sentences(conversation: corpora.CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
     """Keep the beginning of the conversation."""
     return MemoryDraft(shorten(" ".join(one.content for one in conversation.messages), limit), 5)
 
@@ -95,7 +94,7 @@ def first_sentences(conversation: CorpusConversation, known: tuple[str, ...], li
 def random_sentences(seed: int) -> Write:
     """Keep sentences in random order until no more fit."""
 
-    def write(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+    def write(conversation: corpora.CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         said = [sentence for one in conversation.messages for sentence in sentences(one.content)]
         random.Random(f"{seed} {conversation.started_at}").shuffle(said)
         kept = ""
@@ -146,7 +145,7 @@ class Kept:
     remaining: list[str]
 
 
-def remember(subject: CorpusSubject, write: Write, evict: Evict, limit: int) -> Kept:
+def remember(subject: corpora.CorpusSubject, write: Write, evict: Evict, limit: int) -> Kept:
     """Hold a subject's conversations in order and return what is kept."""
     own: dict[int, str] = {}
     memories: list[CompactionCandidate] = []
@@ -162,88 +161,61 @@ def remember(subject: CorpusSubject, write: Write, evict: Evict, limit: int) -> 
     return Kept(own, [one.content for one in memories])
 
 
-@dataclass(frozen=True)
-class KeepTally:
-    """How many of the questions were kept, in the three ways of asking."""
-
-    own: list[bool]
-    remaining: list[bool]
-    older: list[bool]
-
-    def shares(self) -> dict[str, float]:
-        """Return percentages."""
-        parts = {"own_session": self.own, "ten_that_remain": self.remaining, "older_than_last_ten": self.older}
-        return {name: round(100 * mean(hits), 2) if hits else 0.0 for name, hits in parts.items()}
+Tally = dict[str, list[bool]]
+"""Whether each question was kept, in the three ways of asking."""
 
 
-def tally(subject: CorpusSubject, kept: Kept, wanted: Wanted) -> KeepTally:
+def tally(subject: corpora.CorpusSubject, kept: Kept, wanted: Wanted) -> Tally:
     """Ask a subject's questions of what was kept."""
-    own: list[bool] = []
-    remaining: list[bool] = []
-    older: list[bool] = []
+    found: Tally = {"own_session": [], "ten_that_remain": [], "older_than_last_ten": []}
     boundary = len(subject.conversations) - CAP
     everything = answer_words(" ".join(kept.remaining))
     for question in subject.questions:
         answer = answer_words(question.answer)
         if not answer or not question.sessions or not wanted(question):
             continue
-        own.append(survives(answer, answer_words(" ".join(kept.own.get(n, "") for n in sorted(question.sessions)))))
-        remaining.append(survives(answer, everything))
+        own = answer_words(" ".join(kept.own.get(n, "") for n in sorted(question.sessions)))
+        found["own_session"].append(survives(answer, own))
+        found["ten_that_remain"].append(is_kept := survives(answer, everything))
         if max(question.sessions) <= boundary:
-            older.append(remaining[-1])
-    return KeepTally(own, remaining, older)
+            found["older_than_last_ten"].append(is_kept)
+    return found
 
 
-def together(tallies: Iterable[KeepTally]) -> KeepTally:
-    """Add tallies up."""
-    every = list(tallies)
-    return KeepTally(
-        [hit for one in every for hit in one.own],
-        [hit for one in every for hit in one.remaining],
-        [hit for one in every for hit in one.older],
-    )
-
-
-def measure(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, dict[str, float]]:
+def compare(subjects: Sequence[corpora.CorpusSubject], limit: int) -> dict[str, dict[str, float]]:
     """Return what each way of remembering keeps at one limit, in per cent, and the ratios that are aimed for."""
     agent = ExtractiveAgent()
     write = by_agent(agent)
 
     def shares(writer: Write, evict: Evict, wanted: Wanted = lambda _: True) -> dict[str, float]:
-        kept = [(subject, remember(subject, writer, evict, limit)) for subject in subjects]
-        return together(tally(subject, one, wanted) for subject, one in kept).shares()
+        tallies = [tally(subject, remember(subject, writer, evict, limit), wanted) for subject in subjects]
+        hits = {way: [hit for one in tallies for hit in one[way]] for way in tallies[0]}
+        return {way: round(100 * mean(of), 2) if of else 0.0 for way, of in hits.items()}
 
     drawn = [shares(random_sentences(seed), oldest) for seed in SEEDS]
-    found = {
-        "extractive": shares(write, by_merging(agent)),
-        "extractive_oldest_goes": shares(write, oldest),
-        "first_sentences_oldest_goes": shares(first_sentences, oldest),
-        "random_sentences_oldest_goes": {key: round(mean(one[key] for one in drawn), 2) for key in drawn[0]},
-        "extractive_without_when_questions": shares(write, by_merging(agent), _no_date),
-        "first_sentences_without_when_questions": shares(first_sentences, oldest, _no_date),
+    merging = by_merging(agent)
+
+    def has_no_date(question: corpora.CorpusQuestion) -> bool:
+        return question.category != _WHEN
+
+    ours, first, older = shares(write, merging), shares(first_sentences, oldest), shares(write, oldest)
+    pairs = {
+        "a_own_session_over_first_sentences": (ours["own_session"], first["own_session"]),
+        "b_remaining_over_first_sentences": (ours["ten_that_remain"], first["ten_that_remain"]),
+        "c_older_over_oldest_goes": (ours["older_than_last_ten"], older["older_than_last_ten"]),
     }
-    return {**found, "ratios": _ratios(found)}
-
-
-def _no_date(question: CorpusQuestion) -> bool:
-    return question.category != _WHEN
-
-
-def _ratios(found: dict[str, dict[str, float]]) -> dict[str, float]:
-    ours, first = found["extractive"], found["first_sentences_oldest_goes"]
-    older = found["extractive_oldest_goes"]["older_than_last_ten"]
     return {
-        "a_own_session_over_first_sentences": _over(ours["own_session"], first["own_session"]),
-        "b_remaining_over_first_sentences": _over(ours["ten_that_remain"], first["ten_that_remain"]),
-        "c_older_over_oldest_goes": _over(ours["older_than_last_ten"], older),
+        "extractive": ours,
+        "extractive_oldest_goes": older,
+        "first_sentences_oldest_goes": first,
+        "random_sentences_oldest_goes": {key: round(mean(one[key] for one in drawn), 2) for key in drawn[0]},
+        "extractive_without_when_questions": shares(write, merging, has_no_date),
+        "first_sentences_without_when_questions": shares(first_sentences, oldest, has_no_date),
+        "ratios": {name: round(part / base, 2) if base else float("inf") for name, (part, base) in pairs.items()},
     }
 
 
-def _over(part: float, base: float) -> float:
-    return round(part / base, 2) if base else float("inf")
-
-
-def timed(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, float]:
+def durations(subjects: Sequence[corpora.CorpusSubject], limit: int) -> dict[str, float]:
     """Return the median and the longest creation and compaction, milliseconds."""
     seconds: dict[str, list[float]] = {"create": [], "compact": []}
     agent = ExtractiveAgent()
@@ -270,26 +242,24 @@ def timed(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, float]:
     }
 
 
-def second_corpus(data: Path, limit: int) -> dict[str, float]:
+def _second_corpus(data: Path, limit: int) -> dict[str, float]:
     """Return how many of MemoryBank's days gave a memory and how long these are: a check that the rules are general."""
-    days = [day for subject in memorybank(data) for day in subject.conversations]
+    days = [day for subject in corpora.memorybank(data) for day in subject.conversations]
     drafts = [draft for day in days if (draft := by_agent(ExtractiveAgent())(day, (), limit))]
     characters = mean(len(draft.content) for draft in drafts)
     return {"days": len(days), "memories": len(drafts), "mean_characters": round(characters, 1)}
 
 
-def main() -> None:
-    """Measure and print."""
-    data = parse(argparse.ArgumentParser(description=__doc__), sys.argv[1:]).data
-    subjects = list(locomo(data))
-    result = {
-        "locomo_percent_kept": {str(limit): measure(subjects, limit) for limit in LIMITS},
-        "each_dialogue_at_200": {subject.name: measure([subject], 200)["ratios"] for subject in subjects},
-        "duration_at_200": timed(subjects, 200),
-        "memorybank_at_200": second_corpus(data, 200),
+def measure(data: corpora.DataFolder = corpora.DEFAULT_DATA) -> dict[str, Any]:
+    """Return what is kept at each limit, how long that takes, and how general the rules are."""
+    subjects = list(corpora.locomo(corpora.required(data)))
+    return {
+        "locomo_percent_kept": {str(limit): compare(subjects, limit) for limit in LIMITS},
+        "each_dialogue_at_200": {subject.name: compare([subject], 200)["ratios"] for subject in subjects},
+        "duration_at_200": durations(subjects, 200),
+        "memorybank_at_200": _second_corpus(data, 200),
     }
-    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":
-    main()
+    run(measure)

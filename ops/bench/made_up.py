@@ -1,11 +1,26 @@
-"""Messages of made-up words, as often as words are used in speech, and vectors that go with them."""
+"""Messages of made-up words, as often as words are used in speech, vectors that go with them, and a search by these."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry
+
+from shared.base.clock import Clock, SystemClock
+from shared.base.search_settings import Tuning
+from shared.db.engine import Database
+from shared.llm.calls import Meter
+from shared.llm.embedding import Vectors
+from shared.search.lexical import WordLikeness
+from shared.search.search import MessageSearch
+from shared.search.statistics import Recorder
+from shared.search.vectors import VectorMatrices
+from shared.search.view import QueryEmbedders
+from shared.telemetry.metrics import Metrics
+from tests.support.meters import Calls
 
 _SYLLABLES = ("ka", "lo", "mi", "ren", "tu", "sha", "vel", "do", "pri", "nu", "gor", "est", "fi", "bal", "ox", "im")
 _WORDS = 30_000
@@ -61,3 +76,29 @@ class Chatter:
     def _word(number: int) -> str:
         parts = [_SYLLABLES[number >> shift & 15] for shift in (12, 8, 4, 0)]
         return "".join(parts[: 2 + number % 3])
+
+
+class HandedIn:
+    """An embedder that hands out the vector it was given for a text."""
+
+    name = "bench"
+    same_meaning = 0.8
+
+    def __init__(self, vector_of: Callable[[str], NDArray[np.float32]]) -> None:
+        self._vector_of = vector_of
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        """Return the vectors of texts. Shape: ``(len(texts), dim)``."""
+        return np.stack([self._vector_of(text) for text in texts])
+
+
+def make_finder(
+    database: Database, vector_of: Callable[[str], NDArray[np.float32]], matrices: VectorMatrices | None = None,
+    clock: Clock | None = None, likeness: WordLikeness | None = None,
+) -> MessageSearch:  # fmt: skip
+    """Return a search as the service has it, but for the vectors of queries, which are handed in."""
+    return MessageSearch(
+        database, clock or SystemClock(), QueryEmbedders(lambda _: HandedIn(vector_of)),
+        matrices or VectorMatrices(1_000_000_000), Recorder(), lambda _: Calls(), Tuning(),
+        Metrics(CollectorRegistry()), likeness,
+    )  # fmt: skip

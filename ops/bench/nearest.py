@@ -9,25 +9,23 @@ build is given up after ``--build-seconds``. Prints JSON.
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from sqlalchemy.orm import Session
 
-from ops.bench.figures import say, show, spread
+from ops.bench.harness import run, say, seconds_of, spread, timed
+from ops.bench.population import serving_set
 from shared.apps.queries import install
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.search.models import SetState, VectorSet, doc_id_of
+from shared.search.models import VectorSet, doc_id_of
 from shared.search.search_queries import look_at
 from shared.search.vectors import (
     VectorMatrices,
@@ -46,6 +44,7 @@ _READ_IN_FULL = 400
 """Rows whose vectors are read after the signs were compared."""
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 Vectors = NDArray[np.float32]
+Search = Callable[[Vectors], set[int]]
 _ROW = np.dtype([
     ("fields", ">i2"), ("key_bytes", ">i4"), ("key", ">i8"), ("bytes", ">i4"), ("dimensions", ">i2"), ("none", ">i2"),
     ("vector", ">f4", DIMENSIONS),
@@ -53,28 +52,21 @@ _ROW = np.dtype([
 """A row of PostgreSQL's binary COPY."""
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", help="postgresql+psycopg://… of an empty database; else SQLite, and no pgvector")
-    parser.add_argument("--vectors", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--memory-mb", type=int, default=3_000, help="for building an index of pgvector")
-    parser.add_argument("--build-seconds", type=int, default=900)
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        url = options.database or f"sqlite:///{Path(folder) / 'bench.db'}"
-        show(measure(url, options.vectors, options.queries, options.memory_mb, options.build_seconds))
-    return 0
-
-
-def measure(url: str, count: int, queries: int, memory_mb: int, build_seconds: int) -> dict[str, Any]:
+def measure(
+    folder: Path,
+    database: Annotated[str | None, "postgresql+psycopg://… of an empty database; else SQLite, and no pgvector"] = None,
+    vectors: int = 100_000,
+    queries: int = 100,
+    memory_mb: Annotated[int, "for building an index of pgvector"] = 3_000,
+    build_seconds: int = 900,
+) -> dict[str, Any]:
     """Fill both, search both, and return the figures."""
-    made = Scattered(count)
+    url = database or f"sqlite:///{folder / 'bench.db'}"
+    made = Scattered(vectors)
     asked = made.queries(queries)
     say("reckoning what is nearest")
     truth = made.nearest(asked)
-    figures: dict[str, Any] = {"vectors": count, "dimensions": DIMENSIONS, "queries": queries, "nearest": _NEAREST}
+    figures: dict[str, Any] = {"vectors": vectors, "dimensions": DIMENSIONS, "queries": queries, "nearest": _NEAREST}
     figures["in_memory"] = _in_memory(url, made, asked, truth)
     if url.startswith("sqlite"):
         return figures
@@ -118,65 +110,47 @@ class Scattered:
 def _in_memory(url: str, made: Scattered, asked: Vectors, truth: list[set[int]]) -> dict[str, Any]:
     migrate(url)
     database = Database(url)
-    begun = perf_counter()
-    doc_ids = _fill(database, made)
-    filled = perf_counter() - begun
+    doc_ids: list[NDArray[np.int64]] = []
+    filled = seconds_of(lambda: doc_ids.append(_fill(database, made)))
     say(f"ours is filled in {filled:.0f} s")
-    matrices = VectorMatrices(10**9)
-    begun = perf_counter()
-    with database.read() as session:
-        matrices.of(session, "app", look_at(session, "app").vectors)
-    loaded = perf_counter() - begun
+
+    def look(matrices: VectorMatrices) -> VectorMatrix:
+        with database.read() as session:
+            matrix = matrices.of(session, "app", look_at(session, "app").vectors)
+        assert matrix is not None
+        return matrix
+
+    # As a process does that has just begun.
+    matrices, *others = (VectorMatrices(10**9) for _ in range(4))
+    loaded, *again = timed(partial(look, one) for one in (matrices, *others))
 
     def search(query: Vectors) -> set[int]:
         with database.read() as session:
             matrix = matrices.of(session, "app", look_at(session, "app").vectors)
             assert matrix is not None
-            return _nearest_in(session, matrix, query)
+            rows = np.sort(nearest(matrix.distances(query), _READ_IN_FULL))
+            cosines = exact(session, matrix, rows, query)
+        return set(matrix.doc_ids[rows[np.argpartition(cosines, -_NEAREST)[-_NEAREST:]]].tolist())
 
-    found = _searched(search, asked, [{int(doc_ids[number]) for number in one} for one in truth])
-    figures = {
-        "fill_s": round(filled, 1),
-        "load_s": round(loaded, 3),
-        "load_again_s": round(min(_loading(database) for _ in range(3)), 3),
-        "after_an_erasure_ms": round(1000 * _after_erasure(database, matrices), 2),
-        "memory_mb": round(matrices.bytes / 1e6),
-    }
-    database.dispose()
-    return figures | found
-
-
-def _loading(database: Database) -> float:
-    """Return how long a process that has just begun takes to read an app's vectors, in seconds."""
-    matrices, begun = VectorMatrices(10**9), perf_counter()
-    with database.read() as session:
-        matrices.of(session, "app", look_at(session, "app").vectors)
-    return perf_counter() - begun
-
-
-def _after_erasure(database: Database, matrices: VectorMatrices) -> float:
-    """Erase the vectors of one conversation; return how long it takes to know of it, in seconds."""
+    found = _searched(search, asked, [{int(doc_ids[0][number]) for number in one} for one in truth])
     with database.write() as session:
         remove_conversation_vectors(session, "app", 1)
-    begun = perf_counter()
-    with database.read() as session:
-        matrices.of(session, "app", look_at(session, "app").vectors)
-    return perf_counter() - begun
-
-
-def _nearest_in(session: Session, matrix: VectorMatrix, query: Vectors) -> set[int]:
-    rows = np.sort(nearest(matrix.distances(query), _READ_IN_FULL))
-    cosines = exact(session, matrix, rows, query)
-    return set(matrix.doc_ids[rows[np.argpartition(cosines, -_NEAREST)[-_NEAREST:]]].tolist())
+    erased = seconds_of(partial(look, matrices))
+    database.dispose()
+    return {
+        "fill_s": round(filled, 1),
+        "load_s": round(loaded, 3),
+        "load_again_s": round(min(again), 3),
+        "after_an_erasure_ms": round(1000 * erased, 2),
+        "memory_mb": round(matrices.bytes / 1e6),
+    } | found
 
 
 def _fill(database: Database, made: Scattered) -> NDArray[np.int64]:
     """Put the vectors into an app's set; return their doc ids."""
     with database.write() as session:
         install(session, "app", "App", {}, _NOW)
-        session.add(kept := VectorSet(
-            app_id="app", model="bench", dimensions=DIMENSIONS, state=SetState.SERVING, created_at=_NOW,
-        ))  # fmt: skip
+        session.add(kept := serving_set("app"))
         session.flush()
         set_key = kept.key
     places = [doc_id_of(1 + n // _PER_CONVERSATION, n % _PER_CONVERSATION) or 0 for n in range(made.count)]
@@ -213,14 +187,11 @@ def _pgvector(
     figures: dict[str, Any] = {"fill_s": round(filled, 1), "table_mb": round(table / 1e6)}
     figures["exact"] = _searched(search, asked[: max(5, len(asked) // 5)], truth)
     lists = max(10, int(made.count**0.5) if made.count > 1_000_000 else made.count // 1000)
-    figures["ivfflat"] = _approximate(
-        connection, f"ivfflat (vector vector_cosine_ops) WITH (lists = {lists})", seconds,
-        {f"probes {n}": (f"SET ivfflat.probes = {n}", search) for n in (10, 40)}, asked, truth,
-    )  # fmt: skip
-    figures["hnsw"] = _approximate(
-        connection, "hnsw (vector vector_cosine_ops)", seconds,
-        {f"ef_search {n}": (f"SET hnsw.ef_search = {n}", search) for n in (40, 200)}, asked, truth,
-    )  # fmt: skip
+    ivfflat = f"ivfflat (vector vector_cosine_ops) WITH (lists = {lists})"
+    hnsw = "hnsw (vector vector_cosine_ops)"
+    for kind, setting, values in ((ivfflat, "ivfflat.probes", (10, 40)), (hnsw, "hnsw.ef_search", (40, 200))):
+        built = _approximate(connection, kind, seconds, setting, values, search, asked, truth)
+        figures[kind.split()[0]] = built
     return figures
 
 
@@ -232,13 +203,9 @@ def _rows(first: int, batch: Vectors) -> bytes:
 
 
 def _approximate(
-    connection: psycopg.Connection[Any],
-    kind: str,
-    seconds: int,
-    ways: dict[str, tuple[str, Callable[[Vectors], set[int]]]],
-    asked: Vectors,
-    truth: list[set[int]],
-) -> dict[str, Any]:
+    connection: psycopg.Connection[Any], kind: str, seconds: int, setting: str, values: Sequence[int], search: Search,
+    asked: Vectors, truth: list[set[int]],
+) -> dict[str, Any]:  # fmt: skip
     say(f"building {kind}")
     connection.execute(f"SET statement_timeout = '{seconds}s'")
     begun = perf_counter()
@@ -248,14 +215,14 @@ def _approximate(
         return {"given_up_after_s": seconds}
     built = perf_counter() - begun
     figures: dict[str, Any] = {"build_s": round(built, 1), "index_mb": round(_size(connection, "beside_index") / 1e6)}
-    for name, (setting, search) in ways.items():
-        connection.execute(setting)
-        figures[name] = _searched(search, asked, truth)
+    for value in values:
+        connection.execute(f"SET {setting} = {value}")
+        figures[f"{setting.partition('.')[2]} {value}"] = _searched(search, asked, truth)
     connection.execute("DROP INDEX beside_index")
     return figures
 
 
-def _searched(search: Callable[[Vectors], set[int]], asked: Vectors, truth: list[set[int]]) -> dict[str, Any]:
+def _searched(search: Search, asked: Vectors, truth: list[set[int]]) -> dict[str, Any]:
     """Search for each query, the first once before for the caches; return durations and how much was found."""
     search(asked[0])
     taken, right = [], 0
@@ -273,4 +240,4 @@ def _size(connection: psycopg.Connection[Any], name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

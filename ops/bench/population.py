@@ -58,10 +58,8 @@ def fill(database: Database, apps: int, conversations: int, finished_jobs: int, 
             _fill_conversations(connection, talks, apps, first, at)
             _fill_jobs(connection, jobs, apps, first, at)
     database.engine.dispose()
-    if not database.is_sqlite:
-        # As autovacuum would. SQLite has no such thing, and a service there plans without statistics.
-        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM ANALYZE")
+    # As autovacuum would. SQLite has no such thing, and a service there plans without statistics.
+    vacuum(database)
 
 
 def _fill_apps(connection: Connection, apps: int, first: int, at: datetime) -> None:
@@ -120,39 +118,45 @@ def _insert(connection: Connection, table: type[Base], /, *conditions: ColumnEle
     connection.execute(insert(table).from_select(list(columns), found.where(*conditions)))
 
 
+def install_apps(database: Database, numbers: range) -> None:
+    """Add apps that hold nothing."""
+    times = {"config": {}, "purge_epoch": 0, "created_at": _BEGUN, "updated_at": _BEGUN}
+    with database.write() as session:
+        session.execute(insert(App), [{"app_id": app_id(n), "name": f"Bench {n}", **times} for n in numbers])
+
+
 def populate(database: Database, apps: int, first: int = 0) -> None:
     """Add apps ``first``..``apps``-1, each with ten memories."""
     for start in range(first, apps, _BATCH):
         numbers = range(start, min(apps, start + _BATCH))
+        install_apps(database, numbers)
         with database.write() as session:
-            session.execute(insert(App), [_app(number) for number in numbers])
-            origins = [_origin(number, doc_id) for number in numbers for doc_id in range(FULL_APP)]
-            ids = session.scalars(
-                insert(Origin).returning(Origin.memory_id, sort_by_parameter_order=True), origins
-            ).all()
-            rows = [
-                _memory(memory_id, origin, i % FULL_APP)
-                for i, (memory_id, origin) in enumerate(zip(ids, origins, strict=True))
+            origins = [
+                {"app_id": app_id(number), "epoch": 0, "agent": "extractive", "created_at": _BEGUN + timedelta(hours=n)}
+                for number in numbers
+                for n in range(FULL_APP)
             ]
-            session.execute(insert(Memory), rows)
+            ids = session.scalars(insert(Origin).returning(Origin.memory_id, sort_by_parameter_order=True), origins)
+            rows = zip(ids.all(), origins, range(len(origins)), strict=True)
+            session.execute(insert(Memory), [_memory(memory_id, origin, i % FULL_APP) for memory_id, origin, i in rows])
 
 
-def _app(number: int) -> dict[str, object]:
+def _memory(memory_id: int, origin: dict[str, Any], nth: int) -> dict[str, object]:
+    text = f"User: planted {nth + 3} rows of beans in the north field and sold the tractor to cousin Marta {nth}."
     return {
-        "app_id": app_id(number), "name": f"Bench {number}", "config": {}, "purge_epoch": 0,
-        "created_at": _BEGUN, "updated_at": _BEGUN,
-    }  # fmt: skip
-
-
-def _origin(number: int, doc_id: int) -> dict[str, object]:
-    at = _BEGUN + timedelta(hours=doc_id)
-    return {"app_id": app_id(number), "epoch": 0, "agent": "extractive", "created_at": at}
-
-
-def _memory(memory_id: int, origin: dict[str, object], doc_id: int) -> dict[str, object]:
-    text = f"User: planted {doc_id + 3} rows of beans in the north field and sold the tractor to cousin Marta {doc_id}."
-    return {
-        "memory_id": memory_id, "app_id": origin["app_id"], "slot": doc_id + 1, "content": text, "importance": 5,
+        "memory_id": memory_id, "app_id": origin["app_id"], "slot": nth + 1, "content": text, "importance": 5,
         "tags": ["beans"], "pinned": False, "agent": "extractive", "version": 1,
         "created_at": origin["created_at"], "updated_at": origin["created_at"],
     }  # fmt: skip
+
+
+def serving_set(app: str, dimensions: int = 384) -> VectorSet:
+    """Return a set of vectors that an app is served from, to be filled with what a bench hands in."""
+    return VectorSet(app_id=app, model="bench", dimensions=dimensions, state=SetState.SERVING, created_at=_BEGUN)
+
+
+def vacuum(database: Database) -> None:
+    """Do what PostgreSQL does by itself every minute, so that no figure depends on when; nothing on SQLite."""
+    if not database.is_sqlite:
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM ANALYZE")

@@ -9,19 +9,16 @@ keeps the last prompt, had to read anew. Its model has random weights and takes 
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any
+from statistics import mean
+from typing import Any, NamedTuple
 
 import httpx
 from sqlalchemy import insert
 
-from ops.bench.figures import say, show
+from ops.bench.harness import run, say
 from ops.bench.made_up import Chatter
 from ops.bench.population import FULL_APP, app_id, populate
 from shared.base.choices import FactState
@@ -35,7 +32,6 @@ from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.tokens import LAST_RESORT
-from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -46,8 +42,7 @@ _PERSONA = Utterance("system", "You help a boatbuilder, in few words. " * 10)
 _BUDGET = 2000
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(NamedTuple):
     """What a model is sent for one question."""
 
     messages: list[Sent]
@@ -60,18 +55,7 @@ class Prompt:
         return "".join(f"<|{one['role']}|>{one['content']}\n" for one in self.messages)
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--exchanges", type=int, default=EXCHANGES)
-    options = parser.parse_args(arguments)
-    configure_logging("error", "console", "bench")
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measured(Path(folder), options.exchanges))
-    return 0
-
-
-def measured(folder: Path, exchanges: int = EXCHANGES) -> dict[str, Any]:
+def measure(folder: Path, exchanges: int = EXCHANGES) -> dict[str, Any]:
     """Return the figures of both placements, and of an engine where there is one."""
     prompts = composed(folder, exchanges)
     figures: dict[str, Any] = {"exchanges": exchanges, "memories": FULL_APP, "facts": _FACTS}
@@ -158,10 +142,9 @@ def _shared(first: str, second: str) -> int:
     return LAST_RESORT.tokens_in(sum(1 for _ in alike))
 
 
-def _mean(values: Any) -> int:
-    given = list(values)
-    return round(sum(given) / len(given))
+def _mean(values: Iterable[float]) -> int:
+    return round(mean(values))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

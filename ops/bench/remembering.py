@@ -9,40 +9,30 @@ of its regular expressions matches, whatever the case.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import mean
-from time import perf_counter
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
 
-import httpx
-from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 from ops.bench.corpora import DEFAULT_DATA
-from ops.bench.engine import ENGINE_MODEL, PromptWatch, serve_engine, watch_prompts
-from ops.bench.figures import say, show
-from ops.bench.service import unfinished
-from shared.db.engine import Database
-from shared.energy.budget import to_units
+from ops.bench.engine import ENGINE_MODEL, EngineFile, EnginePython, ModelCost, PromptWatch, cost_of, open_model
+from ops.bench.harness import QUICK, BenchService, run, say, seconds_of, serve
 from shared.energy.models import Spending
 from shared.jobs.models import Job
 from shared.llm.calls import EXTRACTIVE, WorkKind
-from shared.llm.transport import is_loopback
 from tests.support.ollama_server import OllamaServer
 from tests.support.recorded_answers import MODEL, RecordedAnswers
-from tests.support.services import start_redis, start_system
-from tests.support.waiting import wait_until
 
 KEPT = ("must", "nice", "facts", "kept where something", "silent where nothing", "asks answered", "asks clean")
 """What should be as it is labelled; of each a share is told."""
@@ -51,10 +41,11 @@ WRONG = ("never", "wrong", "stale", "forbidden")
 _PACE = timedelta(seconds=30)
 _WINDOW = 8192
 _SECONDS = 300
-_ENV = {
-    "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "1000", "AFTERTHOUGHT_LOG_LEVEL": "warning",
-    "AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_FACTS_DEBOUNCE_SECONDS": "60",
-}  # fmt: skip
+_THOUGHT = ("create_memory", "extract_facts", "summarise")
+_TAKEN_OVER = (
+    "AFTERTHOUGHT_MODEL_", "AFTERTHOUGHT_OPENAI_", "AFTERTHOUGHT_ANTHROPIC_", "OLLAMA_HOST", "OPENAI_", "ANTHROPIC_",
+)  # fmt: skip
+_ENV = QUICK | {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_FACTS_DEBOUNCE_SECONDS": "60"}
 Labelled = dict[str, Any]
 """A conversation with its labels, as a line of the file has it."""
 Ask = Callable[..., Any]
@@ -87,7 +78,7 @@ def labelled(data: Path) -> list[Labelled]:
     return sorted(map(json.loads, lines), key=lambda one: str(one["createdAt"]))
 
 
-def measure(ask: Ask, settle: Callable[[], None], conversations: Sequence[Labelled]) -> dict[str, Any]:
+def hold(ask: Ask, settle: Callable[[], None], conversations: Sequence[Labelled]) -> dict[str, Any]:
     """Hold the conversations at a service that knows nothing yet; ``settle`` returns once it has no job left to do."""
     apps = sorted({one["app"] for one in conversations})
     for app in apps:
@@ -149,8 +140,7 @@ def _user(one: Mapping[str, Any]) -> dict[str, str]:
     return {"userId": one["userId"]} if "userId" in one else {}
 
 
-@dataclass(frozen=True)
-class _Text:
+class _Text(NamedTuple):
     """A memory or a fact as the service lists it."""
 
     text: str
@@ -160,12 +150,13 @@ class _Text:
 
 
 def _texts(ask: Ask, app: str, what: str, field: str) -> list[_Text]:
-    listed = ask("GET", f"/apps/{app}/{what}?limit=200")[what]
-    sources = (frozenset(source["conversationId"] for source in one["sources"]) for one in listed)
     return [
-        _Text(" ".join(one[field].split()), one.get("userId"), of, one["agent"])
-        for one, of in zip(listed, sources, strict=True)
-    ]
+        _Text(
+            " ".join(one[field].split()), one.get("userId"),
+            frozenset(source["conversationId"] for source in one["sources"]), one["agent"],
+        )
+        for one in ask("GET", f"/apps/{app}/{what}?limit=200")[what]
+    ]  # fmt: skip
 
 
 def _by_language(conversations: Iterable[Labelled], kept: Mapping[str, Sequence[_Text]]) -> dict[str, Any]:
@@ -234,49 +225,22 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 @dataclass
-class ConversationCost:
-    """What the work on one conversation took of a model; ``tokens_read_anew`` is None where no engine tells it."""
-
-    calls: int
-    tokens_read: int
-    tokens_read_anew: int | None
-    tokens_written: int
-    seconds: float
-    """From its end to the end of its last job."""
-    energy_units: float
-
-
-@dataclass
 class CostWatch:
     """Waits for the jobs of one conversation after another, and reads from the ledger what each cost."""
 
-    database: Database
+    service: BenchService
     prompts: PromptWatch | None = None
-    of_each: list[ConversationCost] = field(default_factory=list)
+    of_each: list[ModelCost] = field(default_factory=list)
     _entry: int = 0
-    _read_anew: int = 0
 
     def settle(self) -> None:
         """Wait until no job is left to do, and note what was spent since it was called last."""
-        begun = perf_counter()
-        wait_until(lambda: not unfinished(self.database), _SECONDS, "every job to finish")
-        seconds = perf_counter() - begun
-        with self.database.read() as session:
+        seconds = seconds_of(lambda: self.service.settle(_SECONDS))
+        with self.service.database.read() as session:
             rows = list(session.scalars(select(Spending).where(Spending.entry > self._entry)))
         self._entry = max((row.entry for row in rows), default=self._entry)
         calls = [row for row in rows if row.model != EXTRACTIVE and row.kind != WorkKind.EMBED]
-        anew = None if self.prompts is None else self.prompts.read_anew
-        self.of_each.append(
-            ConversationCost(
-                calls=len(calls),
-                tokens_read=sum(row.prompt_tokens for row in calls),
-                tokens_read_anew=None if anew is None else anew - self._read_anew,
-                tokens_written=sum(row.completion_tokens for row in calls),
-                seconds=round(seconds, 1),
-                energy_units=round(to_units(sum(row.micro for row in rows)), 2),
-            )
-        )
-        self._read_anew = anew or self._read_anew
+        self.of_each.append(cost_of(calls, rows, seconds, None if self.prompts is None else self.prompts.take()))
 
     def figures(self, conversations: Sequence[Labelled]) -> dict[str, Any]:
         """Return what a conversation cost in the mean, and what each did."""
@@ -289,7 +253,7 @@ class CostWatch:
 
     def jobs(self) -> dict[str, Any]:
         """Return by whom the jobs were done that a model is asked in, and why not by the model where it was not."""
-        with self.database.read() as session:
+        with self.service.database.read() as session:
             asked = set(session.scalars(select(Spending.job_id).where(Spending.model != EXTRACTIVE)))
             found = [job for job in session.scalars(select(Job)) if job.kind in _THOUGHT]
         done: dict[str, Counter[str]] = {}
@@ -302,27 +266,15 @@ class CostWatch:
         return {**done, "why by rules": {why: count for why, count in reasons.most_common() if count}}
 
 
-_THOUGHT = ("create_memory", "extract_facts", "summarise")
-
-
-def _refused(metrics: str) -> dict[str, float]:
-    """Return of each reason how many texts of an agent's were not stored."""
-    samples = (sample for family in text_string_to_metric_families(metrics) for sample in family.samples)
-    refused = (sample for sample in samples if sample.name == "afterthought_texts_refused_total")
-    told = {", ".join(sample.labels.values()): sample.value for sample in refused}
-    return {reason: count for reason, count in told.items() if count}
-
-
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """One way of remembering: by rules, or with a model at a server."""
 
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     prompts: PromptWatch | None = None
 
 
 @contextmanager
-def recorded(answers: RecordedAnswers) -> Iterator[Way]:
+def with_recorded(answers: RecordedAnswers) -> Iterator[Way]:
     """Put recorded answers in the place of a model."""
     with OllamaServer(models=(MODEL,), answers=answers) as server:
         yield Way({"OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": f"ollama:{MODEL}"})
@@ -332,104 +284,63 @@ def recorded(answers: RecordedAnswers) -> Iterator[Way]:
 def asked(model: str, engine: Path | None = None, python: str = sys.executable) -> Iterator[Way]:
     """Ask a model where the environment says its server is, or an engine that is started with a file."""
     env = {name: value for name, value in os.environ.items() if name.startswith(_TAKEN_OVER)}
-    with ExitStack() as stack:
-        address = env.get("AFTERTHOUGHT_OPENAI_BASE_URL") or os.environ.get("OPENAI_BASE_URL")
-        if engine is not None:
-            address = stack.enter_context(serve_engine(engine, python, _WINDOW))
-            env |= {"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS": str(_WINDOW)}
-        prompts = None
-        # No provider's own address is changed: how it is asked goes by that.
-        if model.startswith("openai:") and address is not None and is_loopback(address):
-            prompts, address = stack.enter_context(watch_prompts(address))
-        chosen = {} if address is None else {"AFTERTHOUGHT_OPENAI_BASE_URL": address}
+    address = env.get("AFTERTHOUGHT_OPENAI_BASE_URL") or os.environ.get("OPENAI_BASE_URL")
+    if engine is not None:
+        env |= {"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS": str(_WINDOW)}
+    with open_model(model, address, engine, python, _WINDOW) as (prompts, place):
+        chosen = {} if place is None else {"AFTERTHOUGHT_OPENAI_BASE_URL": place}
         yield Way({**env, **chosen, "AFTERTHOUGHT_MODEL": model}, prompts)
-
-
-_TAKEN_OVER = (
-    "AFTERTHOUGHT_MODEL_",
-    "AFTERTHOUGHT_OPENAI_",
-    "AFTERTHOUGHT_ANTHROPIC_",
-    "OLLAMA_HOST",
-    "OPENAI_",
-    "ANTHROPIC_",
-)
 
 
 def at_a_service(
     folder: Path, conversations: Sequence[Labelled], way: Way, embedding: str | None = None
 ) -> dict[str, Any]:
-    """Measure at a Redis, a loop and a worker of their own below ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    url, redis = f"sqlite:///{folder / 'bench.db'}", start_redis(folder / "redis")
+    """Hold the conversations at a Redis, a loop and a worker of their own below ``folder``."""
     env = {**way.env, **_ENV, **({"AFTERTHOUGHT_EMBEDDING": embedding} if embedding else {})}
-    try:
-        with start_system(folder, url, redis.url, env=env) as system, system.client() as client:
+    with serve(folder, env=env) as service, service.system.client() as client:
 
-            def ask(method: str, path: str, **more: Any) -> Any:
-                answer: httpx.Response = client.request(method, path, **more)
-                return answer.raise_for_status().json()
+        def ask(method: str, path: str, **more: Any) -> Any:
+            return client.request(method, path, **more).raise_for_status().json()
 
-            with _opened(url) as database:
-                costs = CostWatch(database, way.prompts)
-                found = measure(ask, costs.settle, conversations)
-                took = {"cost": costs.figures(conversations), "jobs": costs.jobs()}
-            return {**found, **took, "refused": _refused(client.get("/metrics").raise_for_status().text)}
-    finally:
-        redis.stop()
+        costs = CostWatch(service, way.prompts)
+        found = hold(ask, costs.settle, conversations)
+        counted = service.samples("afterthought_texts_refused_total")
+        refused = {", ".join(one.labels.values()): one.value for one in counted if one.value}
+        return {**found, "cost": costs.figures(conversations), "jobs": costs.jobs(), "refused": refused}
 
 
-@contextmanager
-def _opened(url: str) -> Iterator[Database]:
-    """Open a database and let go of it in the end."""
-    database = Database(url)
-    try:
-        yield database
-    finally:
-        database.dispose()
-
-
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    options = _options(arguments)
-    problem = missing(options.data)
-    if problem:
+def measure(
+    folder: Path,
+    data: Annotated[Path, "directory that holds kinds/"] = DEFAULT_DATA,
+    conversations: Annotated[int | None, "only so many, the oldest"] = None,
+    rules: Annotated[bool, "only by rules, without a model"] = False,
+    recorded: Annotated[bool, "only with the recorded answers"] = False,
+    model: Annotated[str | None, "a model that answers, as AFTERTHOUGHT_MODEL names it; beside by rules"] = None,
+    engine: EngineFile = None,
+    engine_python: EnginePython = sys.executable,
+    languages: Annotated[bool, "also in which languages a model's notes stand"] = False,
+    embedding: Annotated[str | None, "as the setting; the built-in one otherwise"] = None,
+) -> dict[str, Any]:
+    """Hold the conversations each way, one after the other."""
+    if (problem := missing(data)) is not None:
         sys.exit(problem)
-    conversations = labelled(options.data)[: options.conversations]
-    model = options.model or (ENGINE_MODEL if options.engine else None)
-    ways: dict[str, Callable[[], AbstractContextManager[Way]]] = {}
-    if not options.recorded:
-        ways["by rules"] = lambda: nullcontext(Way())
+    chats = labelled(data)[:conversations]
+    model = model or (ENGINE_MODEL if engine else None)
+    ways: dict[str, AbstractContextManager[Way]] = {} if recorded else {"by rules": nullcontext(Way())}
     if model is not None:
-        ways[f"with {model}"] = lambda: asked(model, options.engine, options.engine_python)
-    elif not options.rules:
+        ways[f"with {model}"] = asked(model, engine, engine_python)
+    elif not rules:
         say("recorded answers were written for the tests and measure no model")
-        ways["with recorded answers"] = lambda: recorded(RecordedAnswers(conversations))
+        ways["with recorded answers"] = with_recorded(RecordedAnswers(chats))
     found = {}
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        for number, (name, way) in enumerate(ways.items()):
-            say(name)
-            with way() as open_way:
-                measured = at_a_service(Path(folder) / str(number), conversations, open_way, options.embedding)
-            if not options.languages:
-                del measured["notes by language"]
-            found[name] = measured
-    show(found)
-    return 0
-
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds kinds/")
-    parser.add_argument("--conversations", type=int, help="only so many, the oldest")
-    parser.add_argument("--rules", action="store_true", help="only by rules, without a model")
-    parser.add_argument("--recorded", action="store_true", help="only with the recorded answers")
-    parser.add_argument("--model", help="a model that answers, as AFTERTHOUGHT_MODEL names it; beside by rules")
-    parser.add_argument("--engine", type=Path, help="a GGUF file to start xllamacpp with; it is asked as openai:engine")
-    parser.add_argument("--engine-python", default=sys.executable, help="the interpreter that has xllamacpp")
-    parser.add_argument("--languages", action="store_true", help="also in which languages a model's notes stand")
-    parser.add_argument("--embedding", help="as the setting; the built-in one otherwise")
-    return parser.parse_args(arguments)
+    for number, (name, way) in enumerate(ways.items()):
+        say(name)
+        with way as open_way:
+            found[name] = at_a_service(folder / str(number), chats, open_way, embedding)
+        if not languages:
+            del found[name]["notes by language"]
+    return found
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

@@ -10,18 +10,18 @@ Run: python -m ops.bench.retaining
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from ops.bench.corpora import SESSIONS, records_of
+from ops.bench.harness import run
 from shared.sessions.blocks import markdown_lines
 from shared.sessions.compress.run import CompressionRun
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
@@ -34,7 +34,6 @@ from tests.support.recorded_speech import read_speech
 from tests.support.version_checker import GAP, Section, check_markdown, markdown_sections, record_sections, squash
 from worker.agent.session_rules import ExtractiveCompressionAgent
 
-DEFAULT_SESSIONS = Path(__file__).resolve().parents[3] / "shared" / "data" / "sessions"
 RATIOS = (5, 10, 30)
 _LEAST_CHARS = 4_000
 """Shorter transcripts say nothing about 30:1."""
@@ -58,24 +57,36 @@ class Session:
 
 def open_session(path: Path, labels: Labels | None = None) -> Session:
     """Read a transcript; ``labels``: what is known of it."""
-    records = [record for record in _records(path) if record.get("type") in ("user", "assistant")]
+    records = [record for record in records_of(path) if record.get("type") in ("user", "assistant")]
     labels = labels or read_speech(path)
     return Session(path, labels, record_sections(_plain(records)), _names_of(records, labels))
 
 
-def measure(sessions: Path | None, ratios: Sequence[int] = RATIOS, most: int | None = None) -> dict[str, Any]:
-    """Measure the recorded transcripts, if there are any, and the made-up ones; ``most``: only so many of each."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = [open_session(path) for path in sorted(sessions.glob("*.jsonl"))] if sessions else []
-        recorded = [one for one in found if sum(part.length for part in one.sections) >= _LEAST_CHARS][:most]
-        odd = [open_session(one.write(Path(folder)), one.labels) for one in odd_transcripts()[:most]]
-        begun = time.perf_counter()
-        kinds = {"recorded": recorded, "made_up": odd} if recorded else {"made_up": odd}
-        return {
-            "transcripts": {kind: [one.path.stem for one in ones] for kind, ones in kinds.items()},
-            **{kind: {f"{ratio}:1": compare(ones, ratio) for ratio in ratios} for kind, ones in kinds.items()},
-            "seconds": round(time.perf_counter() - begun, 2),
-        }
+def measure(
+    folder: Path,
+    sessions: Annotated[Path, "Folder of transcripts."] = SESSIONS,
+    smallest: Annotated[bool, "One transcript of each kind, one ratio."] = False,
+) -> dict[str, Any]:
+    """Measure the recorded transcripts, if there are any, and the made-up ones."""
+    if not sessions.is_dir() and sessions != SESSIONS:
+        sys.exit(f"{sessions} is not there; name a folder of transcripts with --sessions.")
+    return compare_all(folder, sessions, RATIOS[1:2], 1) if smallest else compare_all(folder, sessions)
+
+
+def compare_all(
+    folder: Path, sessions: Path, ratios: Sequence[int] = RATIOS, most: int | None = None
+) -> dict[str, Any]:
+    """Return what is kept of the transcripts of ``sessions`` and of made-up ones; ``most``: only so many of each."""
+    found = [open_session(path) for path in sorted(sessions.glob("*.jsonl"))]
+    recorded = [one for one in found if sum(part.length for part in one.sections) >= _LEAST_CHARS][:most]
+    odd = [open_session(one.write(folder), one.labels) for one in odd_transcripts()[:most]]
+    begun = time.perf_counter()
+    kinds = {"recorded": recorded, "made_up": odd} if recorded else {"made_up": odd}
+    return {
+        "transcripts": {kind: [one.path.stem for one in ones] for kind, ones in kinds.items()},
+        **{kind: {f"{ratio}:1": compare(ones, ratio) for ratio in ratios} for kind, ones in kinds.items()},
+        "seconds": round(time.perf_counter() - begun, 2),
+    }
 
 
 def compare(sessions: Iterable[Session], ratio: int) -> dict[str, Any]:
@@ -133,16 +144,6 @@ def last_tokens(sections: Sequence[Section], chars: int) -> str:
 
 def _written(sections: Iterable[Section]) -> str:
     return "".join(f"**{one.label}:** {one.text}\n\n" for one in sections)
-
-
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text("utf-8", "replace").splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            yield record
 
 
 def _plain(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -213,18 +214,5 @@ def _shares(kept: Counter[str], of: Counter[str]) -> dict[str, float | int | Non
     return shares | {name: kept[name] for name in _WRONG}
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sessions", type=Path, default=DEFAULT_SESSIONS, help="Folder of transcripts.")
-    parser.add_argument("--smallest", action="store_true", help="One transcript of each kind, one ratio.")
-    wanted = parser.parse_args()
-    if not wanted.sessions.is_dir() and wanted.sessions != DEFAULT_SESSIONS:
-        sys.exit(f"{wanted.sessions} is not there; name a folder of transcripts with --sessions.")
-    sessions = wanted.sessions if wanted.sessions.is_dir() else None
-    figures = measure(sessions, RATIOS[1:2], 1) if wanted.smallest else measure(sessions)
-    print(json.dumps(figures, indent=2))
-
-
 if __name__ == "__main__":
-    main()
+    run(measure)

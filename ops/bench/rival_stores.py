@@ -1,4 +1,4 @@
-"""Adds and searches the same messages with other stores; run by ``ops.bench.searching`` in an interpreter of theirs.
+"""Adds and searches the same messages with other stores, in an interpreter of theirs.
 
 Both are given the same vectors and no model: mem0 with its local vector store, LangGraph with its store in memory.
 Nothing leaves the machine: mem0's own telemetry is switched off before it is imported.
@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+
+
+def measure_rivals(
+    folder: Path, interpreter: str, vector_of: Callable[[str], Any], texts: Sequence[str], questions: Sequence[str]
+) -> dict[str, Any]:
+    """Run this file by ``interpreter``, which has mem0ai and langgraph; return its figures."""
+    vectors = {text: vector_of(text).tolist() for text in {*texts, *questions}}
+    given = folder / "rivals.json"
+    given.write_text(json.dumps({"texts": texts, "questions": questions, "vectors": vectors}))
+    command = [interpreter, __file__, str(given), str(folder / "rival-data")]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
+    return dict(json.loads(told.splitlines()[-1]))
 
 
 def main(path: Path, folder: Path) -> None:
@@ -27,42 +41,35 @@ def _mem0(given: dict[str, Any], folder: Path) -> dict[str, Any]:
     # Deferred: it reads its environment when it is imported.
     from mem0 import Memory
 
-    store = {
-        "provider": "qdrant",
-        "config": {"path": str(folder / "store"), "embedding_model_dims": 384, "on_disk": True},
-    }
+    config = {"path": str(folder / "store"), "embedding_model_dims": 384, "on_disk": True}
+    store = {"provider": "qdrant", "config": config}
     memory = Memory.from_config({"vector_store": store, "history_db_path": str(folder / "history.db")})
-    memory.embedding_model = _KnownRow(given["vectors"])
-    begun = perf_counter()
-    for text in given["texts"]:
-        memory.add(text, user_id="app0", infer=False)
-    added = perf_counter() - begun
+    memory.embedding_model, texts = _KnownRow(given["vectors"]), given["texts"]
+    figures = _figures(
+        given,
+        lambda _, text: memory.add(text, user_id="app0", infer=False),
+        lambda text: memory.search(text, filters={"user_id": "app0"}, top_k=10),
+    )
     size = sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
-    mine = {"filters": {"user_id": "app0"}, "top_k": 10}
-    taken = [_timed(memory.search, text, **mine) for text in given["questions"]]
     begun = perf_counter()
-    for first in range(0, len(given["texts"]), 100):
-        lines = [{"role": "user", "content": text} for text in given["texts"][first : first + 100]]
+    for first in range(0, len(texts), 100):
+        lines = [{"role": "user", "content": text} for text in texts[first : first + 100]]
         memory.add(lines, user_id="app1", infer=False)
-    by_hundred = round(len(given["texts"]) / (perf_counter() - begun))
-    figures = {"adds_a_second_by_hundred": by_hundred, "bytes_a_message": round(size / len(given["texts"]))}
-    return _figures(given, added, taken) | figures
+    by_hundred = round(len(texts) / (perf_counter() - begun))
+    return figures | {"adds_a_second_by_hundred": by_hundred, "bytes_a_message": round(size / len(texts))}
 
 
 def _langgraph(given: dict[str, Any]) -> dict[str, Any]:
     # Deferred: only this measurement needs it.
     from langgraph.store.memory import InMemoryStore
 
-    known = given["vectors"]
-    store = InMemoryStore(
-        index={"dims": 384, "embed": lambda texts: [known[text] for text in texts], "fields": ["text"]}
-    )
-    begun = perf_counter()
-    for number, text in enumerate(given["texts"]):
-        store.put(("app0",), str(number), {"text": text})
-    added = perf_counter() - begun
-    taken = [_timed(store.search, ("app0",), query=text, limit=10) for text in given["questions"]]
-    return _figures(given, added, taken) | {"bytes_a_message": None}
+    embed = _KnownRow(given["vectors"]).embed_batch
+    store = InMemoryStore(index={"dims": 384, "embed": embed, "fields": ["text"]})
+    return _figures(
+        given,
+        lambda number, text: store.put(("app0",), str(number), {"text": text}),
+        lambda text: store.search(("app0",), query=text, limit=10),
+    ) | {"bytes_a_message": None}
 
 
 class _KnownRow:
@@ -78,16 +85,19 @@ class _KnownRow:
         return [self._vectors[text] for text in texts]
 
 
-def _timed(work: Callable[..., object], *given: object, **more: object) -> float:
+def _timed(work: Callable[[], object]) -> float:
     begun = perf_counter()
-    work(*given, **more)
+    work()
     return perf_counter() - begun
 
 
-def _figures(given: dict[str, Any], added: float, taken: list[float]) -> dict[str, Any]:
-    taken = sorted(taken)
-    search = {f"p{q}_ms": round(taken[min(len(taken) - 1, q * len(taken) // 100)] * 1000, 3) for q in (50, 95, 99)}
-    return {"adds_a_second": round(len(given["texts"]) / added), "search": search}
+def _figures(
+    given: dict[str, Any], add: Callable[[int, str], object], search: Callable[[str], object]
+) -> dict[str, Any]:
+    added = _timed(lambda: [add(number, text) for number, text in enumerate(given["texts"])])
+    taken = sorted(_timed(partial(search, text)) for text in given["questions"])
+    spread = {f"p{q}_ms": round(taken[min(len(taken) - 1, q * len(taken) // 100)] * 1000, 3) for q in (50, 95, 99)}
+    return {"adds_a_second": round(len(given["texts"]) / added), "search": spread}
 
 
 if __name__ == "__main__":

@@ -9,144 +9,92 @@ was drawn.
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
-import httpx
 from sqlalchemy import func, select
 
-from ops.bench import corpora
-from ops.bench.figures import say, show, spread
-from ops.bench.service import unfinished
+from ops.bench.corpora import DEFAULT_DATA, CorpusSubject, DataFolder, memorybank, required
+from ops.bench.harness import BenchService, DatabaseUrl, converse, run, say, serve, spread, timed, unfinished
 from shared.db.engine import Database
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, to_units
 from shared.energy.models import EnergyLevel, Spending
 from shared.jobs.models import Job
 from shared.memories.models import Memory
-from tests.support.services import System, start_redis, start_system
 from tests.support.waiting import wait_until
 
 _ENV = {
-    "AFTERTHOUGHT_EXTRACTIVE_FRACTION": "1",
-    "AFTERTHOUGHT_LOG_LEVEL": "warning",
-    "AFTERTHOUGHT_TICK_SECONDS": "0.2",
-    "AFTERTHOUGHT_LOCK_SECONDS": "2",
-    "AFTERTHOUGHT_WORKER_CONCURRENCY": "2",
-    "AFTERTHOUGHT_QUEUED_SECONDS": "5",
-}
+    "AFTERTHOUGHT_EXTRACTIVE_FRACTION": "1", "AFTERTHOUGHT_LOG_LEVEL": "warning", "AFTERTHOUGHT_TICK_SECONDS": "0.2",
+    "AFTERTHOUGHT_LOCK_SECONDS": "2", "AFTERTHOUGHT_WORKER_CONCURRENCY": "2", "AFTERTHOUGHT_QUEUED_SECONDS": "5",
+}  # fmt: skip
+_LONGEST_SECONDS = 600.0
 
 
-@dataclass(frozen=True)
-class Scarcity:
-    """How scarce energy is, and how often the loop dies."""
-
-    users: int = 15
-    refill: float = 12.0
-    kills: int = 10
-    longest_seconds: float = 600.0
-
-
-def main(arguments: list[str]) -> int:
-    """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database-url", help="an empty PostgreSQL; SQLite in a temporary folder otherwise")
-    parser.add_argument("--users", type=int, default=15)
-    parser.add_argument("--refill", type=float, default=12.0, help="units a second")
-    parser.add_argument("--kills", type=int, default=10)
-    options = corpora.parse(parser, arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        wanted = Scarcity(options.users, options.refill, options.kills)
-        show(measure(Path(folder), options.data, wanted, options.database_url))
-    return 0
-
-
-def measure(folder: Path, data: Path, wanted: Scarcity, database_url: str | None = None) -> dict[str, Any]:
+def measure(
+    folder: Path,
+    data: DataFolder = DEFAULT_DATA,
+    database_url: DatabaseUrl = None,
+    users: int = 15,
+    refill: Annotated[float, "units a second"] = 12.0,
+    kills: int = 10,
+) -> dict[str, Any]:
     """Run everything in ``folder``; return the figures. Call it from the main thread."""
-    url = database_url or f"sqlite:///{folder / 'scarce.db'}"
-    subjects = list(corpora.memorybank(data))[: wanted.users]
-    redis = start_redis(folder / "redis")
-    env = {**_ENV, "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": str(wanted.refill)}
-    try:
-        with start_system(folder, url, redis.url, env=env) as system:
-            database = Database(url)
-            for subject in subjects:
-                with system.client() as client:
-                    _open(client, subject)
-            say(f"ending every conversation of {len(subjects)} users at once")
-            took = _end_all(system, subjects)
-            levels = _outlive(system, database, wanted)
-            figures = _figures(database, took, levels)
-            database.dispose()
-            return figures
-    finally:
-        redis.stop()
+    subjects = list(memorybank(required(data)))[:users]
+    env = {**_ENV, "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": str(refill)}
+    with serve(folder, database_url, env) as service:
+        for subject in subjects:
+            service.connect().send("POST", "/apps", {"appId": subject.app, "name": subject.name})
+            for number, conversation in enumerate(subject.conversations):
+                said = [{"role": m.role, "name": m.name, "content": m.content} for m in conversation.messages]
+                converse(service.connect(), subject.app, f"c{number}", said)
+        say(f"ending every conversation of {len(subjects)} users at once")
+        with ThreadPoolExecutor(len(subjects)) as pool:
+            took = [seconds for taken in pool.map(partial(_end, service), subjects) for seconds in taken]
+        levels = _outlive(service, kills)
+        return _figures(service.database, took, levels)
 
 
-def _name(subject: corpora.CorpusSubject) -> str:
-    return subject.name.replace(" ", "-")
+def _end(service: BenchService, subject: CorpusSubject) -> list[float]:
+    """End the conversations of a user in order; return how long each request took, in seconds."""
+    line = service.connect()
+    paths = (f"/apps/{subject.app}/conversations/c{number}/end" for number in range(len(subject.conversations)))
+    return timed(partial(line.send, "POST", path, {}) for path in paths)
 
 
-def _open(client: httpx.Client, subject: corpora.CorpusSubject) -> None:
-    client.post("/apps", json={"appId": _name(subject), "name": subject.name}).raise_for_status()
-    base = f"/apps/{_name(subject)}/conversations"
-    for number, conversation in enumerate(subject.conversations):
-        client.post(base, json={"conversationId": f"c{number}"}).raise_for_status()
-        messages = [{"role": m.role, "name": m.name, "content": m.content} for m in conversation.messages]
-        if messages:
-            client.post(f"{base}/c{number}/messages", json={"messages": messages}).raise_for_status()
-
-
-def _end_all(system: System, subjects: Sequence[corpora.CorpusSubject]) -> list[float]:
-    """End everything, each user in order and all users at once; return how long each request took, in seconds."""
-
-    def end(subject: corpora.CorpusSubject) -> list[float]:
-        taken = []
-        with system.client() as client:
-            for number in range(len(subject.conversations)):
-                begun = time.perf_counter()
-                client.post(f"/apps/{_name(subject)}/conversations/c{number}/end", json={}).raise_for_status()
-                taken.append(time.perf_counter() - begun)
-        return taken
-
-    with ThreadPoolExecutor(len(subjects)) as pool:
-        return [seconds for taken in pool.map(end, subjects) for seconds in taken]
-
-
-def _outlive(system: System, database: Database, wanted: Scarcity) -> list[float]:
+def _outlive(service: BenchService, most_kills: int) -> list[float]:
     """Kill the loop again and again while jobs are unfinished; return the levels seen meanwhile."""
     chance, levels, kills = random.Random(11), list[float](), 0
-    deadline = time.monotonic() + wanted.longest_seconds
-    next_kill = time.monotonic() + 1.0
-    while unfinished(database) and time.monotonic() < deadline:
-        levels.append(_level(database, wanted.refill))
-        if kills < wanted.kills and time.monotonic() >= next_kill:
-            system.loop.kill()
-            system.loop.start()
+    deadline, next_kill = time.monotonic() + _LONGEST_SECONDS, time.monotonic() + 1.0
+
+    def kill() -> None:
+        service.system.loop.kill()
+        service.system.loop.start()
+
+    while unfinished(service.database) and time.monotonic() < deadline:
+        levels.append(_level(service.database))
+        if kills < most_kills and time.monotonic() >= next_kill:
+            kill()
             kills += 1
             next_kill = time.monotonic() + chance.uniform(1.5, 4.0)
         time.sleep(0.1)
-    for _ in range(wanted.kills - kills):
-        system.loop.kill()
-        system.loop.start()
-    system.wait_ready()
-    wait_until(lambda: _is_settled(database), 30, "the last settlement")
-    say(f"killed the loop {wanted.kills} times, {kills} of them while there was work")
-    return [*levels, _level(database, wanted.refill)]
+    for _ in range(most_kills - kills):
+        kill()
+    service.system.wait_ready()
+    wait_until(lambda: _is_settled(service.database), 30, "the last settlement")
+    say(f"killed the loop {most_kills} times, {kills} of them while there was work")
+    return [*levels, _level(service.database)]
 
 
-def _level(database: Database, refill: float) -> float:
+def _level(database: Database) -> float:
     with database.read() as session:
         level = session.get(EnergyLevel, 1)
         return 100.0 if level is None else to_units(level.micro)
@@ -192,11 +140,9 @@ def _out_of_order(jobs: Sequence[Job]) -> int:
     for job in jobs:
         # Work on the indexes gives way to thinking.
         finished[job.app_id, job.kind].append(job.finished_at)
-    late = {
-        app for (app, _), times in finished.items() if any(a is None or b is None or a > b for a, b in pairwise(times))
-    }
-    return len(late)
+    late = (any(a is None or b is None or a > b for a, b in pairwise(times)) for times in finished.values())
+    return len({app for (app, _), is_late in zip(finished, late, strict=True) if is_late})
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

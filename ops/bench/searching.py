@@ -8,31 +8,26 @@ to mem0 with its local store and no model, and LangGraph's store in memory, with
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import resource
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from prometheus_client import CollectorRegistry
 from sqlalchemy.orm import Session
 
-from ops.bench.figures import say, show, spread
-from ops.bench.made_up import Chatter
+from ops.bench.harness import run, say, seconds_of, spread, timed
+from ops.bench.made_up import Chatter, make_finder
+from ops.bench.population import serving_set, vacuum
+from ops.bench.rival_stores import measure_rivals
 from shared.apps.models import App
 from shared.apps.queries import install
-from shared.base.clock import SystemClock
-from shared.base.search_settings import Tuning
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
 from shared.conversations.lifecycle import say as say_in
 from shared.conversations.models import Conversation, Message
@@ -40,15 +35,10 @@ from shared.conversations.queries import get_conversation
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.erasure.erasing import erase_conversation
-from shared.llm.calls import Meter, ModelCall, Prospect
-from shared.llm.embedding import Vectors
 from shared.search import word_index
-from shared.search.models import SetState, Unembedded, VectorSet, doc_id_of
+from shared.search.models import Unembedded, VectorSet, doc_id_of
 from shared.search.search import MessageSearch, SearchRequest
-from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices, insert_vectors
-from shared.search.view import QueryEmbedders
-from shared.telemetry.metrics import Metrics
 from tests.support.postgres import PostgresServer
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -58,60 +48,31 @@ _AT_ONCE = 100
 """Messages of a request, and vectors of a transaction."""
 _FIRST_TIMES = 5
 _VACUUMED_EVERY = 1_000
-_MODEL = "bench"
-_RIVAL = Path(__file__).with_name("rival_stores.py")
+_WARM_UP = SearchRequest("warm up")
 _INDEX_TABLES = ("message_words", "message_vectors", "vector_", "passages", "unembedded", "app_indexes")
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=100_000)
-    parser.add_argument("--apps", type=int, default=100)
-    parser.add_argument("--users", type=int, help="Users of each app, who search what they said; else it names nobody.")
-    parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--commits", type=int, default=3_000)
-    parser.add_argument("--database", help="An address; else SQLite in a folder of its own.")
-    parser.add_argument("--keep", action="store_true", help="Search alone, also in what an earlier run has filled.")
-    parser.add_argument("--one-by-one", type=int, help="Messages added so, here and to the rivals; mem0 is slow.")
-    parser.add_argument("--rivals", help="An interpreter that has mem0ai and langgraph.")
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        url = options.database or f"sqlite:///{Path(folder) / 'bench.db'}"
-        commits = None if options.keep else options.commits
-        figures = measure(url, options.messages, options.apps, options.queries, commits, options.users)
-        if options.one_by_one:
-            figures["side_by_side"] = side_by_side(Path(folder), options.rivals, options.one_by_one)
-    show(figures)
-    return 0
-
-
-class HandedIn:
-    """An embedder that hands out the vector it was given for a query."""
-
-    name = _MODEL
-    same_meaning = 0.8
-
-    def __init__(self, vector_of: Callable[[str], NDArray[np.float32]]) -> None:
-        self._vector_of = vector_of
-
-    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
-        """Return the vectors of texts. Shape: ``(len(texts), dim)``."""
-        return np.stack([self._vector_of(text) for text in texts])
-
-
-class NoCalls:
-    """A meter that is never reported to, as no model is called."""
-
-    def reserve(self, prospect: Prospect) -> None:
-        """Raises: AssertionError."""
-        raise AssertionError(f"{prospect.model} is called")
-
-    def __call__(self, call: ModelCall) -> None:
-        raise AssertionError(f"{call.model} was called")
-
-
 def measure(
+    folder: Path,
+    messages: int = 100_000,
+    apps: int = 100,
+    users: Annotated[int | None, "Users of each app, who search what they said; else it names nobody."] = None,
+    queries: int = 300,
+    commits: int = 3_000,
+    database: Annotated[str | None, "An address; else SQLite in a folder of its own."] = None,
+    keep: Annotated[bool, "Search alone, also in what an earlier run has filled."] = False,
+    one_by_one: Annotated[int | None, "Messages added so, here and to the rivals; mem0 is slow."] = None,
+    rivals: Annotated[str | None, "An interpreter that has mem0ai and langgraph."] = None,
+) -> dict[str, Any]:
+    """Search what was filled in, and add by the side of others."""
+    url = database or f"sqlite:///{folder / 'bench.db'}"
+    figures = search(url, messages, apps, queries, None if keep else commits, users)
+    if one_by_one:
+        figures["side_by_side"] = _side_by_side(folder, rivals, one_by_one)
+    return figures
+
+
+def search(
     url: str, messages: int, apps: int, queries: int, commits: int | None, users: int | None = None
 ) -> dict[str, Any]:
     """Fill a database unless it is, search it, and return the figures; ``commits`` is None where it is to stay so."""
@@ -125,7 +86,7 @@ def measure(
     gc.freeze()  # As the loop does.
     before = _resident()
     matrices = VectorMatrices(1_000_000_000)
-    finder = _finder(database, chatter, matrices)
+    finder = make_finder(database, chatter.vector, matrices)
     first = _first_searches(database, chatter, apps)
     found = _search(finder, chatter, apps, messages // apps, queries, users)
     figures = {
@@ -148,7 +109,7 @@ def measure(
     return figures
 
 
-def side_by_side(folder: Path, rivals: str | None, messages: int) -> dict[str, Any]:
+def _side_by_side(folder: Path, rivals: str | None, messages: int) -> dict[str, Any]:
     """Add and search the same messages, in one app, here and with the rivals."""
     chatter = Chatter(seed=2)
     texts = [chatter.message(n) for n in range(messages)]
@@ -159,18 +120,8 @@ def side_by_side(folder: Path, rivals: str | None, messages: int) -> dict[str, A
         ours = {f"ours, {name}": _ours(url, chatter, texts, questions) for name, url in urls.items()}
     finally:
         server.stop()
-    return {"messages": messages, **ours, **(_theirs(folder, rivals, chatter, texts, questions) if rivals else {})}
-
-
-def _theirs(
-    folder: Path, interpreter: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]
-) -> dict[str, Any]:
-    vectors = {text: chatter.vector(text).tolist() for text in {*texts, *questions}}
-    (folder / "rivals.json").write_text(json.dumps({"texts": texts, "questions": questions, "vectors": vectors}))
-    command = [interpreter, str(_RIVAL), str(folder / "rivals.json"), str(folder / "rival-data")]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
-    found: dict[str, Any] = json.loads(told.splitlines()[-1])
-    return found
+    theirs = measure_rivals(folder, rivals, chatter.vector, texts, questions) if rivals else {}
+    return {"messages": messages, **ours, **theirs}
 
 
 def _ours(url: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
@@ -181,14 +132,14 @@ def _ours(url: str, chatter: Chatter, texts: Sequence[str], questions: Sequence[
         install(session, "app0", "App 0", {}, _NOW)
         start(session, "app0", NewConversation("c0"), _NOW)
         start(session, "app0", NewConversation("by hundred"), _NOW)
-        session.add(_vector_set("app0"))
-    added = _timed(lambda: _add(database, chatter, "c0", [[text] for text in texts]))
+        session.add(serving_set("app0"))
+    added = seconds_of(lambda: _add(database, chatter, "c0", [[text] for text in texts]))
     total = sum(size for _, size in _by_table(database)) - (0 if database.is_sqlite else empty)
-    finder = _finder(database, chatter, VectorMatrices(100_000_000))
+    finder = make_finder(database, chatter.vector)
     finder.find("app0", SearchRequest(questions[0]))
-    taken = [_timed(lambda question=question: finder.find("app0", SearchRequest(question))) for question in questions]
+    taken = timed(partial(finder.find, "app0", SearchRequest(question)) for question in questions)
     hundreds = [texts[first : first + _AT_ONCE] for first in range(0, len(texts), _AT_ONCE)]
-    by_hundred = _timed(lambda: _add(database, chatter, "by hundred", hundreds))
+    by_hundred = seconds_of(lambda: _add(database, chatter, "by hundred", hundreds))
     database.dispose()
     return {
         "adds_a_second": round(len(texts) / added),
@@ -215,29 +166,7 @@ def _add(database: Database, chatter: Chatter, conversation_id: str, lists: Sequ
                 session.execute(sa.delete(Unembedded).where(Unembedded.app_id == "app0", made))
             waiting = {}
         if nth % max(1, _VACUUMED_EVERY // len(texts)) == 0:
-            _vacuum(database)
-
-
-def _finder(database: Database, chatter: Chatter, matrices: VectorMatrices) -> MessageSearch:
-    embedder = HandedIn(chatter.vector)
-    metrics = Metrics(CollectorRegistry())
-    return MessageSearch(
-        database,
-        SystemClock(),
-        QueryEmbedders(lambda _: embedder),
-        matrices,
-        Recorder(),
-        lambda _: NoCalls(),
-        Tuning(),
-        metrics,
-    )
-
-
-def _vector_set(app_id: str) -> VectorSet:
-    return VectorSet(
-        app_id=app_id, model=_MODEL, dimensions=Chatter.DIMENSIONS, state=SetState.SERVING, erasures=0, filled_to=0,
-        fill_total=0, fill_done=0, created_at=_NOW, completed_at=_NOW,
-    )  # fmt: skip
+            vacuum(database)
 
 
 def _fill(database: Database, chatter: Chatter, messages: int, apps: int, users: int | None) -> bool:
@@ -256,31 +185,22 @@ def _fill(database: Database, chatter: Chatter, messages: int, apps: int, users:
         app_id = f"app{app}"
         with database.write() as session:
             install(session, app_id, f"App {app}", {}, _NOW)
-            wanted = [_conversation(app_id, n, users) for n in range(-(-each // _PER_CONVERSATION))]
-            session.add_all(wanted)
-            session.add(vectors := _vector_set(app_id))
+            wanted = [
+                Conversation(
+                    app_id=app_id, conversation_id=f"c{n}", user_id=_user_of(n, users), details={}, created_at=_NOW,
+                    updated_at=_NOW,
+                )
+                for n in range(-(-each // _PER_CONVERSATION))
+            ]  # fmt: skip
+            session.add_all([*wanted, vectors := serving_set(app_id)])
             session.flush()
             keys, set_key = [one.key for one in wanted], vectors.key
         for first in range(0, each, _BATCH):
             numbers = range(first, min(first + _BATCH, each))
             with database.write() as session:
                 _insert(session, chatter, app_id, keys, set_key, numbers, app * each)
-    _vacuum(database)
+    vacuum(database)
     return True
-
-
-def _vacuum(database: Database) -> None:
-    """Do what PostgreSQL does by itself every minute, so that no figure depends on when."""
-    if not database.is_sqlite:
-        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sa.text("VACUUM ANALYZE"))
-
-
-def _conversation(app_id: str, number: int, users: int | None) -> Conversation:
-    return Conversation(
-        app_id=app_id, conversation_id=f"c{number}", user_id=_user_of(number, users), details={}, created_at=_NOW,
-        updated_at=_NOW,
-    )  # fmt: skip
 
 
 def _user_of(conversation: int, users: int | None) -> str | None:
@@ -288,13 +208,7 @@ def _user_of(conversation: int, users: int | None) -> str | None:
 
 
 def _insert(
-    session: Session,
-    chatter: Chatter,
-    app_id: str,
-    keys: Sequence[int],
-    set_key: int,
-    numbers: range,
-    offset: int,
+    session: Session, chatter: Chatter, app_id: str, keys: Sequence[int], set_key: int, numbers: range, offset: int
 ) -> None:
     texts = [chatter.message(offset + n) for n in numbers]
     where = [(keys[n // _PER_CONVERSATION], n % _PER_CONVERSATION) for n in numbers]
@@ -315,11 +229,11 @@ def _insert(
 
 def _first_searches(database: Database, chatter: Chatter, apps: int) -> dict[str, Any]:
     """Search apps of which the process knows nothing yet, each with a finder of its own, and at least five times."""
-    taken, stages = [], []
+    taken, stages = list[float](), list[dict[str, float]]()
     for nth in range(max(apps, _FIRST_TIMES)):
-        finder = _finder(database, chatter, VectorMatrices(1_000_000_000))
+        finder = make_finder(database, chatter.vector)
         begun = perf_counter()
-        stages.append(finder.find(f"app{nth % apps}", SearchRequest("warm up")).durations)
+        stages.append(finder.find(f"app{nth % apps}", _WARM_UP).durations)
         taken.append(perf_counter() - begun)
     return spread(taken) | {"mean_ms_by_stage": _means(stages)}
 
@@ -334,7 +248,7 @@ def _search(
     rng = np.random.default_rng(5)
     asked = [(int(rng.integers(apps)), int(rng.integers(each))) for _ in range(queries)]
     for app in {one for one, _ in asked}:
-        finder.find(f"app{app}", SearchRequest("warm up"))
+        finder.find(f"app{app}", _WARM_UP)
     taken, stages, right = [], [], 0
     begun_working = process_time()
     for app, number in asked:
@@ -361,21 +275,20 @@ def _after_erasure(finder: MessageSearch, app: int) -> float:
         query = sa.select(Conversation.conversation_id).where(Conversation.app_id == f"app{app}")
         last = session.scalars(query.order_by(Conversation.key.desc()).limit(1)).one()
         erase_conversation(session, f"app{app}", last, "bench", _NOW)
-    return _timed(lambda: finder.find(f"app{app}", SearchRequest("warm up")))
+    return seconds_of(lambda: finder.find(f"app{app}", _WARM_UP))
 
 
 def _commits(database: Database, chatter: Chatter, commits: int) -> dict[str, Any]:
     """Say messages one a transaction, as the interface does; nothing is embedded."""
     with database.write() as session:
         start(session, "app0", NewConversation("said"), _NOW)
-    texts = [chatter.message(10**9 + n) for n in range(commits)]
-    taken = []
-    for text in texts:
-        begun = perf_counter()
+
+    def add(text: str) -> None:
         with database.write() as session:
             conversation = get_conversation(session, "app0", "said")
             say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
-        taken.append(perf_counter() - begun)
+
+    taken = timed([partial(add, chatter.message(10**9 + n)) for n in range(commits)])
     return {"count": commits, "a_second": round(commits / sum(taken)), **spread(taken)}
 
 
@@ -407,16 +320,10 @@ def _by_table(database: Database) -> Iterator[tuple[str, int]]:
             yield name, int(size)
 
 
-def _timed(work: Callable[[], object]) -> float:
-    begun = perf_counter()
-    work()
-    return perf_counter() - begun
-
-
 def _resident() -> float:
     """Return the most memory this process has held, MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

@@ -7,41 +7,28 @@ conversations ended per second, what a job costs over a bare Celery task in the 
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import random
-import sys
-import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
-import httpx
-from prometheus_client.parser import text_string_to_metric_families
-
-from ops.bench.bare_worker import BARE_KEY, BARE_TASK
-from ops.bench.figures import say, show, spread, timed
+from ops.bench import harness
 from ops.bench.population import app_id, populate
+from ops.bench.workers import BARE_KEY, BARE_TASK
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.clock import SystemClock
 from shared.base.settings import Settings
+from shared.base.subjects import Subject
 from shared.broker import make_celery
 from shared.db.engine import Database
-from shared.jobs.models import OPEN, Job
-from shared.jobs.queries import JobFilter, get_job, list_jobs
+from shared.jobs.queries import get_job
 from shared.memories.writing import NewMemory, place
-from tests.support.services import System, start_redis, start_system
-from tests.support.waiting import wait_until
 
 SIZES = (10, 10_000)
-_ENV = {
-    "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "1000", "AFTERTHOUGHT_LOG_LEVEL": "warning",
-    "AFTERTHOUGHT_WORKER_CONCURRENCY": "1",
-}  # fmt: skip
 _SAID = (
     "I moved the beehives to the orchard on Tuesday, number {n}.",
     "Good. Do you want a reminder to feed them?",
@@ -49,96 +36,66 @@ _SAID = (
 )
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    options = _options(arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measure(Path(folder), options.database_url, options.conversations))
-    return 0
-
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database-url", help="an empty PostgreSQL; SQLite in a temporary folder otherwise")
-    parser.add_argument("--conversations", type=int, default=1000, help="how many are ended for the sustained rate")
-    return parser.parse_args(arguments)
-
-
-def measure(folder: Path, database_url: str | None, conversations: int) -> dict[str, Any]:
+def measure(
+    folder: Path,
+    database_url: harness.DatabaseUrl = None,
+    conversations: Annotated[int, "how many are ended for the sustained rate"] = 1000,
+) -> dict[str, Any]:
     """Run everything in ``folder``; return the figures."""
-    url = database_url or f"sqlite:///{folder / 'bench.db'}"
-    redis = start_redis(folder / "redis")
-    try:
-        with start_system(folder, url, redis.url, workers=2, env=_ENV, loop=False) as system:
-            for worker in system.workers:
-                worker.argv = (sys.executable, "-m", "ops.bench.bare_worker")
-            for process in system.processes:
-                process.start()
-            system.wait_ready()
-            database = Database(url)
-            with system.client() as client:
-                figures = _measure(system, client, database, conversations)
-            database.dispose()
-            return {"database": "sqlite" if database.is_sqlite else "postgresql", "workers": 2, **figures}
-    finally:
-        redis.stop()
-
-
-def _measure(system: System, client: httpx.Client, database: Database, conversations: int) -> dict[str, Any]:
-    say("warming up")
-    _delays(client, database, "warm", 20)
-    say("delay from end to memory, and a bare Celery task")
-    bare = _bare(system, 200)
-    delays, jobs, queued = _delays(client, database, "delay", 200)
-    thinking = _thinking_seconds(client)
-    overhead = median(jobs) - median(bare) - thinking
-    figures = {
-        "end_to_memory": spread(delays),
-        "job_written_to_begun": spread(queued),
-        "job_written_to_done": spread(jobs),
-        "bare_celery_task": spread(bare),
-        "agent_mean_ms": round(thinking * 1000, 3),
-        "queue_overhead_over_bare_task_p50_ms": round((median(queued) - median(bare)) * 1000, 3),
-        "job_overhead_over_bare_task_p50_ms": round(overhead * 1000, 3),
-    }
-    say(f"ending {conversations} conversations")
-    figures["sustained"] = _sustained(system, client, database, conversations)
-    for apps, before in zip(SIZES, (0, *SIZES), strict=False):
-        say(f"reading with {apps} apps")
-        populate(database, apps, before)
-        figures[f"with_{apps}_apps"] = _reading(client, database, apps)
+    env = harness.QUICK | {"AFTERTHOUGHT_WORKER_CONCURRENCY": "1"}
+    with harness.serve(folder, database_url, env, workers=2, worker=("ops.bench.workers", "bare")) as service:
+        line, database = service.connect(), service.database
+        harness.say("warming up")
+        _delays(line, database, "warm", 20)
+        harness.say("delay from end to memory, and a bare Celery task")
+        bare = _bare(service, 200)
+        delays, jobs, queued = _delays(line, database, "delay", 200)
+        calls = "afterthought_model_call_duration_seconds"
+        created = sum(one.value for one in service.samples(f"{calls}_count") if one.labels["kind"] == "create_memory")
+        thinking = sum(one.value for one in service.samples(f"{calls}_sum")) / max(1.0, created)
+        figures = {
+            "database": "sqlite" if database.is_sqlite else "postgresql",
+            "workers": 2,
+            "end_to_memory": harness.spread(delays),
+            "job_written_to_begun": harness.spread(queued),
+            "job_written_to_done": harness.spread(jobs),
+            "bare_celery_task": harness.spread(bare),
+            "agent_mean_ms": round(thinking * 1000, 3),
+            "queue_overhead_over_bare_task_p50_ms": round((median(queued) - median(bare)) * 1000, 3),
+            "job_overhead_over_bare_task_p50_ms": round((median(jobs) - median(bare) - thinking) * 1000, 3),
+        }
+        harness.say(f"ending {conversations} conversations")
+        figures["sustained"] = _sustained(service, conversations)
+        for apps, before in zip(SIZES, (0, *SIZES), strict=False):
+            harness.say(f"reading with {apps} apps")
+            populate(database, apps, before)
+            figures[f"with_{apps}_apps"] = _reading(line, database, apps)
     small, large = (figures[f"with_{apps}_apps"] for apps in SIZES)
-    figures["large_over_small_p50"] = {what: round(large[what]["p50_ms"] / small[what]["p50_ms"], 2) for what in small}
-    return figures
+    return figures | {"large_over_small_p50": {k: round(large[k]["p50_ms"] / small[k]["p50_ms"], 2) for k in small}}
 
 
-def _open(client: httpx.Client, app: str, name: str, number: int) -> str:
-    base = f"/apps/{app}/conversations"
-    client.post(base, json={"conversationId": name}).raise_for_status()
-    roles = itertools.cycle(("user", "assistant"))
-    messages = [{"role": next(roles), "content": text.format(n=number)} for text in _SAID]
-    client.post(f"{base}/{name}/messages", json={"messages": messages}).raise_for_status()
-    return f"{base}/{name}/end"
-
-
-def _install(client: httpx.Client, app: str) -> None:
-    client.post("/apps", json={"appId": app, "name": app}).raise_for_status()
+def _open(line: harness.Connection, app: str, name: str, number: int) -> str:
+    """Say something in a new conversation; return where it is ended."""
+    roles = ("user", "assistant", "user")
+    said = [{"role": role, "content": text.format(n=number)} for role, text in zip(roles, _SAID, strict=True)]
+    harness.converse(line, app, name, said)
+    return f"/apps/{app}/conversations/{name}/end"
 
 
 def _delays(
-    client: httpx.Client, database: Database, app: str, count: int
+    line: harness.Connection, database: Database, app: str, count: int
 ) -> tuple[list[float], list[float], list[float]]:
     """Return seconds, one conversation after the other: from asking for the end to the commit of the memory, from the
     job's writing to that commit, and from the job's writing to its beginning in a worker."""
-    _install(client, app)
-    delays: list[float] = []
-    jobs: list[float] = []
-    queued: list[float] = []
+    line.send("POST", "/apps", {"appId": app, "name": app})
+    delays, jobs, queued = list[float](), list[float](), list[float]()
     for number in range(count):
-        end = _open(client, app, f"c{number}", number)
+        end = _open(line, app, f"c{number}", number)
         begun = time.time()
-        job_id = client.post(end, json={}).raise_for_status().json()["jobs"][0]["jobId"]
-        job = wait_until(_finished(database, job_id), 30, f"job {job_id}")
+        job_id = line.send("POST", end, {})["jobs"][0]["jobId"]
+        harness.wait_for_job(line, job_id)
+        with database.read() as session:
+            job = get_job(session, job_id)
         assert job.finished_at is not None and job.started_at is not None
         delays.append(job.finished_at.timestamp() - begun)
         jobs.append((job.finished_at - job.created_at).total_seconds())
@@ -146,83 +103,47 @@ def _delays(
     return delays, jobs, queued
 
 
-def _finished(database: Database, job_id: str) -> Callable[[], Job | None]:
-    def look() -> Job | None:
-        with database.read() as session:
-            job = get_job(session, job_id)
-        return job if job.finished_at is not None else None
-
-    return look
-
-
-def _bare(system: System, count: int) -> list[float]:
+def _bare(service: harness.BenchService, count: int) -> list[float]:
     """Return seconds from sending a bare task to its running, one after the other, over the same broker."""
-    celery = make_celery(Settings(redis_url=system.redis_url))
+    celery = make_celery(Settings(redis_url=service.system.redis_url))
     delays = []
     with celery.connection_for_read() as connection:
         client = connection.default_channel.client
         for _ in range(count):
             celery.send_task(BARE_TASK, kwargs={"sent_at": time.time()}, queue="memory", priority=7)
-            _, ran = client.blpop([BARE_KEY], timeout=30)
-            sent_at, ran_at = map(float, ran.split())
+            sent_at, ran_at = map(float, client.blpop([BARE_KEY], timeout=30)[1].split())
             delays.append(ran_at - sent_at)
     celery.close()
     return delays
 
 
-def _thinking_seconds(client: httpx.Client) -> float:
-    """Return the mean seconds of the agent's own work in a job, as the workers counted it."""
-    text = client.get("/metrics").raise_for_status().text
-    samples = {
-        sample.name + sample.labels.get("kind", ""): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    spent = sum(
-        value for name, value in samples.items() if name.startswith("afterthought_model_call_duration_seconds_sum")
-    )
-    return spent / max(1.0, samples["afterthought_model_call_duration_seconds_countcreate_memory"])
-
-
-def _sustained(system: System, client: httpx.Client, database: Database, count: int) -> dict[str, Any]:
-    apps = [f"rate{n}" for n in range(40)]
+def _sustained(service: harness.BenchService, count: int) -> dict[str, Any]:
+    lines, apps = [service.connect(), service.connect()], [f"rate{n}" for n in range(40)]
     for app in apps:
-        _install(client, app)
-    ends = [_open(client, apps[n % len(apps)], f"r{n}", n) for n in range(count)]
+        lines[0].send("POST", "/apps", {"appId": app, "name": app})
+    ends = [_open(lines[0], apps[n % len(apps)], f"r{n}", n) for n in range(count)]
     begun = time.time()
-    with ThreadPoolExecutor(2) as clients, system.client() as second:
-        list(
-            clients.map(
-                lambda pair: pair[0].post(pair[1], json={}).raise_for_status(),
-                zip(itertools.cycle((client, second)), ends),
-            )
-        )
+    with ThreadPoolExecutor(2) as clients:
+        list(clients.map(lambda n: [lines[n].send("POST", end, {}) for end in ends[n::2]], range(2)))
     ended = time.time()
-    wait_until(lambda: not unfinished(database), 600, "every job to finish")
-    finished = time.time()
+    service.settle()
     return {
         "conversations": count,
         "ended_per_second": round(count / (ended - begun), 1),
-        "remembered_per_second": round(count / (finished - begun), 1),
+        "remembered_per_second": round(count / (time.time() - begun), 1),
     }
 
 
-def unfinished(database: Database) -> bool:
-    """Whether any job has yet to end."""
-    with database.read() as session:
-        return any(list_jobs(session, JobFilter(state), 1) for state in OPEN)
-
-
-def _reading(client: httpx.Client, database: Database, apps: int) -> dict[str, Any]:
+def _reading(line: harness.Connection, database: Database, apps: int) -> dict[str, Any]:
     chance = random.Random(7)
     chosen = [app_id(chance.randrange(apps)) for _ in range(1000)]
-    message = {"message": "What about the beans?"}
+    asked = {"message": "What about the beans?"}
     return {
-        "memories": spread(timed(lambda a=app: client.get(f"/apps/{a}/memories").raise_for_status() for app in chosen)),
-        "context": spread(
-            timed(lambda a=app: client.post(f"/apps/{a}/context", json=message).raise_for_status() for app in chosen)
+        "memories": harness.spread(harness.timed(partial(line.send, "GET", f"/apps/{app}/memories") for app in chosen)),
+        "context": harness.spread(
+            harness.timed(partial(line.send, "POST", f"/apps/{app}/context", asked) for app in chosen)
         ),
-        "write_at_the_cap": spread(timed(lambda a=app: _write_one(database, a) for app in chosen[:300])),
+        "write_at_the_cap": harness.spread(harness.timed(partial(_write_one, database, app) for app in chosen[:300])),
     }
 
 
@@ -230,8 +151,8 @@ def _write_one(database: Database, app: str) -> None:
     with database.write() as session:
         lock_app(session, app)
         new = NewMemory(content="User: bought a second beehive.", agent="extractive", epoch=0)
-        place(session, app, new, Cause("extractive", "bench", SystemClock().now()), 10)
+        place(session, Subject(app), new, Cause("extractive", "bench", SystemClock().now()), 10)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    harness.run(measure)

@@ -7,12 +7,10 @@ time that all processes used until then, and what each process' imports cost, wi
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -21,7 +19,7 @@ from typing import Any
 import httpx
 
 from loop.embedded_redis import free_port
-from ops.bench.figures import say, show
+from ops.bench.harness import run, say
 
 PROCESSES = {"command": "loop.cli", "up": "loop.up", "loop": "loop.__main__", "worker": "worker.celery_app"}
 _LINE = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
@@ -29,30 +27,23 @@ _PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.02
 
 
-def main(arguments: list[str]) -> int:
-    """Start, measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=5)
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measure(Path(folder), options.times))
-    return 0
-
-
-def measure(folder: Path, times: int) -> dict[str, Any]:
+def measure(folder: Path, times: int = 5) -> dict[str, Any]:
     """Start the service ``times`` times and once before; return the figures, in seconds."""
-    env = {**os.environ, "AFTERTHOUGHT_HOME": str(folder / "home"), "AFTERTHOUGHT_PORT": str(free_port())}
-    env["AFTERTHOUGHT_LOG_LEVEL"] = "warning"
+    env = {
+        **os.environ, "AFTERTHOUGHT_HOME": str(folder / "home"), "AFTERTHOUGHT_PORT": str(free_port()),
+        "AFTERTHOUGHT_LOG_LEVEL": "warning",
+    }  # fmt: skip
     say("starting for the first time")
-    first = start(env)
+    first = _start(env)
     say(f"starting {times} times")
-    later = [start(env) for _ in range(times)]
+    later = [_start(env) for _ in range(times)]
     nowhere = {**env, "REDIS_URL": "redis://127.0.0.1:1/0"}
     figures = {what: round(median(one[what] for one in later), 2) for what in first}
-    return {"first": first, "later": figures, "imports": {name: imports(of, nowhere) for name, of in PROCESSES.items()}}
+    costs = {name: _imports(module, nowhere) for name, module in PROCESSES.items()}
+    return {"first": first, "later": figures, "imports": costs}
 
 
-def start(env: dict[str, str]) -> dict[str, float]:
+def _start(env: dict[str, str]) -> dict[str, float]:
     """Start the service, wait until it is ready and stop it."""
     url, begun = f"http://127.0.0.1:{env['AFTERTHOUGHT_PORT']}/health", time.monotonic()
     process = subprocess.Popen([sys.executable, "-m", "loop.cli", "up"], env=env, stdout=subprocess.DEVNULL)
@@ -88,11 +79,11 @@ def _processor_seconds(pid: int) -> float:
     return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK") + sum(_processor_seconds(int(one)) for one in children)
 
 
-def imports(module: str, env: dict[str, str]) -> dict[str, Any]:
+def _imports(module: str, env: dict[str, str]) -> dict[str, Any]:
     """Return what importing a module costs: processor seconds, how many modules, and the slowest ten."""
     told = "import sys, time; print(round(time.process_time(), 2), len(sys.modules))"
-    run = [sys.executable, "-X", "importtime", "-c", f"import {module}; {told}"]
-    done = subprocess.run(run, env=env, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-X", "importtime", "-c", f"import {module}; {told}"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     seconds, modules = done.stdout.split()
     own = sorted(((int(took), name) for took, name in _LINE.findall(done.stderr)), reverse=True)[:10]
     slowest = {name: round(took / 1000, 1) for took, name in own}
@@ -100,4 +91,4 @@ def imports(module: str, env: dict[str, str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

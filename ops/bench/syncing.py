@@ -6,22 +6,36 @@ Writes rows like messages, one a transaction, into a file with our settings, by 
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
 
 import sqlalchemy as sa
 
-from ops.bench.figures import show
+from ops.bench.harness import run
 from shared.db.engine import Database
 
 _TEXT = "I adopted a greyhound named Pixel, and we walk by the river every morning. " * 4
 _ROUNDS = 5
 
 
-def write_rate(folder: Path, synchronous: str, seconds: float) -> float:
+def measure(
+    folder: Annotated[Path | None, "on the disk to be measured; by default the one of temporary files"] = None,
+    seconds: Annotated[float, "of each round"] = 2.0,
+) -> dict[str, dict[str, float]]:
+    """Return for both settings the median rate and what one commit takes."""
+    rates: dict[str, list[float]] = {"NORMAL": [], "FULL": []}
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        for _ in range(_ROUNDS):
+            for synchronous, found in rates.items():
+                found.append(_write_rate(Path(place), synchronous, seconds))
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    return {name: {"commitsPerSecond": round(rate), "ms": round(1000 / rate, 3)} for name, rate in medians.items()}
+
+
+def _write_rate(folder: Path, synchronous: str, seconds: float) -> float:
     """Return how many transactions of one row are committed in a second."""
     database = Database(f"sqlite:///{folder / f'{synchronous}.db'}", pool_size=1)
     sa.event.listen(database.engine, "connect", lambda raw, _: raw.execute(f"PRAGMA synchronous={synchronous}"))
@@ -37,27 +51,5 @@ def write_rate(folder: Path, synchronous: str, seconds: float) -> float:
     return rate
 
 
-def measure(folder: Path, seconds: float) -> dict[str, dict[str, float]]:
-    """Return for both settings the median rate and what one commit takes."""
-    rates: dict[str, list[float]] = {"NORMAL": [], "FULL": []}
-    for _ in range(_ROUNDS):
-        for synchronous, found in rates.items():
-            found.append(write_rate(folder, synchronous, seconds))
-    return {
-        name: {"commitsPerSecond": round(statistics.median(found)), "ms": round(1000 / statistics.median(found), 3)}
-        for name, found in rates.items()
-    }
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="on the disk to be measured; by default the one of temporary files")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each round")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        show(measure(Path(folder), given.seconds))
-
-
 if __name__ == "__main__":
-    main()
+    run(measure)

@@ -7,34 +7,29 @@ openai:NAME`` asks where OPENAI_BASE_URL or OLLAMA_HOST says.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import select
 
 from loop.thinking.situation import Focus
-from ops.bench.engine import ENGINE_MODEL, PromptWatch, serve_engine, watch_prompts
-from ops.bench.figures import say, show
+from ops.bench.engine import ENGINE_MODEL, EngineFile, EnginePython, ModelCost, PromptWatch, cost_of, open_model
+from ops.bench.harness import run, say
 from shared.base.settings import Settings
 from shared.conversations.lifecycle import Role
 from shared.db.schema import migrate
-from shared.energy.budget import to_units
 from shared.energy.models import Spending
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import AnswerT, Question, Reply
 from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, NoTools, ToolChat
-from shared.llm.transport import is_loopback
-from shared.telemetry.logging import configure_logging
 from shared.telemetry.metrics import FocusKind, TurnOutcome
 from tests.support.house import House
 from tests.support.minds import WINDOW, Thinking
@@ -65,73 +60,48 @@ _ANSWERED = frozenset({TurnOutcome.ANSWERED})
 _LUNCH = ((USER, "Where can I have lunch near the station?"), (ASSISTANT, "The Blue Door is two streets away."))
 _BYE = (*_LUNCH, (USER, "Great, that was all. Goodbye!"), (ASSISTANT, "Goodbye!"))
 _PROMISE = ((USER, "When does the pool open?"), (ASSISTANT, "I do not know yet; I will look it up and tell you."))
+_REVIEW = FocusKind.REVIEW
+_ENDED, _SELECTED = frozenset({TurnOutcome.ENDED}), frozenset({TurnOutcome.SELECTED})
+_ROOM = ((USER, "My room is number 14."), (ASSISTANT, "Noted."), (USER, "Which room did I say is mine?"))
+_SUM = ((USER, "What is 6 times 7?"), (ASSISTANT, "6 times 7 is 41."))
 SITUATIONS = (
     Situation("a question", {"c": ((USER, "What is the capital of Peru?"),)}, _ANSWERED, says="Lima"),
+    Situation("a question about what was said before", {"c": _ROOM}, _ANSWERED, says="14"),
     Situation(
-        "a question about what was said before",
-        {"c": ((USER, "My room is number 14."), (ASSISTANT, "Noted."), (USER, "Which room did I say is mine?"))},
-        _ANSWERED,
-        says="14",
-    ),
-    Situation(
-        "a question about what is remembered",
-        {"c": ((USER, "What am I allergic to?"),)},
-        _ANSWERED,
-        says="peanut",
-        memory="The user is allergic to peanuts.",
+        "a question about what is remembered", {"c": ((USER, "What am I allergic to?"),)}, _ANSWERED,
+        says="peanut", memory="The user is allergic to peanuts.",
     ),
     Situation("a question in German", {"c": ((USER, "Wie viele Tage hat eine Woche?"),)}, _ANSWERED, says="7|sieben"),
     Situation(
-        "a question while energy is low",
-        {"c": ((USER, "What colour do blue and yellow make?"),)},
-        _ANSWERED | {TurnOutcome.AWAITING},
-        says="green",
-        energy=15.0,
+        "a question while energy is low", {"c": ((USER, "What colour do blue and yellow make?"),)},
+        _ANSWERED | {TurnOutcome.AWAITING}, says="green", energy=15.0,
     ),
-    Situation("a farewell", {"c": (*_LUNCH, (USER, "That was all. Goodbye!"))}, _ANSWERED | {TurnOutcome.ENDED}),
+    Situation("a farewell", {"c": (*_LUNCH, (USER, "That was all. Goodbye!"))}, _ANSWERED | _ENDED),
+    Situation("one of two conversations is over", {"c": _BYE, "d": _LUNCH}, _ENDED, _REVIEW),
     Situation(
-        "one of two conversations is over",
-        {"c": _BYE, "d": _LUNCH},
-        frozenset({TurnOutcome.ENDED}),
-        FocusKind.REVIEW,
+        "one of two conversations waits for something promised", {"c": _PROMISE, "d": _LUNCH}, _SELECTED, _REVIEW
     ),
-    Situation(
-        "one of two conversations waits for something promised",
-        {"c": _PROMISE, "d": _LUNCH},
-        frozenset({TurnOutcome.SELECTED}),
-        FocusKind.REVIEW,
-    ),
-    Situation(
-        "nothing to be done",
-        {"c": _LUNCH},
-        frozenset({TurnOutcome.NOTHING, TurnOutcome.SELECTED, TurnOutcome.SNOOZED}),
-        FocusKind.REVIEW,
-    ),
-    Situation(
-        "a wrong answer that was selected",
-        {"c": ((USER, "What is 6 times 7?"), (ASSISTANT, "6 times 7 is 41."))},
-        _ANSWERED,
-        FocusKind.SELECTED,
-        says="42",
-    ),
-)
+    Situation("nothing to be done", {"c": _LUNCH}, _SELECTED | {TurnOutcome.NOTHING, TurnOutcome.SNOOZED}, _REVIEW),
+    Situation("a wrong answer that was selected", {"c": _SUM}, _ANSWERED, FocusKind.SELECTED, says="42"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What became of one situation; ``tokens_read_anew`` is None where no engine tells it."""
+    """What became of one situation."""
 
     outcome: TurnOutcome | None
     right: bool
     refused: int
     """Tool calls that were not carried out."""
-    calls: int
-    tokens_read: int
-    tokens_read_anew: int | None
-    tokens_written: int
-    seconds: float
-    energy_units: float
     answer: str
+    cost: ModelCost
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """All of it as one table."""
+        own = {"outcome": self.outcome, "right": self.right, "refused": self.refused, "answer": self.answer}
+        return own | asdict(self.cost)
 
 
 class WithoutTools(ToolChat):
@@ -157,19 +127,35 @@ class WithoutTools(ToolChat):
 WAYS: dict[str, Callable[[ToolChat], ToolChat]] = {"with tools": lambda chat: chat, "by the bounded form": WithoutTools}
 
 
-def measure(folder: Path, chat: ToolChat, prompts: PromptWatch | None = None) -> dict[str, Any]:
+def measure(
+    folder: Path,
+    model: Annotated[str, "a model that answers, as AFTERTHOUGHT_MODEL names it"] = ENGINE_MODEL,
+    engine: EngineFile = None,
+    engine_python: EnginePython = sys.executable,
+) -> dict[str, Any]:
+    """Ask a model where the settings say its server is, or an engine that is started with a file."""
+    settings = Settings()
+    with open_model(model, settings.openai_base_url, engine, engine_python, WINDOW) as (prompts, address):
+        chosen = {"openai_base_url": address, "model_context_tokens": WINDOW}
+        with closing(make_tool_chat(model, settings.model_copy(update=chosen))) as chat:
+            return think(folder, chat, prompts)
+
+
+def think(folder: Path, chat: ToolChat, prompts: PromptWatch | None = None) -> dict[str, Any]:
     """Return of each way what it did and took, in all and situation by situation."""
     found = {}
     for number, (way, seen) in enumerate(WAYS.items()):
         say(way)
-        turns = {}
-        for at, situation in enumerate(SITUATIONS):
-            turns[situation.name] = hold(f"sqlite:///{folder / f'{number}-{at}.db'}", situation, seen(chat), prompts)
-        found[way] = {"in all": figures(turns.values()), "each": {name: asdict(one) for name, one in turns.items()}}
+        turns = {
+            one.name: _hold(f"sqlite:///{folder / f'{number}-{at}.db'}", one, seen(chat), prompts)
+            for at, one in enumerate(SITUATIONS)
+        }
+        each = {name: turn.figures for name, turn in turns.items()}
+        found[way] = {"in all": _in_all(list(turns.values())), "each": each}
     return found
 
 
-def hold(url: str, situation: Situation, chat: ToolChat, prompts: PromptWatch | None) -> Turn:
+def _hold(url: str, situation: Situation, chat: ToolChat, prompts: PromptWatch | None) -> Turn:
     """Hold one turn about a situation."""
     migrate(url)
     house = House(url)
@@ -183,28 +169,19 @@ def hold(url: str, situation: Situation, chat: ToolChat, prompts: PromptWatch | 
         if situation.memory:
             thinking.remember(_APP, situation.memory)
         thinking.set_level(situation.energy)
-        anew = 0 if prompts is None else prompts.read_anew
         begun = perf_counter()
         about = None if situation.kind is FocusKind.REVIEW else situation.about
         outcome = thinking.thinker.think(Focus(situation.kind, _APP, about))
         seconds = perf_counter() - begun
         with house.database.read() as session:
             rows = [row for row in session.scalars(select(Spending)) if row.kind == WorkKind.THINK]
-        answers = thinking.answers(situation.about)
         had = sum(role is ASSISTANT for role, _ in situation.conversations[situation.about])
-        after = None if prompts is None else prompts.read_anew
-        return Turn(
-            outcome=outcome,
-            right=_is_right(situation, thinking, outcome, " ".join(answers[had:])),
-            refused=round(_refused(house)),
-            calls=len(rows),
-            tokens_read=sum(row.prompt_tokens for row in rows),
-            tokens_read_anew=None if after is None else after - (anew or 0),
-            tokens_written=sum(row.completion_tokens for row in rows),
-            seconds=round(seconds, 1),
-            energy_units=round(to_units(sum(row.micro for row in rows)), 2),
-            answer=" ".join(answers[had:]),
-        )
+        answer = " ".join(thinking.answers(situation.about)[had:])
+        tools = (one for family in house.registry.collect() for one in family.samples)
+        calls = [one for one in tools if one.name == "afterthought_tool_calls_total"]
+        refused = sum(one.value for one in calls if one.labels["outcome"] not in ("carried_out", "in_prose"))
+        cost = cost_of(rows, rows, seconds, None if prompts is None else prompts.take())
+        return Turn(outcome, _is_right(situation, thinking, outcome, answer), round(refused), answer, cost)
     finally:
         house.database.dispose()
 
@@ -223,59 +200,19 @@ def _is_right(situation: Situation, thinking: Thinking, outcome: TurnOutcome | N
     return True
 
 
-def _refused(house: House) -> float:
-    """Return how many tool calls were not carried out."""
-    samples = (sample for family in house.registry.collect() for sample in family.samples)
-    counted = (one for one in samples if one.name == "afterthought_tool_calls_total")
-    return sum(one.value for one in counted if one.labels["outcome"] not in ("carried_out", "in_prose"))
-
-
-def figures(turns: Iterable[Turn]) -> dict[str, Any]:
+def _in_all(turns: Sequence[Turn]) -> dict[str, Any]:
     """Return what the turns came to, and the sums of what they took."""
-    every = list(turns)
-    anew = [one.tokens_read_anew for one in every]
+    costs = [asdict(one.cost) for one in turns]
+    sums = {name: None if None in (of := [one[name] for one in costs]) else round(sum(of), 2) for name in costs[0]}
     return {
-        "right": {"kept": sum(one.right for one in every), "of": len(every)},
-        "outcomes": dict(Counter(str(one.outcome) for one in every)),
-        "answered": sum(one.outcome is TurnOutcome.ANSWERED for one in every),
-        "refused": sum(one.refused for one in every),
-        "calls": sum(one.calls for one in every),
-        "most calls of a turn": max(one.calls for one in every),
-        "tokens_read": sum(one.tokens_read for one in every),
-        "tokens_read_anew": None if None in anew else sum(one or 0 for one in anew),
-        "tokens_written": sum(one.tokens_written for one in every),
-        "seconds": round(sum(one.seconds for one in every), 1),
-        "energy_units": round(sum(one.energy_units for one in every), 2),
+        "right": {"kept": sum(one.right for one in turns), "of": len(turns)},
+        "outcomes": dict(Counter(str(one.outcome) for one in turns)),
+        "answered": sum(one.outcome is TurnOutcome.ANSWERED for one in turns),
+        "refused": sum(one.refused for one in turns),
+        "most calls of a turn": max(one.cost.calls for one in turns),
+        **sums,
     }
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    options = _options(arguments)
-    configure_logging("error", "console", "bench")
-    settings = Settings()
-    with ExitStack() as stack:
-        address = settings.openai_base_url
-        if options.engine is not None:
-            address = stack.enter_context(serve_engine(options.engine, options.engine_python, WINDOW))
-        prompts = None
-        # No provider's own address is changed: how it is asked goes by that.
-        if options.model.startswith("openai:") and address is not None and is_loopback(address):
-            prompts, address = stack.enter_context(watch_prompts(address))
-        chosen = {"openai_base_url": address, "model_context_tokens": WINDOW}
-        chat = stack.enter_context(closing(make_tool_chat(options.model, settings.model_copy(update=chosen))))
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
-        show(measure(Path(folder), chat, prompts))
-    return 0
-
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default=ENGINE_MODEL, help="a model that answers, as AFTERTHOUGHT_MODEL names it")
-    parser.add_argument("--engine", type=Path, help="a GGUF file to start xllamacpp with; it is asked as openai:engine")
-    parser.add_argument("--engine-python", default=sys.executable, help="the interpreter that has xllamacpp")
-    return parser.parse_args(arguments)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

@@ -9,22 +9,17 @@ large installation's p95 over the small one's.
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import insert, update
 
 from loop.wiring import Loop, wire
-from ops.bench.figures import say, show, spread
-from ops.bench.population import app_id
-from shared.apps.models import App
+from ops.bench.harness import run, say, seconds_of, spread
+from ops.bench.population import app_id, install_apps
 from shared.base.settings import read_settings
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, WorkClass
 from shared.conversations.models import Conversation
@@ -35,46 +30,30 @@ from shared.jobs import ownership, tenant_queues
 from shared.jobs.models import Deferral, Job, JobState
 from shared.jobs.ownership import Owner
 from shared.jobs.queries import JobFilter, list_jobs
-from shared.telemetry.logging import configure_logging
 from tests.support.services import start_redis
 
-SMALL, LARGE = (1_000, 100), (100_000, 10_000)
+SIZES = {"small": (1_000, 100), "large": (100_000, 10_000)}
+"""Open conversations and deferred jobs."""
+_PHASES = ("energy_closed", "energy_for_a_few")
 _APPS = 100
 _SELDOM_SECONDS = 60.0
 """Steps that run less often than this are shown, and are not part of the tick."""
 _BATCH = 5_000
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ticks", type=int, default=200)
-    parser.add_argument("--scale", type=float, default=1.0, help="of both installations")
-    options = parser.parse_args(arguments)
-    configure_logging("error", "console", "bench")
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measure(Path(folder), options.ticks, options.scale))
-    return 0
-
-
-def measure(folder: Path, ticks: int, scale: float = 1.0) -> dict[str, Any]:
+def measure(folder: Path, ticks: int = 200, scale: Annotated[float, "of both installations"] = 1.0) -> dict[str, Any]:
     """Fill both installations in ``folder`` and tick in them; return the figures."""
     redis = start_redis(folder / "redis")
     try:
-        small, large = (
-            _installation(folder / name, redis.url, round(size[0] * scale), round(size[1] * scale), ticks)
-            for name, size in (("small", SMALL), ("large", LARGE))
-        )
+        figures = {
+            name: _installation(folder / name, redis.url, round(talks * scale), round(jobs * scale), ticks)
+            for name, (talks, jobs) in SIZES.items()
+        }
     finally:
         redis.stop()
-    return {
-        "small": small,
-        "large": large,
-        "large_over_small_p95": {
-            phase: round(large[phase]["tick"]["p95_ms"] / small[phase]["tick"]["p95_ms"], 2)
-            for phase in ("energy_closed", "energy_for_a_few")
-        },
-    }
+    p95 = {name: {phase: found[phase]["tick"]["p95_ms"] for phase in _PHASES} for name, found in figures.items()}
+    ratios = {phase: round(p95["large"][phase] / p95["small"][phase], 2) for phase in _PHASES}
+    return figures | {"large_over_small_p95": ratios}
 
 
 def _installation(folder: Path, redis_url: str, conversations: int, jobs: int, ticks: int) -> dict[str, Any]:
@@ -90,12 +69,9 @@ def _installation(folder: Path, redis_url: str, conversations: int, jobs: int, t
     try:
         _fill(loop, conversations, jobs)
         loop.ticker.tick()  # Takes leadership, and does what is done once.
-        return {
-            "open_conversations": conversations,
-            "deferred_jobs": jobs,
-            "energy_closed": _phase(loop, ticks, lambda: _set_level(loop, 10)),
-            "energy_for_a_few": _phase(loop, ticks, lambda: _cancel_all(loop)),
-        }
+        before = (lambda: _set_level(loop, 10), lambda: _finish_all(loop))
+        phases = {name: _phase(loop, ticks, call) for name, call in zip(_PHASES, before, strict=True)}
+        return {"open_conversations": conversations, "deferred_jobs": jobs, **phases}
     finally:
         loop.drain(1.0)
         loop.celery.close()
@@ -105,24 +81,17 @@ def _installation(folder: Path, redis_url: str, conversations: int, jobs: int, t
 
 def _fill(loop: Loop, conversations: int, jobs: int) -> None:
     now = datetime.now(UTC)
+    install_apps(loop.database, range(_APPS))
+    spent = Spending(
+        app_id=app_id(0), job_id="job_0", kind="create_memory", model="ollama:nobody", outcome="answered",
+        prompt_tokens=1000, completion_tokens=50, estimated=False, micro=to_micro(11), settled=False, at=now,
+    )  # fmt: skip
     with loop.database.write() as session:
-        session.execute(
-            insert(App),
-            [{"app_id": app_id(n), "name": app_id(n), "config": {}, "purge_epoch": 0, "created_at": now,
-              "updated_at": now} for n in range(_APPS)],
-        )  # fmt: skip
-        spent = Spending(
-            app_id=app_id(0), job_id="job_0", kind="create_memory", model="ollama:nobody", outcome="answered",
-            prompt_tokens=1000, completion_tokens=50, estimated=False, micro=to_micro(11), settled=False, at=now,
-        )  # fmt: skip
         session.add(spent)
-    for start in range(0, conversations, _BATCH):
-        rows = [_conversation(n, now) for n in range(start, min(conversations, start + _BATCH))]
-        with loop.database.write() as session:
-            session.execute(insert(Conversation), rows)
-    for start in range(0, jobs, _BATCH):
-        with loop.database.write() as session:
-            session.execute(insert(Job), [_job(n, now) for n in range(start, min(jobs, start + _BATCH))])
+    for table, row, count in ((Conversation, _conversation, conversations), (Job, _job, jobs)):
+        for start in range(0, count, _BATCH):
+            with loop.database.write() as session:
+                session.execute(insert(table), [row(n, now) for n in range(start, min(count, start + _BATCH))])
     with loop.database.write() as session:
         tenant_queues.mend(session, now)
 
@@ -153,12 +122,10 @@ def _phase(loop: Loop, ticks: int, before: Callable[[], None]) -> dict[str, Any]
         before()
         total = 0.0
         for step in loop.ticker.steps:
-            begun = time.perf_counter()
-            step.run()
-            by_step[step.name].append(time.perf_counter() - begun)
-            total += by_step[step.name][-1] if step.every_seconds < _SELDOM_SECONDS else 0.0
+            by_step[step.name].append(taken := seconds_of(step.run))
+            total += taken if step.every_seconds < _SELDOM_SECONDS else 0.0
         whole.append(total)
-    return {"tick": spread(whole), "steps": {name: spread(taken) for name, taken in by_step.items()}}
+    return {"tick": spread(whole), "steps": {name: spread(each) for name, each in by_step.items()}}
 
 
 def _set_level(loop: Loop, units: float) -> None:
@@ -170,7 +137,7 @@ def _set_level(loop: Loop, units: float) -> None:
         session.execute(update(EnergyLevel).values(micro=to_micro(units), at=now))
 
 
-def _cancel_all(loop: Loop) -> None:
+def _finish_all(loop: Loop) -> None:
     """Finish what was sent, as a worker would, and leave energy for a few more."""
     now = loop.clock.now()
     with loop.database.write() as session:
@@ -183,4 +150,4 @@ def _cancel_all(loop: Loop) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(measure)

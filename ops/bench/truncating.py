@@ -7,13 +7,10 @@ with chunking". Run: python -m ops.bench.truncating
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from ops.bench.figures import say, show
+from ops.bench.harness import run, say
 from ops.bench.made_up import Chatter
 from shared.base.search_settings import Tuning
 from shared.context.context import ContextRequest, open_context
@@ -21,18 +18,15 @@ from shared.context.sources import RecallSources
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.schema import migrate
 from shared.llm.embedding import NgramEmbedder
-from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.searching import Library
 
-MESSAGES = 30
 SENTENCES = 90
 """Of about twenty words in each message: far more than a budget of 1,000 tokens holds."""
 _APP = "notes"
 
 
-@dataclass(frozen=True)
-class Planted:
+class Planted(NamedTuple):
     """A long message, what is asked about it, and the words that answer."""
 
     content: str
@@ -40,18 +34,9 @@ class Planted:
     answer: str
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=MESSAGES)
-    parser.add_argument("--sentences", type=int, default=SENTENCES, help="of each message")
-    given = parser.parse_args()
-    configure_logging("error", "console", "bench")
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        show(measured(Path(folder), given.messages, given.sentences))
-
-
-def measured(folder: Path, messages: int = MESSAGES, sentences: int = SENTENCES) -> dict[str, Any]:
+def measure(
+    folder: Path, messages: int = 30, sentences: Annotated[int, "of each message"] = SENTENCES
+) -> dict[str, Any]:
     """Return shares of questions, 0..1, whose answer did not reach the context though its message was said."""
     url = f"sqlite:///{folder / 'bench.db'}"
     migrate(url)
@@ -69,7 +54,11 @@ def measured(folder: Path, messages: int = MESSAGES, sentences: int = SENTENCES)
         say(f"asking with chunking {'on' if chunking else 'off'}")
         finder = library.make_finder(Tuning(chunking=chunking))
         reach = RecallSources(house.database, finder, house.clock, house.metrics)
-        cut = [one.answer not in _context(house, reach, one.question) for one in all_planted]
+        cut = []
+        for one in all_planted:
+            wanted = ContextRequest(Tuning().token_budget, said=(), now_said=one.question)
+            context = open_context(house.database, _APP, wanted, house.metrics, reach, "bench")
+            cut.append(one.answer not in context.system_prompt)
         truncated["with_chunking" if chunking else "without_chunking"] = round(sum(cut) / len(cut), 3)
     house.database.dispose()
     without = truncated["without_chunking"]
@@ -96,10 +85,5 @@ def planted(number: int, sentences: int) -> Planted:
     return Planted("\n\n".join([*talk[:at], answer, *talk[at:]]), f"What stands in Quokkaville{number}?", answer)
 
 
-def _context(house: House, reach: RecallSources, question: str) -> str:
-    wanted = ContextRequest(Tuning().token_budget, said=(), now_said=question)
-    return open_context(house.database, _APP, wanted, house.metrics, reach, "bench").system_prompt
-
-
 if __name__ == "__main__":
-    main()
+    run(measure)

@@ -6,23 +6,20 @@ the weights have effect and decide nothing. Source: seed 002, "Tuning Strategy".
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
-from ops.bench.corpora import DEFAULT_DATA
-from ops.bench.figures import say, show
-from ops.bench.finding import measures, missing
-from ops.bench.finding_corpora import Corpus, CorpusMessage, FindingQuestion, code_talk, locomo
+from ops.bench import corpora
+from ops.bench.finding import measures
 from ops.bench.finding_ways import Index, indexed, prepared
+from ops.bench.harness import run, say
 from shared.base.setting_groups import ModelSettings
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder
-from shared.search.models import POSITION_BITS
+from shared.search.models import doc_id_of
 from shared.search.ranking import WeightedRecipe, rank
 
 STEPS = 5
@@ -44,38 +41,39 @@ _QUESTIONS = (
 )
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="where the corpora are")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of each weight from 0 to 1")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "afterthought-bench")
-    given = parser.parse_args()
-    corpora = [made_up()]
-    if missing(given.data) is None:
-        corpora += [*locomo(given.data), code_talk(given.data)]
-    show(measured(corpora, make_embedder(None, ModelSettings(), 0), given.cache, given.steps))
+def measure(
+    data: corpora.DataFolder = corpora.DEFAULT_DATA,
+    steps: Annotated[int, "of each weight from 0 to 1"] = STEPS,
+    cache: Path = corpora.CACHE,
+) -> dict[str, Any]:
+    """Weigh what is at hand."""
+    every = [made_up()]
+    if corpora.missing(data, corpora.LABELLED) is None:
+        every += [*corpora.labelled_locomo(data), corpora.code_talk(data)]
+    return weigh(every, make_embedder(None, ModelSettings(), 0), cache, steps)
 
 
-def made_up() -> Corpus:
+def made_up() -> corpora.Corpus:
     """Return a few messages, each a conversation of its own, and what is asked about them."""
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     said = [
-        CorpusMessage((nth + 1) << POSITION_BITS, "user", None, text, begun + nth * timedelta(days=1))
+        corpora.CorpusMessage(doc_id_of(nth + 1, 0) or 0, "user", None, text, begun + nth * timedelta(days=1))
         for nth, text in enumerate(_TALK)
     ]
-    return Corpus("made_up", tuple(said), tuple(FindingQuestion(text, 0, frozenset(at)) for text, at in _QUESTIONS))
+    return corpora.Corpus(
+        "made_up", tuple(said), tuple(corpora.FindingQuestion(text, 0, frozenset(at)) for text, at in _QUESTIONS)
+    )
 
 
-def measured(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
+def weigh(every: Sequence[corpora.Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
     """Return NDCG@5 of each corpus by weights, per cent, and the weights that do best on each."""
     grid: dict[str, dict[str, float]] = {}
-    for corpus in corpora:
+    for corpus in every:
         say(f"weighing {corpus.name}")
         grid[corpus.name] = _by_weights(indexed(corpus, embedder, None, cache), steps)
     return {
         "embedder": embedder.name,
-        "questions": {one.name: len(one.questions) for one in corpora},
+        "questions": {one.name: len(one.questions) for one in every},
         "ndcg@5": grid,
         "best": {name: max(found, key=lambda weights: found[weights]) for name, found in grid.items()},
         "shipped": _named(WeightedRecipe()),
@@ -110,4 +108,4 @@ def _named(weights: WeightedRecipe) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +17,6 @@ from ops.bench import (
     embedding,
     extracting,
     finding,
-    finding_corpora,
     finding_ways,
     governing,
     idling,
@@ -35,7 +35,6 @@ from ops.bench import (
     truncating,
     weighing,
 )
-from ops.bench.scarcity import Scarcity
 from shared.db.engine import Database
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import is_installed
@@ -53,7 +52,7 @@ no_corpora = pytest.mark.skipif(
 
 
 no_sessions = pytest.mark.skipif(
-    composing_sessions.missing(composing_sessions.DEFAULT_DATA) is not None, reason="the recorded sessions are not here"
+    composing_sessions.missing(corpora.SESSIONS) is not None, reason="the recorded sessions are not here"
 )
 
 
@@ -68,7 +67,7 @@ no_sessions = pytest.mark.skipif(
 def test_ten_recorded_sessions_fit_a_budget_whole_pairs_and_order_kept(
     budgets: tuple[int, ...], tmp_path: Path
 ) -> None:
-    figures = composing_sessions.measure(tmp_path, budgets=budgets)
+    figures = composing_sessions.compose(tmp_path, budgets=budgets)
     assert figures["sessions"] == 10
     for row in figures["compositions"]:
         assert row["within_budget"] and row["pairs_kept"] and row["in_order"] and row["one_chain"], row
@@ -80,17 +79,17 @@ def test_ten_recorded_sessions_fit_a_budget_whole_pairs_and_order_kept(
 @pytest.mark.parametrize(
     ("database", "wanted"),
     [
-        pytest.param("sqlite", Scarcity(users=2, refill=25, kills=1), id="two users", marks=long),
-        pytest.param("sqlite", Scarcity(), id="all users", marks=long),
-        pytest.param("postgres", Scarcity(), id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
+        pytest.param("sqlite", {"users": 2, "refill": 25, "kills": 1}, id="two users", marks=long),
+        pytest.param("sqlite", {}, id="all users", marks=long),
+        pytest.param("postgres", {}, id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
     ],
 )
 def test_users_at_once_with_scarce_energy_all_get_their_memories_in_order_and_in_turn(
-    database: str, wanted: Scarcity, tmp_path: Path, request: pytest.FixtureRequest
+    database: str, wanted: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue("postgres_url") if database == "postgres" else None
-    figures = scarcity.measure(tmp_path, corpora.DEFAULT_DATA, wanted, url)
-    assert set(figures["jobs"]) <= {"done", "nothing"} and figures["apps"] == wanted.users
+    figures = scarcity.measure(tmp_path, database_url=url, **wanted)
+    assert set(figures["jobs"]) <= {"done", "nothing"} and figures["apps"] == wanted.get("users", 15)
     assert figures["apps_out_of_order"] == 0
     assert figures["longest_wait_of_an_app_over_the_mean"] <= 2
     assert figures["never_below_floor"]
@@ -100,7 +99,7 @@ def test_users_at_once_with_scarce_energy_all_get_their_memories_in_order_and_in
 
 @long
 def test_a_simulated_day_is_smoother_with_the_regulator_than_without() -> None:
-    figures = governing.measure(governing.Wanted(apps=40, conversations=120, flood=40))
+    figures = governing.measure(apps=40, conversations=120, flood=40)
     with_it, without = figures["with_regulator"], figures["without_regulator"]
     assert with_it["memories_written"] == without["memories_written"] == 120
     assert with_it["ledger_equals_drawn"] and without["ledger_equals_drawn"]
@@ -114,43 +113,22 @@ def test_a_simulated_day_is_smoother_with_the_regulator_than_without() -> None:
 
 
 @long
-def test_the_ticking_bench_measures_every_step(tmp_path: Path) -> None:
-    figures = ticking.measure(tmp_path, ticks=5, scale=0.05)
-    for phase in ("energy_closed", "energy_for_a_few"):
-        assert {"relay_jobs", "settle_energy", "think", "publish_events"} <= set(figures["large"][phase]["steps"])
-        assert figures["large_over_small_p95"][phase] > 0
-
-
-@long
 @no_corpora
 def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> None:
-    figures = ingesting.measure(tmp_path, corpora.DEFAULT_DATA)
+    figures = ingesting.measure(tmp_path)
     assert set(figures["jobs"]) <= {"done", "nothing"} and figures["jobs"]["done"] > 200
     assert figures["conversations"] == sum(figures["jobs"].values())
     assert figures["most_memories_an_app_ever_had"] == 10 and figures["samples"] > 100
     assert figures["removals"] > 0 and figures["removals_without_who_why_and_before"] == 0
 
 
-@long
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def test_the_service_bench_measures_everything(
-    database: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(service, "SIZES", (10, 300))
-    url = request.getfixturevalue("postgres_url") if database == "postgres" else None
-    figures = service.measure(tmp_path, url, 60)
-    assert figures["sustained"]["conversations"] == 60
-    assert {"memories", "context", "write_at_the_cap"} == set(figures["with_300_apps"])
-    assert figures["job_overhead_over_bare_task_p50_ms"] > 0
-
-
 @no_corpora
 def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
     # One dialogue of them says little: its questions about what is old are seventy.
     subjects = list(corpora.locomo(corpora.DEFAULT_DATA))
-    ratios = keeping.measure(subjects, 200)["ratios"]
+    ratios = keeping.compare(subjects, 200)["ratios"]
     assert min(ratios.values()) > 1.5
-    assert all(value > 0 for value in keeping.timed(subjects, 200).values())
+    assert all(value > 0 for value in keeping.durations(subjects, 200).values())
 
 
 @long
@@ -158,7 +136,7 @@ def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
 def test_the_remembering_bench_holds_and_judges_at_a_service_of_its_own(tmp_path: Path) -> None:
     first = remembering.labelled(corpora.DEFAULT_DATA)[:3]
     answers = RecordedAnswers(first)
-    for name, opened in (("rules", nullcontext(remembering.Way())), ("recorded", remembering.recorded(answers))):
+    for name, opened in (("rules", nullcontext(remembering.Way())), ("recorded", remembering.with_recorded(answers))):
         with opened as way:
             measured = remembering.at_a_service(tmp_path / name, first, way, "ngrams")
         found, cost = measured["in all"], measured["cost"]
@@ -192,7 +170,7 @@ def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools
     with OpenAiServer(models=("large",)) as server:
         chat = make_tool_chat("openai:large", served_at(server.url))
         with closing(chat):
-            found = thinking.measure(tmp_path, chat)
+            found = thinking.think(tmp_path, chat)
     assert list(found) == list(thinking.WAYS)
     for way in found.values():
         assert way["in all"]["right"]["of"] == len(way["each"]) == len(thinking.SITUATIONS)
@@ -202,7 +180,8 @@ def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools
 
 @no_corpora
 def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for() -> None:
-    figures = extracting.measure(corpora.DEFAULT_DATA, NgramEmbedder())
+    figures = extracting.measure(embedding="ngrams")
+    assert isinstance(figures, dict)
     for corpus in ("memorybank", "locomo"):
         found = figures[corpus]
         assert found["statements"] == sum(found["by_category"].values()) == sum(found["became"].values()) > 80
@@ -213,36 +192,49 @@ def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for
     assert answered["all_facts_unlimited"] >= answered["random_facts"]
 
 
-@no_corpora
-def test_a_sample_is_drawn_by_its_seed_and_shows_where_each_fact_was_said() -> None:
-    heard = extracting.heard_in_corpora(corpora.DEFAULT_DATA)
-    drawn = extracting.sample(heard, 20, 7)
-    assert drawn == extracting.sample(heard, 20, 7) != extracting.sample(heard, 20, 8)
-    assert len(drawn) == 20 and all(len(one.splitlines()) >= 2 for one in drawn)
+def idling_fields(folder: Path) -> dict[str, Any]:
+    found = idling.measure(folder, seconds=2.0, deferred=200)
+    assert found["empty"]["model_calls"] == found["with_200_deferred_jobs"]["model_calls"] == 0
+    return found
 
 
-@long
-def test_the_idling_bench_finds_no_model_call(tmp_path: Path) -> None:
-    figures = idling.measure(tmp_path, None, seconds=2.0, deferred=200)
-    for state in ("empty", "with_200_deferred_jobs"):
-        assert figures[state]["model_calls"] == 0
-        assert 0 < figures[state]["transactions_per_second"] < 30
-
-
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=[long, pytest.mark.postgres])])
-def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes(
-    database: str, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("measure", "fields"),
+    [
+        pytest.param(
+            lambda folder: searching.measure(folder, 600, 3, queries=6, commits=5),
+            {"searches", "sizes", "single_commits", "first_search_after_an_erasure"}, id="searching",
+        ),
+        pytest.param(
+            lambda folder: ticking.measure(folder, ticks=5, scale=0.05)["large"]["energy_closed"]["steps"],
+            {"relay_jobs", "settle_energy", "think", "publish_events"}, id="ticking", marks=long,
+        ),
+        pytest.param(
+            lambda folder: service.measure(folder, conversations=60)["with_10_apps"],
+            {"memories", "context", "write_at_the_cap"}, id="service", marks=long,
+        ),
+        pytest.param(idling_fields, {"empty", "with_200_deferred_jobs"}, id="idling", marks=long),
+        pytest.param(
+            lambda folder: starting.measure(folder, 1)["later"], {"live", "ready", "worker"}, id="starting", marks=long,
+        ),
+        pytest.param(
+            lambda folder: embedding.measure(folder, messages=400)["service"],
+            {"messages", "embedded_a_second"}, id="embedding", marks=[long, no_corpora, needs_model],
+        ),
+    ],
+)  # fmt: skip
+def test_a_bench_measures_what_it_says(
+    measure: Callable[[Path], dict[str, Any]], fields: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = searching.measure(request.getfixturevalue(f"{database}_url"), messages=600, apps=3, queries=6, commits=5)
-    assert (figures["messages"], figures["apps"]) == (600, 3)
-    assert figures["vectors_in_memory_bytes_a_message"] >= 48
-    assert figures["searches"] and figures["sizes"] and figures["single_commits"]
+    monkeypatch.setattr(service, "SIZES", (10, 300))
+    found = measure(tmp_path)
+    assert all(found[name] for name in fields), found
 
 
 @pytest.mark.postgres
 def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_url: Callable[[], str]) -> None:
     url = new_postgres_url()
-    figures = copying.measure(url, rounds=2, conversations=2)
+    figures = copying.compare(url, rounds=2, conversations=2)
     assert set(figures["a_request_of_100"]["copies_ms"]) == {"messages", "unembedded", "message_words"}
     database = Database(url)
     with database.read() as session:
@@ -252,14 +244,13 @@ def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_ur
     database.dispose()
 
 
-def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(sqlite_url: str) -> None:
-    found = nearest.measure(sqlite_url, count=3_000, queries=5, memory_mb=100, build_seconds=10)["in_memory"]
-    assert found["recall_at_40"] > 0.9
+def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(tmp_path: Path) -> None:
+    assert nearest.measure(tmp_path, vectors=3_000, queries=5)["in_memory"]["recall_at_40"] > 0.9
 
 
 @no_corpora
 def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone(tmp_path: Path) -> None:
-    corpus = next(finding_corpora.locomo(corpora.DEFAULT_DATA))
+    corpus = next(corpora.labelled_locomo(corpora.DEFAULT_DATA))
     index = finding_ways.indexed(corpus, NgramEmbedder(), None, tmp_path)
     numbers = {one.doc_id: nth for nth, one in enumerate(corpus.messages)}
 
@@ -274,10 +265,9 @@ def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone
     [pytest.param(ratio, least, id=f"{ratio}:1") for ratio, least in ((5, 0.95), (10, 0.8), (30, 0.5))],
 )
 def test_compression_keeps_more_of_what_was_said_than_a_cut_and_puts_nothing_in_anothers_mouth(
-    ratio: int, least: float
+    ratio: int, least: float, tmp_path: Path
 ) -> None:
-    sessions = retaining.DEFAULT_SESSIONS if retaining.DEFAULT_SESSIONS.is_dir() else None
-    figures = retaining.measure(sessions, (ratio,))
+    figures = retaining.compare_all(tmp_path, corpora.SESSIONS, (ratio,))
     for kind in figures["transcripts"]:
         found = figures[kind][f"{ratio}:1"]
         ours, cut, last = (found[way] for way in ("compressed", "head_and_tail", "last_tokens"))
@@ -290,7 +280,7 @@ def test_compression_keeps_more_of_what_was_said_than_a_cut_and_puts_nothing_in_
 
 
 def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path: Path) -> None:
-    figures = weighing.measured([weighing.made_up()], NgramEmbedder(), tmp_path, steps=2)
+    figures = weighing.weigh([weighing.made_up()], NgramEmbedder(), tmp_path, steps=2)
     by_weights = figures["ndcg@5"]["made_up"]
     assert len(by_weights) == 7 and figures["shipped"] in by_weights
     assert len(set(by_weights.values())) > 1, "the weights have no effect"
@@ -298,31 +288,15 @@ def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path
 
 
 def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> None:
-    figures = truncating.measured(tmp_path, messages=6, sentences=60)
+    figures = truncating.measure(tmp_path, messages=6, sentences=60)
     assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
     assert figures["truncated"]["without_chunking"] > 0
 
 
 def test_a_prompt_begins_with_more_of_the_one_before_in_two_places_than_in_one(tmp_path: Path) -> None:
-    figures = prefixing.measured(tmp_path, exchanges=4)
+    figures = prefixing.measure(tmp_path, exchanges=4)
     one, two = figures["one"], figures["two"]
     assert 0 == one["promised_tokens"] < one["shared_prefix_tokens"] < two["promised_tokens"]
     assert two["promised_tokens"] <= two["shared_prefix_tokens"] < two["prompt_tokens"]
     if isinstance(figures["engine"], dict):
         assert figures["engine"]["two"]["read_anew"] < 0.7 * figures["engine"]["one"]["read_anew"]
-
-
-@pytest.mark.long
-def test_a_start_is_measured_until_a_worker_is_there(tmp_path: Path) -> None:
-    figures = starting.measure(tmp_path, 1)
-    assert 0 < figures["later"]["live"] <= figures["later"]["ready"] <= figures["later"]["worker"]
-    assert figures["imports"]["command"]["modules"] < figures["imports"]["loop"]["modules"]
-
-
-@no_corpora
-@needs_model
-@long
-def test_what_is_embedded_while_it_is_searched_is_all_embedded(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'bench.db'}"
-    figures = embedding.measure(tmp_path, url, list(corpora.locomo(corpora.DEFAULT_DATA)), 400)
-    assert figures["service"]["messages"] > 0 and figures["service"]["embedded_a_second"] > 0

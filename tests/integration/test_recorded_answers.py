@@ -53,7 +53,7 @@ def found(
             work_off(worker, api.clock)
             api.clock.advance(60)
 
-        yield remembering.measure(api.ask, settle, remembering.labelled(DEFAULT_DATA))
+        yield remembering.hold(api.ask, settle, remembering.labelled(DEFAULT_DATA))
 
 
 def share(found: dict[str, Any], measure: str) -> float:

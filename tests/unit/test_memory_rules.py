@@ -501,7 +501,7 @@ def test_at_200_characters_the_agent_keeps_what_it_is_meant_to_keep() -> None:
     problem = corpora.missing(corpora.DEFAULT_DATA)
     if problem:
         pytest.skip(problem)
-    ratios = keeping.measure(list(corpora.locomo()), 200)["ratios"]
+    ratios = keeping.compare(list(corpora.locomo()), 200)["ratios"]
     assert ratios["a_own_session_over_first_sentences"] >= 3
     assert ratios["b_remaining_over_first_sentences"] >= 3
     assert ratios["c_older_over_oldest_goes"] >= 1.7
