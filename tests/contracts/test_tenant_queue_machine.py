@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
 from shared.base.errors import AfterthoughtError
-from shared.contracts.jobs import JobKind, WorkClass
+from shared.contracts.jobs import JobKind, JobPayload, WebhookPayload, WorkClass
 from shared.erasure.erasing import erase_app, purge_memories
 from shared.jobs import control, dispatch, ownership, tenant_queues
 from shared.jobs.dispatch import Dispatch, NewJob
@@ -61,7 +61,10 @@ class Machine:
         kind = JobKind.CREATE_MEMORY if work_class == WorkClass.THOUGHT else JobKind.DELIVER_WEBHOOK
         priority, sequence = self.chance.randrange(10), self.chance.choice(SEQUENCES)
         dedupe = f"d{self.number}"
-        wanted = NewJob(kind, self.app_id, dedupe, priority=priority, work_class=work_class, sequence=sequence)
+        payload = WebhookPayload(webhook_id="w", position=None) if kind is JobKind.DELIVER_WEBHOOK else JobPayload()
+        wanted = NewJob(
+            kind, self.app_id, dedupe, payload=payload, priority=priority, work_class=work_class, sequence=sequence
+        )
         dispatch.enqueue(session, wanted, self.now)
 
     def relay(self, session: Session) -> None:

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 from tests.support.services import CHECKOUT
 
-_OF_THE_SERVER = ("pyproject.toml", "README.md", "LICENSE", "shared", "loop", "worker")
+_OF_THE_SERVER = ("pyproject.toml", "README.md", "LICENSE", "shared", "loop", "worker", "clients/python")
 
 
 def build_wheel(project: str, folder: Path) -> Path:

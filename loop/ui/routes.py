@@ -1,0 +1,85 @@
+"""Registers every page; the way in, and the apps and users to choose from."""
+
+from __future__ import annotations
+
+import httpx
+from fastapi.exception_handlers import http_exception_handler
+from nicegui import Client, app, ui
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from afterthought_client import AsyncAfterthought
+from loop.ui import administration, chat, composer, memory, operations, sessions
+from loop.ui.frame import Frame, bare
+from loop.ui.transport import InProcess
+from loop.ui.visitors import ENDED, Visitor, Visitors, way_back
+
+_INSIDE = "http://afterthought"
+
+
+def register(interface: InProcess) -> None:
+    """Register the pages, as clients of an interface."""
+
+    def client(token: str) -> AsyncAfterthought:
+        return AsyncAfterthought(_INSIDE, token, transport=interface, timeout=httpx.Timeout(90.0))
+
+    visitors = Visitors(client)
+    frame = Frame(visitors)
+    _way_in(frame)
+
+    @frame.page("/", "Apps")
+    async def apps(visitor: Visitor) -> None:
+        if visitor.app_id is not None:
+            ui.navigate.to(f"/memory/{visitor.app_id}")
+            return
+        found = [one async for one in visitor.client.iter_apps()]
+        if not found:
+            ui.label("No app is installed yet. Install one under Administration.").classes("muted")
+        for one in found:
+            card = ui.link(target=f"/memory/{one.app_id}").classes("no-underline text-inherit w-full")
+            with card, ui.column().classes("card gap-1"):
+                ui.label(one.name).classes("font-medium")
+                ui.label(one.app_id).classes("muted text-sm")
+
+    app.add_exception_handler(404, _not_found)
+    for module in (administration, chat, composer, memory, operations, sessions):
+        module.register(frame)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    """Answer what has the address of a page and is none. In the place of the library's own, which has no way back."""
+    if request.url.path.startswith("/_nicegui") and isinstance(error, HTTPException):
+        return await http_exception_handler(request, error)
+    client = Client(ui.page("", title="No such page - Afterthought"), request=request)
+    with client, ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("There is no such page"):
+        ui.label("Its address may be mistyped, or what it showed is gone.").classes("muted")
+        ui.link("Go to the apps", "/")
+    return client.build_response(request, 404)
+
+
+def _way_in(frame: Frame) -> None:
+    @ui.page("/login", title="Log in - Afterthought")
+    def log_in(next: str = "", why: str = "") -> None:
+        with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("Afterthought"):
+            if why == ENDED:
+                ui.label("You were logged out: your token is not accepted any more.").props("role=alert")
+            ui.label("Log in with the admin token, or with an app's.").classes("muted")
+            if next:
+                ui.label(
+                    "It leads back to where you were. The service forgets who is logged in when it starts."
+                ).classes("muted text-sm")
+            token = ui.input("Token", password=True, password_toggle_button=True).classes("w-full")
+            token.props("autocomplete=off autofocus outlined")
+
+            async def enter() -> None:
+                async with frame.errors_told():
+                    visitor = await frame.visitors.log_in(token.value or "")
+                    home = "/" if visitor.is_admin else f"/memory/{visitor.app_id}"
+                    ui.navigate.to(way_back(next) or home)
+
+            token.on("keydown.enter", enter)
+            ui.button("Log in", on_click=enter).props("unelevated no-caps color=cyan-9").classes("w-full")
+            ui.label("The token stays in this session of the service's, and is gone when you log out.").classes(
+                "muted text-sm"
+            )
