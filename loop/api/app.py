@@ -53,7 +53,7 @@ from loop.api.routes import (
     whole_app,
 )
 from loop.completions.endpoint import COMPLETION_ROUTES
-from loop.mcp.server import McpEndpoint
+from loop.mcp.endpoint import McpEndpoint
 from loop.wiring import Loop
 from shared.base.installation import release
 from shared.base.settings import Settings
