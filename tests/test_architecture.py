@@ -193,3 +193,23 @@ def test_no_text_of_the_project_names_this_machine_or_a_registry() -> None:
         if word in path.read_text("utf-8", "replace")
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("entry", ["loop.serving", "loop.cli.program", "worker.tasks"])
+def test_a_process_starts_without_the_extras_and_before_what_takes_long(entry: str) -> None:
+    """A module that is joined with another takes its imports along, and these may not be installed."""
+    code = """
+import importlib.abc, sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(name)
+
+EXTRAS = set("anthropic httpx2 langchain_anthropic langchain_openai mcp onnx onnxruntime openai tokenizers".split())
+sys.meta_path.insert(0, Missing())
+__import__(sys.argv[1])
+assert not {"langchain_core", "nicegui", "ollama"} & sys.modules.keys()
+"""
+    ran = subprocess.run([sys.executable, "-c", code, entry], cwd=CHECKOUT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
