@@ -567,6 +567,20 @@ def test_a_review_shows_recent_conversations_by_the_energy_the_last_touched_firs
     assert shown == list(range(25 - round(1 + 0.8 * 19), 25))
 
 
+def test_a_review_never_shows_two_users_together(reviewing: Thinking) -> None:
+    for user, pet in (("ana", "goats"), ("bo", "bees"), (None, "cats")):
+        reviewing.said(f"c-{pet}", f"I keep {pet}.", user_id=user)
+        reviewing.said(f"c-{pet}", "Fine.", role=Role.ASSISTANT)
+    shown = []
+    for _ in range(3):
+        reviewing.house.clock.advance(1800)
+        reviewing.will("Nothing needs to be done.", "Really.")
+        if reviewing.think() is None:
+            break
+        shown.append({pet for pet in ("goats", "bees", "cats") if f"I keep {pet}." in reviewing.prompt})
+    assert shown and all(len(pets) == 1 for pets in shown)
+
+
 def test_a_review_comes_after_its_time_only_when_something_changed_and_energy_is_high(reviewing: Thinking) -> None:
     def review() -> bool:
         reviewing.house.clock.advance(10)
