@@ -23,7 +23,7 @@ from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.context.rendering import without_recalled
 from shared.conversations.days import TimeZones, zones_at
 from shared.db.engine import Database
-from shared.profiles import queries as gate
+from shared.profiles import gate
 from shared.search.candidates import SearchHit, said_at, what_followed, whole_at
 from shared.search.models import Asker, conversation_of, position_of
 from shared.search.search import Findings, MessageSearch, SearchRequest

@@ -31,8 +31,8 @@ from shared.facts.models import FactClear
 from shared.memories import forgetting
 from shared.memories.models import Memory
 from shared.profiles import consent
+from shared.profiles.gate import agrees, write_audit
 from shared.profiles.models import AuditKind
-from shared.profiles.queries import agrees, write_audit
 
 
 def purge_memories(session: Session, app_id: str, actor: str, now: datetime, user_id: str | None = None) -> Erasure:

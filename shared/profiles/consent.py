@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 from shared.base.errors import Conflict, Operation
 from shared.db.queries import rows_changed
 from shared.profiles import queries
+from shared.profiles.gate import agrees, write_audit
 from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of, lines_of
-from shared.profiles.queries import agrees, write_audit
 from shared.text.gate import refuse_secret
 
 

@@ -35,10 +35,9 @@ from shared.jobs.models import JobState
 from shared.memories.compaction import NEW, Action, Decision, Eviction
 from shared.memories.queries import changes_of_app
 from shared.memories.writing import NewMemory, place
-from shared.profiles import consent
-from shared.profiles import queries as gate
+from shared.profiles import consent, gate
+from shared.profiles.gate import write_audit
 from shared.profiles.models import AuditKind, Content, Profile
-from shared.profiles.queries import write_audit
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.telemetry.metrics import CompactionOutcome
 from tests.support.house import House

@@ -21,10 +21,10 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import withdraw_consent
 from shared.llm.embedding import NgramEmbedder
-from shared.profiles import consent
-from shared.profiles import queries as gate
+from shared.profiles import consent, gate
+from shared.profiles.gate import write_audit
 from shared.profiles.models import ONLY_USER, AuditKind, Consent, Content, Context, Preferences, Profile
-from shared.profiles.queries import audit_of, write_audit
+from shared.profiles.queries import audit_of
 from tests.support.house import House
 from tests.support.settings import default_settings
 

@@ -24,8 +24,8 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
-from shared.profiles import queries as gate
-from shared.profiles.queries import ProfileVersion
+from shared.profiles import gate
+from shared.profiles.gate import ProfileVersion
 from shared.search.tuning import in_force
 from shared.summaries.queries import (
     NewSummary,

@@ -22,8 +22,9 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import UserId, UserOrNobody
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.profiles import consent
+from shared.profiles.gate import agrees, profile_of
 from shared.profiles.models import AuditKind, Consent, Content, Context, Preferences, Profile, content_of
-from shared.profiles.queries import agrees, audit_of, consent_of, profile_of
+from shared.profiles.queries import audit_of, consent_of
 
 ProfileOwner = Annotated[
     UserId | Literal[""], Field(description="A user of the app; empty for an app that names none.")

@@ -18,7 +18,7 @@ from loop.api.schema import APP_ID_PATTERN, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import Id, UserId, Words
-from shared.profiles import queries as gate
+from shared.profiles import gate
 from shared.search.candidates import SearchHit
 from shared.search.index import IndexStatus, index_status, recreate_word_index, request_backfill
 from shared.search.models import Asker, SetState
