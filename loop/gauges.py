@@ -1,8 +1,8 @@
 """What is read when Prometheus asks: levels, depths, ages and counts that stand in the database and in Redis.
 
-One short transaction a scrape reads how things stand now, and only rows of what is unfinished; what only accumulates is
-in ``loop.totals``, and what is told of single apps in ``loop.totals``. What Redis alone knows is left out while it
-is down, and ``afterthought_redis_up`` says so.
+One short transaction a scrape reads how things stand now, and only rows of what is unfinished; what only accumulates,
+and what is told of single apps, is in ``loop.totals``. What Redis alone knows is left out while it is down, and
+``afterthought_redis_up`` says so.
 ``docs/reference/metrics.md`` is generated from this catalogue and from ``shared.telemetry.metrics``.
 """
 

@@ -16,8 +16,7 @@ from datetime import timedelta
 from shared.base.clock import Clock
 from shared.contracts.jobs import JobKind, WebhookPayload
 from shared.db.base import Transactions
-from shared.events import queries
-from shared.events import recording as publication
+from shared.events import queries, recording
 from shared.events.recording import PublishedEvent
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.queries import positions_to_deliver
@@ -52,8 +51,8 @@ class PublishEvents:
         notified = 0
         if waiting:
             with self.database.write() as session:
-                published = publication.publish(session, BATCH)
-                listeners = publication.listeners(session, published)
+                published = recording.publish(session, BATCH)
+                listeners = recording.listeners(session, published)
                 for event, webhook in listeners:
                     wanted = NewJob(
                         kind=JobKind.DELIVER_WEBHOOK,
@@ -82,7 +81,7 @@ class PublishEvents:
             old = queries.has_older(session, before)
         if old:
             with self.database.write() as session:
-                count = publication.forget(session, before, BATCH, positions_to_deliver(session))
+                count = recording.forget(session, before, BATCH, positions_to_deliver(session))
             self.metrics.rows_forgotten.labels("events").inc(count)
             if count == BATCH:
                 return False

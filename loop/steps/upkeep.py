@@ -29,7 +29,6 @@ from shared.base.settings import Settings
 from shared.db.base import Transactions
 from shared.db.queries import rows_changed
 from shared.energy import ledger
-from shared.energy import ledger as folding
 from shared.events.recording import record_end_of_job
 from shared.facts import clearing
 from shared.jobs import dispatch, ownership, tenant_queues
@@ -237,7 +236,7 @@ def _forget_retrievals(session: Session, before: datetime, limit: int) -> int:
 AGE_RULES = (
     AgeRule("jobs", lambda _, settings: settings.job_days, _in_order(_forget_jobs)),
     AgeRule("dead_letters", lambda _, settings: settings.dead_letter_days, _in_order(_forget_dead)),
-    AgeRule("energy_ledger", lambda _, settings: settings.ledger_days, _in_order(folding.fold)),
+    AgeRule("energy_ledger", lambda _, settings: settings.ledger_days, _in_order(ledger.fold)),
     AgeRule(
         "memory_history",
         lambda _, settings: settings.history_days,

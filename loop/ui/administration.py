@@ -1,10 +1,5 @@
-"""What an admin decides: which apps there are, and how each behaves. Tokens, users and erasures have modules.
-
-An app as one JSON document: taken out to a file, and put in from one.
-
-An app's tokens: issued, shown once, listed, revoked.
-
-An app's users, how much there is of each, and the erasure of all of it.
+"""What an admin decides: which apps there are, and how each behaves; its tokens, its users, and its
+export as one JSON document. Answers that wait, erasures and who changed what are in ``audit``.
 """
 
 from __future__ import annotations
@@ -18,19 +13,15 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
-from loop.ui import administration as archives
-from loop.ui import administration as tokens
-from loop.ui import administration as users
-from loop.ui import audit, tuning
-from loop.ui import audit as approvals
-from loop.ui import audit as erasures
+from loop.ui import tuning
+from loop.ui.audit import build_erasures, show_answers, show_audit
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame
 from loop.ui.tables import PagedTable, Row, amount, counted, heading, number, show_table, show_time, show_views
 from loop.ui.visitors import Visitor, in_words_of, tell_error, tell_success
 from shared.text.lines import read_json
 
-_LISTED_USERS = 25
+_LISTED = 25
 
 
 async def show_users(frame: Frame, visitor: Visitor, app_id: str) -> None:
@@ -57,7 +48,7 @@ class UserTable:
         await self.table.refresh()
 
     async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await self.visitor.client.list_users(limit=_LISTED_USERS, cursor=cursor, app_id=self.app_id)
+        page = await self.visitor.client.list_users(limit=_LISTED, cursor=cursor, app_id=self.app_id)
         return [self._row(one) for one in page.users], page.cursor
 
     def _row(self, one: models.UserAnswer) -> Row:
@@ -100,7 +91,6 @@ class UserTable:
 
 
 Grant = Literal["tokens", "uninstall", "answers"]
-_LISTED_TOKENS = 25
 _GRANTS: dict[Grant, str] = {"tokens": "issue tokens", "uninstall": "uninstall", "answers": "choose who answers"}
 
 
@@ -137,7 +127,7 @@ class TokenTable:
         await self.table.refresh()
 
     async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await self.visitor.client.list_tokens(limit=_LISTED_TOKENS, cursor=cursor, app_id=self.app_id)
+        page = await self.visitor.client.list_tokens(limit=_LISTED, cursor=cursor, app_id=self.app_id)
         return [self._row(one) for one in page.tokens], page.cursor
 
     def _row(self, one: models.TokenAnswer) -> Row:
@@ -200,7 +190,7 @@ def _show_once(token: str) -> None:
 _MOST_BYTES = 64_000_000
 
 
-def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
+def build_archives(frame: Frame, visitor: Visitor, app_id: str) -> None:
     """Build both ways."""
     with ui.column().classes("card gap-3"):
         heading("Export and import")
@@ -241,7 +231,6 @@ def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
         upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")
 
 
-_LISTED = 25
 _VIEWS = {
     "app": "App",
     "tokens": "Tokens",
@@ -407,16 +396,16 @@ def _build_form(frame: Frame, visitor: Visitor, details: models.AppDetails) -> N
 
 async def show_data(frame: Frame, visitor: Visitor, app_id: str) -> None:
     """Show what can be taken out, put in, and erased."""
-    archives.build(frame, visitor, app_id)
-    await erasures.build(frame, visitor, app_id)
+    build_archives(frame, visitor, app_id)
+    await build_erasures(frame, visitor, app_id)
 
 
 Build = Callable[[Frame, Visitor, str], Awaitable[None]]
 _BUILD: dict[str, Build] = {
     "app": show_app,
-    "tokens": tokens.show_tokens,
-    "answers": approvals.show_answers,
-    "users": users.show_users,
+    "tokens": show_tokens,
+    "answers": show_answers,
+    "users": show_users,
     "data": show_data,
-    "audit": audit.show_audit,
+    "audit": show_audit,
 }

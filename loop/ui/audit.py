@@ -136,7 +136,7 @@ def _in_short(value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-_LISTED_APPROVALS = 10
+_LISTED_AT_ONCE = 10
 _EVENTS = ("answer.pending", "answer.sent", "answer.rejected")
 _STATES = {"pending": "Waiting", "sent": "Sent", "rejected": "Rejected", "superseded": "Superseded"}
 
@@ -175,7 +175,7 @@ class AnswerQueue:
         cursor = None
         for _ in range(self.pages):
             page = await self.visitor.client.list_answers(
-                state=self.state.value, limit=_LISTED_APPROVALS, cursor=cursor, app_id=self.app_id
+                state=self.state.value, limit=_LISTED_AT_ONCE, cursor=cursor, app_id=self.app_id
             )
             answers += page.answers
             cursor = page.cursor
@@ -238,11 +238,10 @@ class AnswerQueue:
         return card
 
 
-_LISTED_ERASURES = 10
 _OF_ONE = ("conversation", "memory", "fact")
 
 
-async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def build_erasures(frame: Frame, visitor: Visitor, app_id: str) -> None:
     """Build what can be erased, and the receipts of what was."""
     labels = await token_labels(visitor, app_id)
     erasing = Erasing(frame, visitor, app_id)
@@ -258,7 +257,7 @@ async def build(frame: Frame, visitor: Visitor, app_id: str) -> None:
         )
 
     async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await visitor.client.list_erasure_receipts(limit=_LISTED_ERASURES, cursor=cursor, app_id=app_id)
+        page = await visitor.client.list_erasure_receipts(limit=_LISTED_AT_ONCE, cursor=cursor, app_id=app_id)
         return [_row(one, labels) for one in page.erasures], page.cursor
 
     with ui.column().classes("card gap-2 min-w-0"):

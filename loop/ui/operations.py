@@ -1,6 +1,5 @@
-"""What operators watch: the energy, the queues, who works, and what the service depends on. Other views are modules.
-
-What operators see of memory work: how room was made by app, and how retrievals went.
+"""What operators watch: the energy, the queues, who works, and what the service depends on. Beside them memory work:
+how room was made by app, and how retrievals went. Jobs and tuning are modules of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import ApiError, models
 from loop.ui import jobs, tuning
-from loop.ui import operations as retrieval
 from loop.ui.charts import Chart
 from loop.ui.frame import Frame, press_once
 from loop.ui.live import live
@@ -333,7 +331,7 @@ _BUILD: dict[str, Build] = {
     "now": show_now,
     "jobs": jobs.show_jobs,
     "dead": jobs.show_dead_letters,
-    "memory": retrieval.show_memory_work,
+    "memory": show_memory_work,
     "settings": tuning.show_settings,
     "doctor": show_doctor,
 }

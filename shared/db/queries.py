@@ -121,12 +121,12 @@ class _EachOf(FunctionElement[Any]):
 
 
 @compiles(_EachOf)
-def _next_on_postgres(element: _EachOf, compiler: SQLCompiler, **given: Any) -> str:
+def _each_on_postgres(element: _EachOf, compiler: SQLCompiler, **given: Any) -> str:
     return f"jsonb_array_elements_text(CAST({compiler.process(element.clauses, **given)} AS JSONB))"
 
 
 @compiles(_EachOf, "sqlite")
-def _on_sqlite(element: _EachOf, compiler: SQLCompiler, **given: Any) -> str:
+def _each_on_sqlite(element: _EachOf, compiler: SQLCompiler, **given: Any) -> str:
     return f"json_each({compiler.process(element.clauses, **given)})"
 
 

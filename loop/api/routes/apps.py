@@ -20,7 +20,6 @@ from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, NamedUser, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
 from shared.apps import queries, tokens
-from shared.apps import queries as registry
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.queries import AppChange, get_app, get_installed_app, lock_app, set_time_zone
 from shared.base.subjects import Subject
@@ -184,8 +183,8 @@ def install_app(ctx: Writes, body: InstallApp) -> Response:
     """Install an app; one that was uninstalled comes back with what it remembered."""
 
     def work(session: Session) -> WriteResult:
-        app = registry.install(session, body.app_id, body.name, body.config, ctx.now())
-        registry.change(session, body.app_id, _behaviour(body), ctx.now())
+        app = queries.install(session, body.app_id, body.name, body.config, ctx.now())
+        queries.change(session, body.app_id, _behaviour(body), ctx.now())
         app.time_zone = body.time_zone or app.time_zone
         _attend(session, app)
         return WriteResult(AppAnswer.of(app), 201, about=app.app_id)
@@ -223,7 +222,7 @@ def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
 
     def work(session: Session) -> WriteResult:
         wanted = replace(_behaviour(body), name=body.name, config=body.config)
-        app = registry.change(session, app_id, wanted, ctx.now())
+        app = queries.change(session, app_id, wanted, ctx.now())
         # Set the budgets that were sent; whether there were any.
         if body.sets("hourly_budget"):
             app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
@@ -273,7 +272,7 @@ def uninstall_app(
     ctx.require_grant(Grant.UNINSTALL, "uninstall its app")
 
     def work(session: Session) -> WriteResult:
-        registry.uninstall(session, app_id, ctx.now())
+        queries.uninstall(session, app_id, ctx.now())
         hide_all(session, app_id)
         if purge:
             erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now())

@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from sqlalchemy.orm import Session
 
-from loop.api import bodies as uploads
+from loop.api import bodies
 from loop.api.bodies import STREAMED_TYPES, is_streamed
 from loop.api.dependencies import (
     CursorInQuery,
@@ -202,7 +202,7 @@ async def register_session(
     if is_streamed(request.scope, request.headers):
         await run_sync(_refuse_early, ctx, app_id, session_id)
         upload = await _received(request, ctx, app_id)
-        ctx, source = uploads.keyed(ctx, request, upload), "upload"
+        ctx, source = bodies.keyed(ctx, request, upload), "upload"
         taking = from_upload(ctx.loop.store, upload.path, upload.sha256, session_id, ctx.loop.settings)
     else:
         path = FilePath(_path_in(await request.body()))
@@ -229,7 +229,7 @@ async def sync_session(request: Request, ctx: Writes, app_id: SessionsAppId, ses
         return await run_sync(_sync, ctx, app_id, session_id, None)
     upload = await _received(request, ctx, app_id)
     try:
-        return await run_sync(_sync, uploads.keyed(ctx, request, upload), app_id, session_id, upload.path)
+        return await run_sync(_sync, bodies.keyed(ctx, request, upload), app_id, session_id, upload.path)
     finally:
         upload.remove()
 
@@ -333,9 +333,9 @@ def _clear(ctx: RequestContext, left: Sequence[SessionPlace]) -> None:
         shown(ctx, app_id, project_id)
 
 
-async def _received(request: Request, ctx: RequestContext, app_id: str) -> uploads.Upload:
-    limits = await run_sync(uploads.limits_of, ctx, app_id, ctx.loop.settings.sessions_max_bytes)
-    return await uploads.receive(request, ctx.loop.store, app_id, limits)
+async def _received(request: Request, ctx: RequestContext, app_id: str) -> bodies.Upload:
+    limits = await run_sync(bodies.limits_of, ctx, app_id, ctx.loop.settings.sessions_max_bytes)
+    return await bodies.receive(request, ctx.loop.store, app_id, limits)
 
 
 def _refuse_early(ctx: RequestContext, app_id: str, session_id: str) -> None:

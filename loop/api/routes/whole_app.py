@@ -17,8 +17,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field, StrictInt
 from sqlalchemy.orm import Session
 
-from loop.api import bodies as uploads
-from loop.api import erasures
+from loop.api import bodies, erasures
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
 from loop.api.dependencies import AppInPath, ProjectInPath, Reads, RequestContext, SessionsAppId, UserInQuery, Writes
 from loop.api.erasures import Erased
@@ -340,10 +339,10 @@ async def import_project(
     """Take in what export packed, sent as the body: checked whole first, and never over what is there."""
     if not is_streamed(request.scope, request.headers):
         raise Invalid(f"Send the archive as the body, with the header Content-Type: {ARCHIVE_TYPE}.")
-    limits = await run_sync(uploads.limits_of, ctx, app_id)
-    upload = await uploads.receive(request, ctx.loop.store, app_id, limits)
+    limits = await run_sync(bodies.limits_of, ctx, app_id)
+    upload = await bodies.receive(request, ctx.loop.store, app_id, limits)
     try:
-        keyed = uploads.keyed(ctx, request, upload)
+        keyed = bodies.keyed(ctx, request, upload)
         return await run_sync(_import, keyed, app_id, project_id, upload.path, limits.cache)
     finally:
         upload.remove()
