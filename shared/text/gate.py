@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
+from functools import cache, reduce
 
 from shared.base.errors import Invalid
 from shared.text.languages import ENGLISH, GERMAN, INFLECTED, empty_words, language_of, likely_language, numerals
@@ -206,7 +206,7 @@ def weighty_words(text: str, language: str = ENGLISH) -> list[str]:
     fact of five words is too short to tell it by.
     """
     plain = undated(_DAY_OR_TIME.sub(" ", text)).lower()
-    grammar = EMPTY | empty_words(language_of(text)) | empty_words(language) | _ABOUT_TALK | _DATE_WORDS
+    grammar = _weightless(language_of(text), language)
     spaced = (_bare(word) for word in WORD.findall(_UNSPACED.sub(" ", plain)))
     pairs = (run[at : at + 2] for run in _UNSPACED.findall(plain) for at in range(max(1, len(run) - 1)))
     found = [word for word in spaced if word not in grammar]
@@ -216,6 +216,12 @@ def weighty_words(text: str, language: str = ENGLISH) -> list[str]:
     if not heavy and language != ENGLISH:
         return weighty_words(text)
     return list(dict.fromkeys(heavy or found))
+
+
+@cache
+def _weightless(*languages: str) -> frozenset[str]:
+    # The words of grammar of a language are several hundred, and every text is asked about many times.
+    return frozenset().union(EMPTY, _ABOUT_TALK, _DATE_WORDS, *map(empty_words, languages))
 
 
 def refuse_secret(text: str, what: str) -> None:
