@@ -18,7 +18,7 @@ from shared.facts.categories import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
-from tests.support.house import House
+from tests.support.house import House, house_beside
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_rules import ExtractiveAgent
 
@@ -471,12 +471,10 @@ def test_single_facts_that_are_gone_have_a_receipt_for_each_user(sqlite_api: Api
 @pytest.fixture
 def house(sqlite_api: Api) -> Iterator[House]:
     sqlite_api.install()
-    house = House(sqlite_api.loop.settings.database_url, ExtractiveAgent())
-    house.settings = house.settings.model_copy(update={"facts": True})
-    house.clock = house.pipeline.clock = sqlite_api.clock
-    house.fact_agent = ExtractiveFactAgent()  # type: ignore[assignment]
-    yield house
-    house.database.dispose()
+    with house_beside(sqlite_api, ExtractiveAgent()) as house:
+        house.settings = house.settings.model_copy(update={"facts": True})
+        house.fact_agent = ExtractiveFactAgent()  # type: ignore[assignment]
+        yield house
 
 
 def hold(api: Api, house: House, *said: str) -> list[str]:

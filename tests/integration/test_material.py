@@ -9,7 +9,7 @@ import pytest
 
 from shared.text.material import without_material
 from tests.support.api import Api
-from tests.support.house import House
+from tests.support.house import House, house_beside
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.summary_model import ExtractiveSummaryAgent
@@ -159,12 +159,10 @@ OWN_WORDS = {
 @pytest.fixture
 def house(sqlite_api: Api) -> Iterator[House]:
     sqlite_api.install()
-    house = House(sqlite_api.loop.settings.database_url, ExtractiveAgent())
-    house.settings = house.settings.model_copy(update={"facts": True})
-    house.clock = house.pipeline.clock = sqlite_api.clock
-    house.fact_agent, house.summary_agent = ExtractiveFactAgent(), ExtractiveSummaryAgent()  # type: ignore[assignment]
-    yield house
-    house.database.dispose()
+    with house_beside(sqlite_api, ExtractiveAgent()) as house:
+        house.settings = house.settings.model_copy(update={"facts": True})
+        house.fact_agent, house.summary_agent = ExtractiveFactAgent(), ExtractiveSummaryAgent()  # type: ignore[assignment]
+        yield house
 
 
 def drawn_from(api: Api, house: House, message: str, user: str = "ann") -> dict[str, str]:

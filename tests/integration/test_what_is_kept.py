@@ -9,7 +9,7 @@ import pytest
 
 from shared.memories.compaction import NEW, Action, Decision
 from tests.support.api import Api
-from tests.support.house import House
+from tests.support.house import House, house_beside
 from worker.agent.memory_rules import ExtractiveAgent
 
 Said = tuple[str, str]
@@ -18,10 +18,8 @@ Said = tuple[str, str]
 @pytest.fixture
 def house(api: Api) -> Iterator[House]:
     api.install()
-    house = House(api.loop.settings.database_url, ExtractiveAgent())
-    house.clock = house.pipeline.clock = api.clock
-    yield house
-    house.database.dispose()
+    with house_beside(api, ExtractiveAgent()) as house:
+        yield house
 
 
 def hold(api: Api, house: House, *said: Said, user: str = "ann") -> dict[str, Any] | None:

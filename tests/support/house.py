@@ -6,7 +6,7 @@ The queue is left out: ``work_off`` hands the jobs that the relay would send str
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -39,6 +39,7 @@ from shared.memories.compaction import Action, CompactionCandidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories
 from shared.telemetry.metrics import Metrics
+from tests.support.api import Api
 from tests.support.clock import FrozenClock
 from tests.support.settings import default_settings
 from worker.agent.protocol import (
@@ -333,3 +334,14 @@ class House:
 
 
 __all__ = ["PRICES", "House", "ScriptedAgent"]
+
+
+@contextlib.contextmanager
+def house_beside(api: Api, *agents: MemoryAgent) -> Iterator[House]:
+    """What works beside an interface, on its database and by its clock."""
+    house = House(api.loop.settings.database_url, *agents)
+    house.clock = house.pipeline.clock = api.clock
+    try:
+        yield house
+    finally:
+        house.database.dispose()
