@@ -72,12 +72,9 @@ class EventSubscription:
         with self.loop.database.read() as session:
             # Whether the caller's token is still in force, and the app still installed.
             app_id = self.wanted.app_id
-            may_listen = (
-                False
-                if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller)
-                else app_id is None or get_app(session, app_id).uninstalled_at is None
-            )
-            if not may_listen:
+            if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller):
+                return None
+            if app_id is not None and get_app(session, app_id).uninstalled_at is not None:
                 return None
             there = extent(session)
             gap = Gap(after, there.forgotten) if after < there.forgotten else None
@@ -158,8 +155,8 @@ async def follow(
             return
         after = page.cursor
         parts = [] if page.gap is None else [_event("gap", page.gap.as_fields())]
-        frames_of = parts + [_event(one.kind, one.as_fields(), one.position) for one in page.events]
-        for part in frames_of:
+        parts += [_event(one.kind, one.as_fields(), one.position) for one in page.events]
+        for part in parts:
             pace.spoken_at = time.monotonic()
             yield part
         if page.is_full:

@@ -81,12 +81,11 @@ def _write(database: Database, asked: IdempotentRequest, work: Work, now: dateti
             if known is not None:
                 return _replay(known, asked)
             # Take the key before the work is done: on PostgreSQL a second request then waits for the first.
-            row = IdempotencyKey(
+            claimed = IdempotencyKey(
                 caller=asked.caller, key=asked.key, request_digest=asked.digest, status=0, answer={}, at=now
             )
-            session.add(row)
+            session.add(claimed)
             session.flush()
-            claimed = row
         done = work(session)
         if claimed is not None:
             claimed.status, claimed.app_id = done.status, done.about

@@ -63,17 +63,16 @@ class FactCards:
         tabs.set_value(_ALL)
         tabs.on_value_change(self._filter)
         with ui.column().classes("w-full grow overflow-y-auto min-h-0 gap-3 no-wrap pr-1") as self._scrolled:
-            with ui.column().classes("w-full items-center gap-2 py-12 text-center") as empty:
+            with ui.column().classes("w-full items-center gap-2 py-12 text-center") as self._empty:
                 ui.icon("psychology_alt", size="4rem").classes("muted opacity-60").props("aria-hidden=true")
                 ui.label(EMPTY).classes("muted")
-            empty.set_visibility(False)
-            self._empty = empty
+            self._empty.set_visibility(False)
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
             self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
             self._deleted = DeletedFacts(self._frame, self._client, self._app_id, self._user_id, self._after_change)
-        with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as bar:
-            bar.props("role=toolbar aria-label='Chosen memories'")
+        with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as self._bulk:
+            self._bulk.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
             ui.button("Choose all", on_click=self._choose_all, color=None).props("flat dense no-caps")
             self._move = ui.button("Move to", color=None)
@@ -83,8 +82,7 @@ class FactCards:
                     ui.menu_item(label, lambda name=name: self._move_chosen(name))
             self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
             self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
-        bar.set_visibility(False)
-        self._bulk = bar
+        self._bulk.set_visibility(False)
         self._undo = UndoBar(self._frame)
         if self._may_write:
             self._build_composer()
@@ -110,7 +108,7 @@ class FactCards:
                 chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
                 async with self._frame.errors_told():
                     written = await self._client.write_fact(
-                        (text.value or ""), category=chosen, user_id=self._user_id or None, app_id=self._app_id
+                        text.value or "", category=chosen, user_id=self._user_id or None, app_id=self._app_id
                     )
                     await self._after_change()
                     if written.merged:

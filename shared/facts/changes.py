@@ -289,12 +289,12 @@ def record(
     )
     session.add(change)
     session.flush()
-    event_of = (
+    event_kind = (
         EventKind.FACT_CREATED
         if kind in _CREATES
         else (EventKind.FACT_REMOVED if kind in _REMOVES else EventKind.FACT_CHANGED)
     )
-    record_event(session, event_of, fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
+    record_event(session, event_kind, fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
     return change
 
 

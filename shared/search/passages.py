@@ -117,11 +117,9 @@ def _pieces(
 ) -> Iterator[tuple[int, int]]:
     """Yield stretches that fit, cut by the first of ``cuts``, and by the next ones where that is not enough."""
     text = content[start:end]
-    start, end = (
-        (start, start) if text.isspace() or not text else (end - len(text.lstrip()), start + len(text.rstrip()))
-    )
-    if start == end:
+    if not text.strip():
         return
+    start, end = end - len(text.lstrip()), start + len(text.rstrip())
     if _fits(content, start, end, most):
         yield start, end
         return

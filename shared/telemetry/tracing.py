@@ -137,8 +137,8 @@ class Tracing:
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         carrier = {} if parent is None else {_TRACEPARENT: parent}
-        context_of = TraceContextTextMapPropagator().extract(carrier, Context())
-        return tracer.start_span(name, context_of, kind, attributes, start_time=began_at)  # type: ignore[return-value]
+        context = TraceContextTextMapPropagator().extract(carrier, Context())
+        return tracer.start_span(name, context, kind, attributes, start_time=began_at)  # type: ignore[return-value]
 
 
 def _end(span: Span, failed: bool, at: int | None = None) -> None:

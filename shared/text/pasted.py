@@ -62,11 +62,9 @@ def pasted(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, i
     names = Counter(name for _, name, _ in said)
     of_self = {place for place, _, text in said if speaks_of_self(text)}
     to_others = {place for place, _, text in said if _TO_SOMEBODY.search(text)}
-    is_talk = (
-        False
-        if len(names) < 2 or any(name[0].islower() for name in names) or not of_self | to_others
-        else max(names.values()) > 1 or bool(of_self and to_others and len(of_self | to_others) > 1)
-    )
+    is_of_people = len(names) > 1 and not any(name[0].islower() for name in names) and bool(of_self | to_others)
+    is_answered = bool(of_self and to_others and len(of_self | to_others) > 1)
+    is_talk = is_of_people and (max(names.values()) > 1 or is_answered)
     for places in (
         [place for place, line in enumerate(lines) if _STAMPED.match(line)],
         [place for place, (line, below) in enumerate(pairwise(lines)) if _SIGNED.match(line) and _IS_SAID.match(below)],
