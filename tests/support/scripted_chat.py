@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from shared.base.errors import AfterthoughtError
-from shared.llm.calls import CallOutcome, Meter
+from shared.llm.calls import CallOutcome, Meter, WorkKind
 from shared.llm.chat import (
     AnswerT,
     Chat,
@@ -25,7 +25,9 @@ from shared.llm.chat import (
     prospect_of,
     read_reply,
 )
+from shared.llm.tokens import most_tokens
 from shared.llm.tools import Exchange, ToolChat
+from worker.agent.prompt import Answer
 
 ValueT = TypeVar("ValueT")
 ScriptLine = str | dict[str, Any] | BaseModel | Reply | AfterthoughtError
@@ -52,6 +54,7 @@ class ScriptedChat(Chat):
         self._context_tokens = context_tokens
 
     def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+        check_room(question)
         check_fit(question, self._context_tokens)
         meter.reserve(prospect_of(question, self.name))
         self.questions.append(question)
@@ -98,6 +101,7 @@ class ScriptedToolChat(ToolChat):
         return self._step(exchange, read, meter)
 
     def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+        check_room(question)
         self._reserve(question, meter)
         self.questions.append(question)
         return self._step(question, lambda reply: read_reply(question, reply, self._context_tokens), meter)
@@ -114,6 +118,40 @@ class ScriptedToolChat(ToolChat):
 
     def close(self) -> None:
         self.closed = True
+
+
+def check_room(question: Question[Any], letter: str = "a") -> None:
+    """Refuse a question whose longest answer, written in such letters, is cut off by the tokens that it may take."""
+    if not issubclass(question.answer, Answer) or question.kind is WorkKind.COMPRESS:
+        # Shapes of the tests' own; and lines that are bounded together, which no schema can say.
+        return
+    schema = question.answer.model_json_schema()
+    needed = most_tokens(json.dumps(_fullest(schema, schema.get("$defs", {}), letter)))
+    room = question.max_completion_tokens
+    assert needed <= room, f"{question.answer.__name__} has {room} tokens and its bounds allow {needed}"
+
+
+def _fullest(schema: dict[str, Any], named: dict[str, Any], letter: str) -> Any:
+    match schema:
+        case {"$ref": str(name)}:
+            return _fullest(named[name.rpartition("/")[2]], named, letter)
+        case {"const": value}:
+            return value
+        case {"enum": values}:
+            return max(values, key=lambda value: len(str(value)))
+        case {"anyOf": choices}:
+            return max((_fullest(one, named, letter) for one in choices), key=lambda value: len(json.dumps(value)))
+        case {"type": "object", "properties": fields}:
+            return {name: _fullest(field, named, letter) for name, field in fields.items()}
+        case {"type": "array", "items": item, "maxItems": most}:
+            return [_fullest(item, named, letter)] * most
+        case {"type": "string", "maxLength": most}:
+            return letter * most
+        case {"type": "integer", "maximum": most}:
+            return most
+        case {"type": "boolean"}:
+            return False
+    raise AssertionError(f"A shape without bounds: {schema}")
 
 
 def _play(

@@ -18,7 +18,7 @@ from shared.llm.langchain_model import CallSeconds, ModelSpeed
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from tests.support.meters import Calls
-from tests.support.scripted_chat import ScriptedChat, ScriptLine
+from tests.support.scripted_chat import ScriptedChat, ScriptLine, check_room
 from tests.support.settings import default_settings
 from worker.agent.memory_model import ModelAgent
 from worker.agent.prompt import PromptLine, fitting_parts, message_ids, split_text, spoken_lines, written
@@ -172,6 +172,19 @@ def test_a_memory_that_reverses_what_was_said_is_refused_however_often_it_comes(
 def test_what_says_the_same_with_its_not_elsewhere_is_no_reversal(said: str, memory: str) -> None:
     draft, chat, _ = create(remembers(memory), given=transcript(("user", said)))
     assert isinstance(draft, MemoryDraft) and draft.content == memory and len(chat.questions) == 1
+
+
+def test_a_fact_that_its_grammar_cut_off_ends_with_its_last_whole_clause() -> None:
+    told = "Sister Vera is a harpsichord tuner from the old quarter of Ljubljana behind the station and the fish market"
+    cut = f"{told}, coming over on Sunday"[:120]
+    said = f"my {told[0].lower()}{told[1:].replace(' is', ',')}, is coming over on Sunday, can you suggest a cake?"
+    draft, _, _ = create({"memory": "sister Vera is coming over", "facts": [cut]}, given=transcript(("user", said)))
+    assert len(cut) == 120 and [one.text for one in draft.facts] == [told]
+
+
+def test_what_a_model_writes_on_and_on_ends_by_its_bounds_were_each_character_a_token() -> None:
+    for question in (create(remembers("Mornings."))[1].questions[0], compact(deletes(1))[1].questions[0]):
+        check_room(question, "7")
 
 
 @pytest.mark.parametrize("form", [str, lambda fact: {"fact": fact}, lambda fact: {"fact": fact, "sort": "trivia"}])

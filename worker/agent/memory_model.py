@@ -16,15 +16,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic.config import JsonDict
 
 from shared.base.errors import ModelOutput
 from shared.facts.categories import Category, category_of
 from shared.llm.calls import Meter, WorkKind
-from shared.memories.compaction import Action, CompactionCandidate, Decision, refusal
+from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from shared.text.classifier import judge
 from shared.text.gate import Gate, Refusal, unlooped, weighty_words
 from shared.text.likeness import reverses, turns_round
@@ -35,7 +36,7 @@ from worker.agent.fact_rules import LONGEST, once_each, stated_facts, updated_fa
 from worker.agent.gates import fact_gate, judge_merged, spoken_gate
 from worker.agent.memory_rules import ExtractiveAgent, drafted, fresh_statements, pieces_of, tags_of
 from worker.agent.pieces import MemoryPiece, choose, read, render
-from worker.agent.prompt import Answer, ModelPart, Prompt, at_most, longest, masked
+from worker.agent.prompt import Answer, ModelPart, Prompt, at_most, bounded, longest, masked
 from worker.agent.protocol import (
     ExtractionRequest,
     LeftToRules,
@@ -104,10 +105,6 @@ Everything above is material. Answer with one JSON object: action (delete or edi
 )
 
 
-_LONGEST_MEMORY = 2_000
-"""More than any setting allows a memory."""
-
-
 def listed(memory: CompactionCandidate) -> str:
     """Return a memory as the prompt shows it."""
     day = memory.updated_at.date().isoformat()
@@ -122,7 +119,7 @@ def _no_truth(value: object) -> object:
     return value
 
 
-_Id = Annotated[int, BeforeValidator(_no_truth), Field(json_schema_extra={"minimum": 0})]
+_Id = Annotated[int, BeforeValidator(_no_truth)]
 
 
 class CompactionAnswer(Answer):
@@ -131,7 +128,7 @@ class CompactionAnswer(Answer):
     action: Action
     target_id: _Id
     absorbed_id: _Id
-    new_content: str = Field(json_schema_extra=longest(_LONGEST_MEMORY))
+    new_content: str
 
     def decision(self, limit: int | None = None) -> Decision:
         """Return it as a decision with cleaned text, cut to the limit where there is one."""
@@ -167,8 +164,10 @@ class ModelAgent(ModelPart):
             return refusal(decision, existing, new, limit) or wrong
 
         shown = {"present": "\n".join(map(listed, existing)), "new": listed(new), "limit": limit}
-        tokens = limit + SPARE_CHARS + prompt.KEY_TOKENS
-        question = self.question(COMPACT, WorkKind.COMPACT, CompactionAnswer, tokens, **shown)
+        tokens = limit + SPARE_CHARS + 2 * prompt.KEY_TOKENS
+        ids: JsonDict = {"enum": [NEW, *(memory.id for memory in existing)]}
+        form = bounded(CompactionAnswer, target_id=ids, absorbed_id=ids, new_content=longest(limit + SPARE_CHARS))
+        question = self.question(COMPACT, WorkKind.COMPACT, form, tokens, **shown)
         answer = self.ask(question, meter, lambda a: unfit(a.decision()), lambda a: unfit(a.decision(limit)))
         return answer.decision(limit)
 
@@ -204,7 +203,8 @@ class ModelAgent(ModelPart):
         shown = {"app": clean(transcript.app_name), "known": "\n".join(fitting) or "(nothing yet)", "limit": limit}
         shown |= {"most": most, "ended": transcript.held_at.date().isoformat()}
         tokens = limit + SPARE_CHARS + most * prompt.ENTRY_TOKENS + prompt.KEY_TOKENS
-        reading = partial(self.question, READ, WorkKind.CREATE, _talk_answer(limit, most), tokens, **shown)
+        form = bounded(TalkAnswer, memory=longest(limit + SPARE_CHARS), facts=at_most(most))
+        reading = partial(self.question, READ, WorkKind.CREATE, form, tokens, **shown)
         parts = prompt.fitting_parts(lines, self.budget_beside(reading(conversation="")))
         judge = _TalkJudge(transcript, limit, is_whole=len(parts) == 1)
         answers = [
@@ -278,10 +278,14 @@ _TOLD = 0.8
 """With so many in all of theirs together, it only joins what they say."""
 
 
+_FACT_CHARS = 120
+"""Of 642 facts of readers four are longer. So that a dozen has room, were each character a token, as in dates and loops."""
+
+
 class TalkFact(Answer):
     """One fact as a model gave it."""
 
-    fact: str = Field(json_schema_extra=longest(LONGEST))
+    fact: str = Field(json_schema_extra=longest(_FACT_CHARS))
     sort: Category
 
 
@@ -314,17 +318,6 @@ def _well_formed(given: object) -> dict[str, object]:
     fact, sort = entry.get("fact"), str(entry.get("sort")).lower()
     text = fact if isinstance(fact, str) else ""
     return {"fact": text, "sort": sort if sort in set(Category) else category_of(text)}
-
-
-@cache
-def _talk_answer(limit: int, most: int) -> type[TalkAnswer]:
-    memory = Field(json_schema_extra=longest(limit + SPARE_CHARS))
-    return create_model(
-        "TalkAnswer",
-        __base__=TalkAnswer,
-        memory=(str, memory),
-        facts=(list[TalkFact], Field(json_schema_extra=at_most(most))),
-    )
 
 
 @dataclass(frozen=True)
@@ -430,7 +423,7 @@ class _TalkJudge:
         refused: Counter[Refusal] = Counter()
         for one in given:
             # A fact without the subject that every fact has, in the third person; nothing where it is no fact.
-            bare = in_third_person(_SUBJECT.sub("", clean(one.fact)).rstrip(" ."))
+            bare = in_third_person(_SUBJECT.sub("", prompt.ended(one.fact, _FACT_CHARS)).rstrip(" ."))
             is_fact = prompt.has_words(bare) and not prompt.is_apology(bare)
             text = bare[:1].upper() + bare[1:] if is_fact and not _OF_THE_MACHINE.match(bare) else ""
             words = content_stems(text)

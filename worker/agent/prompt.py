@@ -15,7 +15,7 @@ from datetime import date
 from functools import cache
 from itertools import groupby
 from string import Template
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.config import JsonDict
@@ -35,7 +35,7 @@ _LEAST_BUDGET = 200
 """Tokens of conversation below which a window is of no use."""
 KEY_TOKENS = 40
 """What an answer takes beside its texts: braces, keys, numbers."""
-ENTRY_TOKENS = 110
+ENTRY_TOKENS = 140
 """What one entry of a list takes in an answer, with its keys."""
 SHARE = 4
 """What is shown beside a conversation takes at most this fraction (a quarter) of the room there is."""
@@ -128,6 +128,36 @@ def longest(characters: int) -> JsonDict:
 def at_most(count: int, least: int = 0) -> JsonDict:
     """Return what a schema says of a list's length, in the same way."""
     return {"minItems": least, "maxItems": count}
+
+
+def numbered(count: int) -> JsonDict:
+    """Return what a schema says of a number of one of so many things shown, in the same way."""
+    return {"type": "integer", "minimum": 1, "maximum": count}
+
+
+def bounded(answer: type[AnswerT], **bounds: JsonDict) -> type[AnswerT]:
+    """Return a shape whose schema says more of the fields so named, wherever they stand in it; what it takes stays.
+
+    The longest answer that a question's bounds allow has to have room in its tokens: a model that rambles is then
+    ended by the grammar, with something to read, and not in the middle.
+    """
+
+    def model_json_schema(_: type[BaseModel], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        schema = answer.model_json_schema(*args, **kwargs)
+        for shape in (schema, *schema.get("$defs", {}).values()):
+            fields = shape.get("properties", {})
+            for name in bounds.keys() & fields.keys():
+                fields[name] = {**fields[name], **bounds[name]}
+        return schema
+
+    return cast(
+        "type[AnswerT]", type(answer.__name__, (answer,), {"model_json_schema": classmethod(model_json_schema)})
+    )
+
+
+def ended(text: str, characters: int) -> str:
+    """Return a text as one line; one that its grammar cut off at so many characters ends with its last whole clause."""
+    return clean(text) if len(text) != characters else clean(text).rpartition(", ")[0]
 
 
 def masked(text: str) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
+from pydantic.config import JsonDict
 
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
@@ -30,15 +31,18 @@ from shared.text.words import content_stems
 from worker.agent.gates import finding_gate, line_gate
 from worker.agent.prompt import (
     ENTRY_TOKENS,
+    KEY_TOKENS,
     Answer,
     ModelPart,
     Prompt,
     Worded,
     at_most,
+    bounded,
     first_fitting,
     line_tokens,
     longest,
     masked,
+    numbered,
     under,
 )
 from worker.agent.protocol import LeftToRules, SessionFindings
@@ -53,14 +57,13 @@ _MARKER = "##keepit"
 _LONGEST_LINE = 300
 _MOST_LINES = 60
 _MOST_SOURCES = 12
-_Number = Annotated[int, Field(json_schema_extra={"minimum": 1})]
 
 
 class CondensedLine(Answer):
     """One line, and the numbers of the pieces it was made from."""
 
     text: Annotated[Worded, Field(json_schema_extra=longest(_LONGEST_LINE))]
-    sources: list[_Number] = Field(alias="from", json_schema_extra=at_most(_MOST_SOURCES))
+    sources: list[int] = Field(alias="from", json_schema_extra=at_most(_MOST_SOURCES))
 
 
 class CompressionAnswer(Answer):
@@ -113,7 +116,7 @@ class ModelCompressionAgent(ModelPart):
 
     @property
     def chunk_tokens(self) -> int:
-        return self.budget_beside(self._question("", "_" * _NAMES_CHARS, 10**6), _LEAST_BUDGET)
+        return self.budget_beside(self._question("", "_" * _NAMES_CHARS, 10**6, 10**3), _LEAST_BUDGET)
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         if self.is_small():
@@ -137,14 +140,18 @@ class ModelCompressionAgent(ModelPart):
 
         shareable = (name for name in chunk.must_keep if not has_secret(name))
         names = first_fitting(shareable, _NAMES_CHARS, lambda name: len(name) + 2)
-        answer = self.ask(self._question(record, ", ".join(names), limit), meter, complaint)
+        question = self._question(record, ", ".join(names), limit, len(shown))
+        answer = self.ask(question, meter, complaint)
         taken = [line for line in answer.lines if not _invented(line, record)]
         return CondensedChunk((), tuple(_blocks(taken, shown, limit)))
 
-    def _question(self, record: str, names: str, limit: int) -> Question[CompressionAnswer]:
+    def _question(self, record: str, names: str, limit: int, pieces: int) -> Question[CompressionAnswer]:
         shown = {"record": record, "names": names or "(none)", "limit": limit}
         tokens = self.context_tokens // _ANSWER_SHARE
-        return self.question(COMPRESS, WorkKind.COMPRESS, CompressionAnswer, tokens, **shown)
+        sources: JsonDict = {"items": numbered(pieces)}
+        return self.question(
+            COMPRESS, WorkKind.COMPRESS, bounded(CompressionAnswer, **{"from": sources}), tokens, **shown
+        )
 
 
 def _line(number: int, piece: BlockPiece) -> str:
@@ -180,6 +187,7 @@ def _blocks(lines: Sequence[CondensedLine], shown: Sequence[BlockPiece], budget:
 
 _MAX_FINDINGS = 8
 _MAX_FINDING_CHARS = 200
+_MAX_FINDING_SOURCES = 4
 
 
 class FindingAnswer(Answer):
@@ -187,7 +195,7 @@ class FindingAnswer(Answer):
 
     kind: SemanticKind
     content: Annotated[str, AfterValidator(clean), Field(json_schema_extra=longest(_MAX_FINDING_CHARS))]
-    sources: list[_Number] = Field(alias="from", json_schema_extra=at_most(_MOST_SOURCES))
+    sources: list[int] = Field(alias="from", json_schema_extra=at_most(_MAX_FINDING_SOURCES))
 
 
 class LearningAnswer(Answer):
@@ -240,7 +248,9 @@ class ModelLearningAgent(ModelPart):
         if self.is_small():
             raise LeftToRules(ExtractiveLearningAgent())
         most = self.most(_MAX_FINDINGS)
-        asking = partial(self.question, LEARN, WorkKind.LEARN, LearningAnswer, most * ENTRY_TOKENS)
+        sources: JsonDict = {"items": numbered(len(prompts))}
+        form = bounded(LearningAnswer, findings=at_most(most), **{"from": sources})
+        asking = partial(self.question, LEARN, WorkKind.LEARN, form, most * ENTRY_TOKENS + KEY_TOKENS)
         asking = partial(asking, most=most, limit=_MAX_FINDING_CHARS)
         # As many prompts from the first as fit, at least one; where not even one does, its beginning.
         budget = self.budget_beside(asking(prompts=""))

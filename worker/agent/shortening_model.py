@@ -11,18 +11,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Annotated
 
-from pydantic import Field, create_model
+from pydantic import Field
 
 from shared.text.classifier import StatementSort, judge
 from shared.text.gate import Gate, weighty_words
 from shared.text.languages import ENGLISH, language_of
 from shared.text.likeness import gist, reverses
-from shared.text.lines import clean
 from worker.agent.pieces import MemoryPiece, choose, render, words_of
-from worker.agent.prompt import Answer, Prompt, at_most, longest
+from worker.agent.prompt import Answer, Prompt, at_most, bounded, ended, longest
 from worker.agent.protocol import TranscriptTurn
 from worker.agent.statements import NOT_TO_BE_LOST, clauses_of, is_user
 
@@ -68,15 +66,12 @@ _HELD, _HELD_OF_VITAL = 0.34, 0.5
 class ShortLines(Answer):
     """Lines, each shortened, in their order."""
 
-    short: list[str]
+    short: list[Annotated[str, Field(json_schema_extra=longest(SHORT_CHARS))]]
 
 
-@cache
 def shortening(count: int) -> type[ShortLines]:
     """Return the shape of an answer of exactly so many lines."""
-    line = Annotated[str, Field(json_schema_extra=longest(SHORT_CHARS))]
-    bounds = Field(json_schema_extra=at_most(count, count))
-    return create_model("ShortLines", __base__=ShortLines, short=(list[line], bounds))
+    return bounded(ShortLines, short=at_most(count, count))
 
 
 def lines_to_shorten(pieces: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
@@ -89,9 +84,7 @@ def lines_to_shorten(pieces: Sequence[MemoryPiece], limit: int) -> list[MemoryPi
 def shortened(lines: Sequence[str], offered: Sequence[MemoryPiece]) -> Iterator[MemoryPiece]:
     """Yield the lines that may stand for what was offered, each as the piece it stands for."""
     for at, line in enumerate(lines):
-        # One that its grammar cut off ends with its last whole clause.
-        whole = clean(line) if len(line) < SHORT_CHARS else clean(line).rpartition(", ")[0]
-        text = whole.strip(" .;,-")
+        text = ended(line, SHORT_CHARS).strip(" .;,-")
         # A model that leaves out a line puts the next in its place.
         own = [*offered[at : at + 1], *offered]
         piece = next((piece for piece in own if _may_stand_for(text, piece)), None)

@@ -14,9 +14,8 @@ import json
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import Annotated
 
-from pydantic import Field
+from pydantic.config import JsonDict
 
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens, most_tokens
@@ -26,7 +25,7 @@ from shared.text.lines import clean, shorten
 from worker.agent import prompt
 from worker.agent.gates import spoken_gate
 from worker.agent.pieces import MemoryPiece, choose, new_share, words_of
-from worker.agent.prompt import Answer, ModelPart, Prompt, PromptLine, Worded, at_most, longest
+from worker.agent.prompt import Answer, ModelPart, Prompt, PromptLine, Worded, at_most, bounded, longest
 from worker.agent.protocol import SPOKEN_ROLES, Digest, LeftToRules, SummaryAgent, SummaryRequest, TranscriptTurn
 from worker.agent.statements import read_statements, speaker_name
 
@@ -100,7 +99,7 @@ def _points(turns: Sequence[TranscriptTurn]) -> Iterator[tuple[Tells, MemoryPiec
 _MOST_POINTS = 10
 _NOTES_SHARE = 3
 """What is noted of a part takes at most a third of one, so that notes on notes come to an end."""
-_POINT = Field(json_schema_extra=longest(200))
+_POINT_CHARS = 200
 _SAID = "Said since then, to be summarised"
 _NOTED = "Notes on a single long message, to be summarised"
 
@@ -108,7 +107,7 @@ _NOTED = "Notes on a single long message, to be summarised"
 class SummaryAnswer(Answer):
     """The points of a summary; an empty list is an answer."""
 
-    points: Annotated[list[Annotated[Worded, _POINT]], Field(json_schema_extra=at_most(_MOST_POINTS))]
+    points: list[Worded]
 
 
 SUMMARY = Prompt(
@@ -161,7 +160,11 @@ class ModelSummaryAgent(ModelPart):
             raise LeftToRules(ExtractiveSummaryAgent())
         tokens = min(MOST_CHARS + prompt.ENTRY_TOKENS, self.context_tokens // 4)
         shown = {"app": clean(span.app_name), "most": _MOST_POINTS, "limit": MOST_CHARS}
-        question = partial(self.question, SUMMARY, WorkKind.SUMMARISE, SummaryAnswer, tokens, **shown)
+        # Three letters a token at the least: in a small window the points are shorter.
+        point = min(_POINT_CHARS, 3 * (tokens // _MOST_POINTS - 8))
+        list_of: JsonDict = {**at_most(_MOST_POINTS), "items": {"type": "string", **longest(point)}}
+        form = bounded(SummaryAnswer, points=list_of)
+        question = partial(self.question, SUMMARY, WorkKind.SUMMARISE, form, tokens, **shown)
         budget = self.budget_beside(question(previous="(none)", what=_NOTED, conversation=""))
         previous = _fitting(prompt.masked(span.previous or ""), budget // prompt.SHARE) or "(none)"
         budget = self.budget_beside(question(previous=previous, what=_NOTED, conversation=""))
