@@ -75,6 +75,9 @@ _HIRAGANA = re.compile(r"[぀-ゟ]+")
 """Grammar of Japanese."""
 _SPEAKER = re.compile(r"(?:(?<=\A)|(?<=[;.\n] )|(?<=\n))(?:User|Assistant): ")
 _STATEMENT = re.compile(r"(?<=[.;!?])\s+|(?<=[。！？；])|\n+")
+_CLAUSE = re.compile(rf"{_STATEMENT.pattern}|(?<=,)\s+(?:(?:and|but|so)\s+)?")
+_LOOP_WORDS = 4
+"""A clause of fewer words comes again without a loop: "no, no"."""
 _STAMMER = re.compile(r"(?<!\w)(\w[^\n]{0,80}?)(?:[\s,;.!?-]+\1(?!\w)){2,}", re.IGNORECASE)
 """The same words three times in a row."""
 Echoes = frozenset[tuple[str, ...]]
@@ -186,17 +189,25 @@ def echoes(texts: Iterable[str]) -> Echoes:
 
 
 def unlooped(text: str) -> str:
-    """Return a text up to its first statement that stands in it already, and what it stammers once."""
+    """Return a text up to where a statement of it comes again, or two clauses, and what it stammers once."""
     text = _STAMMER.sub(r"\1", text)
+    again = [at for at, _ in _repeated(text, _STATEMENT)][:1]
+    # One clause may well be said of two things: "Mondays, only after nine o'clock, Thursdays, only after nine o'clock".
+    clauses = [at for at, words in _repeated(text, _CLAUSE) if words >= _LOOP_WORDS]
+    again += clauses[:1] if len(clauses) > 1 else []
+    return text[: min(again)].rstrip(" ;,") if again else text
+
+
+def _repeated(text: str, cuts: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Yield where a part of a text begins that stands in it before, and of how many words it is."""
     seen: set[tuple[str, ...]] = set()
     start = 0
-    for end in (*(cut.end() for cut in _STATEMENT.finditer(text)), len(text)):
+    for end in (*(cut.end() for cut in cuts.finditer(text)), len(text)):
         words = tuple(WORD.findall(text[start:end].lower()))
         if words and words in seen:
-            return text[:start].rstrip(" ;,")
+            yield start, len(words)
         seen.add(words)
         start = end
-    return text
 
 
 def weighty_words(text: str, language: str = ENGLISH) -> list[str]:

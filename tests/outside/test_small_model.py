@@ -214,8 +214,9 @@ def _words(text: str) -> list[str]:
 
 
 def _stems(text: str) -> set[str]:
-    """Words of some length, by how they begin; numbers as they are."""
-    return {word[:5] for word in _words(text) if len(word) > 3 and word not in ("user", "assistant")}
+    """Words of some length and weight, by how they begin; numbers as they are."""
+    light = ("user", "assistant", "other", "things")
+    return {word[:5] for word in _words(text) if len(word) > 3 and word not in light}
 
 
 def test_there_are_ten_memories_at_most_and_what_harms_is_among_them(stored: dict[str, list[str]]) -> None:
