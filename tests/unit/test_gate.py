@@ -69,8 +69,8 @@ def test_what_was_not_said_is_refused_with_its_reason(text: str, refused: Refusa
         ("Likes tea, likes tea, likes tea", "Likes tea"),
         ("Bora Bora is far", "Bora Bora is far"),
         (
-            "Allergic to nuts, but I am not fond of milk, I am not fond of fish, I am not fond of milk, I am not fond of fish",
-            "Allergic to nuts, but I am not fond of milk, I am not fond of fish",
+            "Allergic to nuts, but I dislike the milk, I dislike the fish, I dislike the milk, I dislike the fish",
+            "Allergic to nuts, but I dislike the milk, I dislike the fish",
         ),
         ("Mondays, only after nine o'clock, Fridays, only after nine o'clock",) * 2,
         ("蜂を飼う。茶が好き。蜂を飼う。", "蜂を飼う。茶が好き。"),
