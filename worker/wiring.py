@@ -6,7 +6,8 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 
 from prometheus_client import CollectorRegistry
 
@@ -18,34 +19,21 @@ from shared.broker import connect_redis
 from shared.contracts.jobs import JOB_TYPES, JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.events.addresses import guard_of
 from shared.jobs.ownership import Owner
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.embedding import Embedder
-from shared.llm.providers import ModelSize, make_chat, make_embedder, make_embedder_by_name
-from shared.search.tuning import tuning_of
+from shared.llm.providers import ModelSize, make_chat, make_embedder
 from shared.sessions.store import Store
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Tracing, start_tracing
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_model import ModelAgent
 from worker.agent.memory_rules import ExtractiveAgent
-from worker.agent.protocol import CompressionAgent, FactAgent, LearningAgent, MemoryAgent, SummaryAgent
+from worker.agent.protocol import Agents, CompressionAgent, RulesBehind
 from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent
 from worker.agent.session_rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
 from worker.agent.summary_model import ExtractiveSummaryAgent, ModelSummaryAgent
-from worker.pipelines.attempt import Attempts, Pipeline
-from worker.pipelines.compose_context import ComposeContext
-from worker.pipelines.compress_session import CompressSession
-from worker.pipelines.create_memory import CreateMemory
-from worker.pipelines.deliver_webhook import DeliverWebhook
-from worker.pipelines.embed_messages import EmbedMessages
+from worker.pipelines.attempt import Attempts, Pipeline, WorkerContainer
 from worker.pipelines.end_conversation import EndConversationByMessage
-from worker.pipelines.extract_facts import ExtractFacts, FactLearner
-from worker.pipelines.index_messages import IndexMessages
-from worker.pipelines.learn_from_sessions import LearnFromSessions
-from worker.pipelines.summarise import Summarise
-from worker.webhook_client import WebhookClient
 
 
 @dataclass(frozen=True)
@@ -59,11 +47,6 @@ class Wired:
     metrics: Metrics
     tracing: Tracing
 
-    def __post_init__(self) -> None:
-        missing = ", ".join(JOB_TYPES.keys() - self.pipelines.keys())
-        if missing:
-            raise Configuration(f"No pipeline carries out jobs of kind {missing}: add one to worker/wiring.py.")
-
 
 def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = None) -> Wired:
     """Build everything a pool process needs."""
@@ -71,64 +54,29 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     database = Database(settings.database, pool_size=2)
     news = connect_redis(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
-    longest = settings.hard_limit_seconds
     tracing = start_tracing(settings, "afterthought-worker")
-    accountant = Accountant(database, clock, settings, metrics, longest, tracing)
-    agents, rules, store = build_agents(settings), rules_behind(settings), Store(settings.sessions_path)
-    webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
-    cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
-    facts = FactLearner(clock, agents.embedder, metrics) if settings.facts else None
-    create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics, rules.memories, facts)
-    extract = ExtractFacts(database, clock, agents.facts, agents.embedder, accountant, metrics, settings, rules.facts)
-    summarise = Summarise(
-        database, clock, agents.summaries, agents.embedder, accountant, metrics, attempts, tuning_of(settings),
-        rules.summaries,
-    )  # fmt: skip
+    accountant = Accountant(database, clock, settings, metrics, settings.hard_limit_seconds, tracing)
+    agents, rules = build_agents(settings), rules_behind(settings)
+    container = WorkerContainer(
+        settings, database, clock, metrics, accountant, agents, rules, Store(settings.sessions_path)
+    )
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, settings, metrics, news, tracing),
-        pipelines={
-            JobKind.CREATE_MEMORY: create,
-            JobKind.EXTRACT_FACTS: extract,
-            JobKind.SUMMARISE: summarise,
-            JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
-            JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
-            JobKind.COMPRESS_SESSION: CompressSession(
-                database, clock, agents.sessions.get, store, accountant, metrics, rules=rules.sessions
-            ),
-            JobKind.COMPOSE_CONTEXT: ComposeContext(database, clock, store, metrics, settings),
-            JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
-                database, clock, agents.learning, store, accountant, metrics, rules=rules.learning
-            ),
-            JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, webhooks, metrics, settings),
-        },
+        pipelines={kind: build_pipeline(kind, container) for kind in JOB_TYPES},
         end_conversation=EndConversationByMessage(database, clock, settings, metrics, news),
         metrics=metrics,
         tracing=tracing,
     )
 
 
-def _embed_messages(
-    settings: Settings, database: Database, clock: Clock, embedder: Embedder, accountant: Accountant
-) -> EmbedMessages:
-    @cache
-    def former(name: str) -> Embedder | None:
-        return make_embedder_by_name(name, settings, settings.model_timeout_seconds, in_background=True)
-
-    return EmbedMessages(database, clock, embedder, accountant, accountant.metrics, settings.embed_batch, former)
-
-
-@dataclass(frozen=True)
-class Agents:
-    """The agents for memories, facts, summaries and recorded sessions, and the embedder."""
-
-    memories: MemoryAgent
-    facts: FactAgent
-    summaries: SummaryAgent
-    sessions: Mapping[str, CompressionAgent]
-    """By name: a version says by whom it is to be made."""
-    learning: LearningAgent
-    embedder: Embedder
+def build_pipeline(kind: JobKind, container: WorkerContainer) -> Pipeline:
+    """Return what carries out jobs of a kind: what ``build`` makes in the module of ``worker.pipelines`` so named."""
+    name = f"worker.pipelines.{kind}"
+    if find_spec(name) is None:
+        raise Configuration(f"No pipeline carries out jobs of kind {kind}: write {name.replace('.', '/')}.py.")
+    built: Pipeline = import_module(name).build(container)
+    return built
 
 
 def build_agents(settings: Settings) -> Agents:
@@ -148,17 +96,6 @@ def build_agents(settings: Settings) -> Agents:
     return Agents(
         ModelAgent(*how), ExtractiveFactAgent(), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
     )
-
-
-@dataclass(frozen=True)
-class RulesBehind:
-    """The agents that do what a model could not; none where such a job is to be a dead letter."""
-
-    memories: MemoryAgent | None = None
-    facts: FactAgent | None = None
-    summaries: SummaryAgent | None = None
-    sessions: CompressionAgent | None = None
-    learning: LearningAgent | None = None
 
 
 def rules_behind(settings: Settings) -> RulesBehind:

@@ -126,7 +126,7 @@ JOB_TYPES: Mapping[JobKind, JobType] = {
     ),
     JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, WorkClass.DELIVERY, WebhookPayload),
 }
-"""Every kind that is dispatched; ``worker/wiring.py`` says by which pipeline."""
+"""Every kind that is dispatched, to the pipeline in the module of ``worker.pipelines`` of its name."""
 CANARY_TASK = "afterthought.canary"
 
 

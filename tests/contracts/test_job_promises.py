@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import cast
 
 import pytest
 import redis
@@ -20,7 +21,8 @@ from shared.jobs.ownership import Claim, Owner
 from shared.jobs.queries import get_job
 from tests.support.house import House
 from tests.support.settings import default_settings
-from worker.pipelines.attempt import Attempts, JobFailed
+from worker.pipelines.attempt import Attempts, JobFailed, WorkerContainer
+from worker.wiring import build_pipeline
 
 pytestmark = pytest.mark.both_databases
 
@@ -302,3 +304,8 @@ def test_what_a_person_has_to_mend_is_waited_for_as_long_as_the_rule_allows(hous
     with pytest.raises(JobFailed):
         attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
     assert (only_job(house).due_at - house.clock.now()).total_seconds() == 300
+
+
+def test_a_worker_refuses_to_start_without_a_pipeline_for_each_kind_and_says_where_it_is_missing() -> None:
+    with pytest.raises(Configuration, match=r"write worker/pipelines/count_words\.py"):
+        build_pipeline(cast(JobKind, "count_words"), cast(WorkerContainer, None))

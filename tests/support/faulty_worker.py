@@ -25,6 +25,7 @@ from shared.sessions.store import Store
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
 from worker.agent.protocol import (
+    Agents,
     CompressionAgent,
     Digest,
     Extraction,
@@ -37,11 +38,11 @@ from worker.agent.protocol import (
     SummaryRequest,
     Transcript,
 )
+from worker.pipelines import compose_context, compress_session, embed_messages
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession
 from worker.pipelines.embed_messages import EmbedMessages
-from worker.wiring import Agents
 
 
 class FaultyAgent:
@@ -226,9 +227,9 @@ def _install() -> None:
         )
 
     worker.wiring.build_agents = build_faulty_agents
-    worker.wiring.EmbedMessages = FaultyEmbedMessages  # type: ignore[assignment,misc]
-    worker.wiring.CompressSession = FaultyCompression  # type: ignore[misc]
-    worker.wiring.ComposeContext = FaultyComposition  # type: ignore[misc]
+    embed_messages.EmbedMessages = FaultyEmbedMessages  # type: ignore[misc]
+    compress_session.CompressSession = FaultyCompression  # type: ignore[misc]
+    compose_context.ComposeContext = FaultyComposition  # type: ignore[misc]
     from worker.celery_app import ready  # reads the settings when imported
 
     @signals.worker_process_init.connect(weak=False)

@@ -49,6 +49,7 @@ from worker.agent.protocol import (
     MemoryAgent,
     MemoryDraft,
     NothingToRemember,
+    RulesBehind,
     Statement,
     SummaryRequest,
     Transcript,
@@ -60,7 +61,6 @@ from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.extract_facts import ExtractFacts
 from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.summarise import Summarise
-from worker.wiring import RulesBehind
 
 PRICES = default_settings(
     price_prompt_token=0.01,

@@ -11,13 +11,14 @@ answered unusably three times, and ``Configuration`` when it can never answer (m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from shared.facts.categories import Category
 from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder
 from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
@@ -214,3 +215,27 @@ class LearningAgent(Agent, Protocol):
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         """Find preferences, decisions and facts in at least one prompt."""
+
+
+@dataclass(frozen=True)
+class Agents:
+    """The agents for memories, facts, summaries and recorded sessions, and the embedder."""
+
+    memories: MemoryAgent
+    facts: FactAgent
+    summaries: SummaryAgent
+    sessions: Mapping[str, CompressionAgent]
+    """By name: a version says by whom it is to be made."""
+    learning: LearningAgent
+    embedder: Embedder
+
+
+@dataclass(frozen=True)
+class RulesBehind:
+    """The agents that do what a model could not; none where such a job is to be a dead letter."""
+
+    memories: MemoryAgent | None = None
+    facts: FactAgent | None = None
+    summaries: SummaryAgent | None = None
+    sessions: CompressionAgent | None = None
+    learning: LearningAgent | None = None

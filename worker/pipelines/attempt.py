@@ -34,22 +34,40 @@ from shared.base.errors import (
     Transient,
 )
 from shared.base.setting_groups import JobSettings
+from shared.base.settings import Settings
 from shared.broker import notify
 from shared.contracts.jobs import JobKind, JobMessage, JobPayload
 from shared.contracts.values import EventKind
 from shared.conversations.models import Conversation
 from shared.db.engine import Database
+from shared.energy.accounting import Accountant
 from shared.events.recording import record, record_end_of_job
 from shared.jobs import ownership
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim, Owner, finish
+from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.telemetry.tracing import Attributes, Role, Traced, Tracing
+from worker.agent.protocol import Agents, RulesBehind
 
 PayloadT = TypeVar("PayloadT", bound=JobPayload)
 Pipeline = Callable[[Claim], JobState]
 """Carries a claimed job out and returns the state it finished the job in."""
+
+
+@dataclass(frozen=True)
+class WorkerContainer:
+    """What pipelines are built of, once per pool process."""
+
+    settings: Settings
+    database: Database
+    clock: Clock
+    metrics: Metrics
+    accountant: Accountant
+    agents: Agents
+    rules: RulesBehind
+    store: Store
 
 
 class NotRemembered(Exception):

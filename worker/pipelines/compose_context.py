@@ -53,7 +53,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks, repeated_records
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.attempt import end, payload_of, unpurged
+from worker.pipelines.attempt import WorkerContainer, end, payload_of, unpurged
 
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=5), timedelta(seconds=60)
 ACTOR, REASON = "rule:compose", "composed as asked"
@@ -236,3 +236,9 @@ def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) ->
     joined = [row.compression for row in rows if (row.component.recompress or {}).get("joined")]
     is_over = [version is None or version.state != BuildState.WORKING for version in joined]
     return bool(joined) and all(is_over)
+
+
+def build(container: WorkerContainer) -> ComposeContext:
+    """Return the pipeline of a worker."""
+    at = container
+    return ComposeContext(at.database, at.clock, at.store, at.metrics, at.settings)

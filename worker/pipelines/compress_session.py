@@ -50,7 +50,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import line_gate
 from worker.agent.protocol import CompressionAgent
-from worker.pipelines.attempt import end, payload_of, unpurged
+from worker.pipelines.attempt import WorkerContainer, end, payload_of, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission
 
@@ -287,3 +287,11 @@ def _admitted(part: CondensedChunk, chunk: Chunk, admission: Admission) -> Conde
     gate = line_gate(chunk)
     judged = ((line, admission.admit(line.text, gate)) for line in part.lines)
     return replace(part, lines=tuple(replace(line, text=text) for line, text in judged if text is not None))
+
+
+def build(container: WorkerContainer) -> CompressSession:
+    """Return the pipeline of a worker."""
+    at, agents = container, container.agents.sessions
+    return CompressSession(
+        at.database, at.clock, agents.get, at.store, at.accountant, at.metrics, rules=at.rules.sessions
+    )

@@ -48,7 +48,7 @@ from worker.agent.protocol import (
     Transcript,
 )
 from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, SpokenStatement, left_out, read_statements, vital
-from worker.pipelines.attempt import end, remembered, unpurged
+from worker.pipelines.attempt import WorkerContainer, end, remembered, unpurged
 from worker.pipelines.extract_facts import SAID, FactLearner, admitted, present_facts
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission, spoken_turns
@@ -368,3 +368,13 @@ def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
         return replace(eviction, reason=shorten(eviction.reason, LONGEST_REASON))
 
     return choose
+
+
+def build(container: WorkerContainer) -> CreateMemory:
+    """Return the pipeline of a worker."""
+    at, settings, agents = container, container.settings, container.agents
+    facts = FactLearner(at.clock, agents.embedder, at.metrics) if settings.facts else None
+    cap, limit = settings.memory_cap, settings.memory_max_chars
+    return CreateMemory(
+        at.database, at.clock, agents.memories, at.accountant, cap, limit, at.metrics, at.rules.memories, facts
+    )

@@ -22,6 +22,7 @@ from shared.contracts.values import DeliveryOutcome
 from shared.db.engine import Database
 from shared.event_payloads import payloads_of, trial_payload
 from shared.events import webhooks
+from shared.events.addresses import guard_of
 from shared.events.models import Webhook
 from shared.events.queries import event_at
 from shared.events.webhooks import signed_headers
@@ -30,7 +31,7 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, retry_wait
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.attempt import end, payload_of
+from worker.pipelines.attempt import WorkerContainer, end, payload_of
 from worker.webhook_client import WebhookClient, WebhookRequest
 
 GONE = 410
@@ -147,3 +148,10 @@ class DeliverWebhook:
     def _report(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_told", job_id=claim.job_id, app_id=claim.app_id, outcome=outcome, status=status)
+
+
+def build(container: WorkerContainer) -> DeliverWebhook:
+    """Return the pipeline of a worker."""
+    at, settings = container, container.settings
+    client = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
+    return DeliverWebhook(at.database, at.clock, client, at.metrics, settings)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 
 from sqlalchemy import delete
@@ -24,6 +25,7 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
+from shared.llm.providers import make_embedder_by_name
 from shared.search.index import with_doc_ids
 from shared.search.index_queries import (
     IndexedMessage,
@@ -48,7 +50,7 @@ from shared.search.vectors import (
 )
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.attempt import end
+from worker.pipelines.attempt import WorkerContainer, end
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -283,3 +285,16 @@ def _embed(embedder: Embedder, texts: Sequence[Text], meter: Meter) -> PartVecto
 
 def _of_places(vectors: PartVectors, doc_ids: set[int]) -> PartVectors:
     return {(doc_id, part): row for (doc_id, part), row in vectors.items() if doc_id in doc_ids}
+
+
+def build(container: WorkerContainer) -> EmbedMessages:
+    """Return the pipeline of a worker."""
+    at, settings = container, container.settings
+
+    @cache
+    def former(name: str) -> Embedder | None:
+        return make_embedder_by_name(name, settings, settings.model_timeout_seconds, in_background=True)
+
+    return EmbedMessages(
+        at.database, at.clock, at.agents.embedder, at.accountant, at.metrics, settings.embed_batch, former
+    )

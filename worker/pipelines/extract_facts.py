@@ -40,7 +40,7 @@ from shared.text.gate import Gate
 from worker.agent.corrections import differ_in_values_only
 from worker.agent.gates import fact_gate
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement, TranscriptTurn
-from worker.pipelines.attempt import end, remembered, unpurged
+from worker.pipelines.attempt import WorkerContainer, end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission, UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
@@ -282,3 +282,11 @@ def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation
     if clear is not None:
         why = "The facts it adds to are being cleared, which can still be taken back; it is tried again."
         raise NotYet(why, clear.undo_until)
+
+
+def build(container: WorkerContainer) -> ExtractFacts:
+    """Return the pipeline of a worker."""
+    at, agents = container, container.agents
+    return ExtractFacts(
+        at.database, at.clock, agents.facts, agents.embedder, at.accountant, at.metrics, at.settings, at.rules.facts
+    )

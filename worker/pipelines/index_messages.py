@@ -19,7 +19,7 @@ from shared.jobs.ownership import Claim, confirm
 from shared.search.index import BackfillStep, backfill_batch
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.attempt import end
+from worker.pipelines.attempt import WorkerContainer, end
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -57,3 +57,8 @@ class IndexMessages:
             self.metrics.messages_filled_in.labels("words").inc(filled.words)
             self.metrics.index_failures.inc(filled.without_words)
         return filled
+
+
+def build(container: WorkerContainer) -> IndexMessages:
+    """Return the pipeline of a worker."""
+    return IndexMessages(container.database, container.clock, container.metrics)

@@ -34,7 +34,7 @@ from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import finding_gate
 from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
-from worker.pipelines.attempt import end, payload_of, unpurged
+from worker.pipelines.attempt import WorkerContainer, end, payload_of, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission
 
@@ -143,3 +143,11 @@ class LearnFromSessions:
                 recorded.learnt_bytes = learnt_bytes
         self.metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
         get_logger().info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
+
+
+def build(container: WorkerContainer) -> LearnFromSessions:
+    """Return the pipeline of a worker."""
+    at = container
+    return LearnFromSessions(
+        at.database, at.clock, at.agents.learning, at.store, at.accountant, at.metrics, rules=at.rules.learning
+    )

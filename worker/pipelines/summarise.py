@@ -26,7 +26,7 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.profiles import gate
 from shared.profiles.gate import ProfileVersion
-from shared.search.tuning import in_force
+from shared.search.tuning import in_force, tuning_of
 from shared.summaries.queries import (
     NewSummary,
     insert_summary,
@@ -39,7 +39,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import spoken_gate
 from worker.agent.protocol import SummaryAgent, SummaryRequest
-from worker.pipelines.attempt import end, remembered, unpurged
+from worker.pipelines.attempt import WorkerContainer, end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import Admission, UnseenTurns, embed_if_available, unseen_turns
 
@@ -166,3 +166,12 @@ class Summarise:
             self.metrics.summaries_made.labels(agent_kind(agent.name)).inc()
         get_logger().info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=after - start)
         return state
+
+
+def build(container: WorkerContainer) -> Summarise:
+    """Return the pipeline of a worker."""
+    at, agents, attempts = container, container.agents, container.settings.job_max_attempts
+    return Summarise(
+        at.database, at.clock, agents.summaries, agents.embedder, at.accountant, at.metrics, attempts,
+        tuning_of(at.settings), at.rules.summaries,
+    )  # fmt: skip
