@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeVar
 
 from shared.base.errors import Invalid
@@ -79,17 +81,39 @@ def decode_moment(listing: str, cursor: str | None) -> tuple[datetime, int] | No
     return moment, int(number)
 
 
-def slice_of(
-    listing: str, items: Sequence[_Item], limit: int, cursor: str | None
-) -> tuple[Sequence[_Item], str | None]:
-    """Return one page of a short list that was read whole, and the cursor of the next one."""
-    start = decode_number(listing, cursor) or 0
-    return items[start : start + limit], encode(listing, start + limit) if start + limit < len(items) else None
+@dataclass(frozen=True)
+class PageRequest:
+    """Which page of a listing is asked for. A page comes with the cursor of the next one; None ends the listing."""
 
+    limit: int = 50
+    cursor: str | None = None
 
-def page(rows: Sequence[_Item], limit: int) -> tuple[Sequence[_Item], bool]:
-    """Return the first ``limit`` of rows that were read with one more, and whether there is more."""
-    return rows[:limit], len(rows) > limit
+    def numbered(
+        self, listing: str, read: Callable[[int, int | None], Sequence[_Item]], number: str = "key"
+    ) -> tuple[Sequence[_Item], str | None]:
+        """Return a page of what goes on by a number of its rows; ``read`` takes how many, and what came last before."""
+        rows, more = self.cut(read(self.limit + 1, decode_number(listing, self.cursor)))
+        return rows, encode(listing, attrgetter(number)(rows[-1])) if more else None
+
+    def timed(
+        self,
+        listing: str,
+        read: Callable[[int, tuple[datetime, int] | None], Sequence[_Item]],
+        moment: Callable[[_Item], tuple[datetime, int]],
+    ) -> tuple[Sequence[_Item], str | None]:
+        """Return a page of what goes on by the time of its rows, and a number where times are alike."""
+        rows, more = self.cut(read(self.limit + 1, decode_moment(listing, self.cursor)))
+        return rows, encode_moment(listing, *moment(rows[-1])) if more else None
+
+    def part(self, listing: str, items: Sequence[_Item]) -> tuple[Sequence[_Item], str | None]:
+        """Return a page of a short list that was read whole."""
+        start = decode_number(listing, self.cursor) or 0
+        end = start + self.limit
+        return items[start:end], encode(listing, end) if end < len(items) else None
+
+    def cut(self, rows: Sequence[_Item]) -> tuple[Sequence[_Item], bool]:
+        """Return the page of rows that were read with one more, and whether there is more."""
+        return rows[: self.limit], len(rows) > self.limit
 
 
 def _refused() -> Invalid:

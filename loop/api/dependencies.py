@@ -12,6 +12,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
+from loop.api.cursors import PageRequest
 from loop.api.errors import RouteWords
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN
 from loop.api.writes import IdempotentRequest, Work, carry_out
@@ -156,3 +157,15 @@ UserInQuery = Annotated[
 ]
 UserInPath = Annotated[UserId, Path(alias="userId")]
 CursorInQuery = Annotated[str | None, Query(max_length=400, description="Goes on where a former page ended.")]
+
+
+async def _page_of_50(limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> PageRequest:
+    return PageRequest(limit, cursor)
+
+
+async def _page_of_200(limit: LimitInQuery = 200, cursor: CursorInQuery = None) -> PageRequest:
+    return PageRequest(limit, cursor)
+
+
+PageOf50 = Annotated[PageRequest, Depends(_page_of_50)]
+PageOf200 = Annotated[PageRequest, Depends(_page_of_200)]

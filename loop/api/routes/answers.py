@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes
 from loop.api.errors import TOO_LARGE
 from loop.api.policy import OF_APP, under
 from loop.api.routes.conversations import Reason
@@ -63,26 +62,25 @@ class AnswerList(ResponseModel):
 
 
 router = APIRouter(prefix="/apps/{appId}/answers", tags=["Answers"], route_class=under(OF_APP))
-_ANSWERS = "answers"
 AnswerInPath = Annotated[str, Path(alias="answerId", pattern=ID_PATTERN)]
 
 
 @router.get("", summary="List answers")
 def list_answers(
     ctx: Reads,
+    page: PageOf50,
     app_id: AppInPath,
     state: AnswerState | None = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> AnswerList:
     """List what the loop answered or would answer in an app, newest first."""
-    before = cursors.decode_number(_ANSWERS, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.list_answers(session, app_id, state, limit + 1, before), limit)
+        rows, following = page.numbered(
+            "answers", lambda most, before: queries.list_answers(session, app_id, state, most, before)
+        )
         return AnswerList(
             answers=[AnswerAnswer.model_validate(one) for one in rows],
-            cursor=cursors.encode(_ANSWERS, rows[-1].key) if more else None,
+            cursor=following,
         )
 
 

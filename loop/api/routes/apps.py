@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, UserInPath, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, UserInPath, Writes
 from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, NamedUser, RequestModel, ResponseModel, Success, Units
@@ -174,7 +174,7 @@ class TokenList(ResponseModel):
 
 
 router = APIRouter(prefix="/apps", tags=["Apps"], route_class=under(OF_APP))
-_APPS, _TOKENS, _RECEIPTS = "apps", "tokens", "erasures"
+_APPS = "apps"
 
 
 @router.post("", status_code=201, response_model=AppAnswer, summary="Install an app")
@@ -194,11 +194,11 @@ def install_app(ctx: Writes, body: InstallApp) -> Response:
 
 @router.get("", summary="List apps")
 @policy(OF_ADMIN)
-def list_apps(ctx: Reads, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> AppList:
+def list_apps(ctx: Reads, page: PageOf50) -> AppList:
     """List apps by id, the uninstalled ones too."""
-    after = cursors.decode_text(_APPS, cursor)
+    after = cursors.decode_text(_APPS, page.cursor)
     with ctx.read() as session:
-        rows, more = cursors.page(queries.list_apps(session, limit + 1, after), limit)
+        rows, more = page.cut(queries.list_apps(session, page.limit + 1, after))
         return AppList(
             apps=[AppAnswer.of(app) for app in rows], cursor=cursors.encode(_APPS, rows[-1].app_id) if more else None
         )
@@ -314,11 +314,11 @@ def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) 
 
 
 @router.get("/{appId}/tokens", summary="List an app's tokens")
-def list_tokens(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> TokenList:
+def list_tokens(ctx: Reads, page: PageOf50, app_id: AppInPath) -> TokenList:
     """List an app's tokens, the revoked ones too, without the tokens themselves."""
     with ctx.read() as session:
         queries.get_app(session, app_id)
-        rows, following = cursors.slice_of(_TOKENS, queries.list_tokens(session, app_id), limit, cursor)
+        rows, following = page.part("tokens", queries.list_tokens(session, app_id))
         return TokenList(tokens=[TokenAnswer.of(token) for token in rows], cursor=following)
 
 
@@ -338,13 +338,11 @@ def revoke_token(
 
 
 @router.get("/{appId}/erasures", summary="List an app's erasure receipts")
-def list_erasure_receipts(
-    ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> ReceiptList:
+def list_erasure_receipts(ctx: Reads, page: PageOf50, app_id: AppInPath) -> ReceiptList:
     """List what was purged and erased, newest first."""
     with ctx.read() as session:
         queries.get_app(session, app_id)
-        rows, following = cursors.slice_of(_RECEIPTS, queries.list_erasures(session, app_id), limit, cursor)
+        rows, following = page.part("erasures", queries.list_erasures(session, app_id))
         return ReceiptList(erasures=[Receipt.model_validate(erasure) for erasure in rows], cursor=following)
 
 
@@ -384,12 +382,12 @@ class UserList(ResponseModel):
 
 
 @users_router.get("", summary="List users")
-def list_users(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> UserList:
+def list_users(ctx: Reads, page: PageOf50, app_id: AppInPath) -> UserList:
     """List everybody an app holds something of, with how much."""
-    after = cursors.decode_id(_USERS, cursor)
+    after = cursors.decode_id(_USERS, page.cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(users_of(session, app_id, limit + 1, after), limit)
+        rows, more = page.cut(users_of(session, app_id, page.limit + 1, after))
     return UserList(
         users=[UserAnswer.model_validate(one) for one in rows],
         cursor=cursors.encode_id(_USERS, rows[-1].user_id) if more else None,

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId
+from loop.api.dependencies import PageOf50, Reads, SessionInPath, SessionsAppId
 from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.versions import VERSION_ID_PATTERN, VersionAnswer, VersionInPath, version_file
 from loop.api.schema import ResponseModel
@@ -22,7 +21,6 @@ from shared.sessions.queries import get_session, markers_of, outcomes_of, projec
 from shared.sessions.recording import blocks_in
 
 router = APIRouter(prefix="/api/memory", tags=["Versions"], route_class=under(OF_APP_IN_QUERY))
-_DIFFERENCES = "differences"
 _MOST_CHARACTERS = 1_000
 
 
@@ -91,12 +89,11 @@ class VersionComparison(ResponseModel):
 @router.get("/sessions/{sessionId}/versions/{versionId}/comparison", summary="Compare two versions")
 def compare_versions(
     ctx: Reads,
+    page: PageOf50,
     app_id: SessionsAppId,
     session_id: SessionInPath,
     version_id: VersionInPath,
     other_id: Annotated[str, Query(alias="with", pattern=VERSION_ID_PATTERN, description="The other version's id.")],
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> VersionComparison:
     """Say what a version has that another lacks, by kind and count, and which texts differ, page by page."""
     with ctx.read() as session:
@@ -107,7 +104,7 @@ def compare_versions(
         survivors = _survivors(session, recorded, pair)
     folder = ctx.loop.store.versions_folder(app_id, project_id, session_id)
     compared = compare_blocks(*(list(blocks_in(version_file(folder, one, "jsonl"))) for one in pair))
-    page, following = cursors.slice_of(_DIFFERENCES, compared.differences, limit, cursor)
+    shown, following = page.part("differences", compared.differences)
     ids = {True: version_id, False: other_id}
     differing = compare_settings(pair[0].settings, pair[1].settings)
     return VersionComparison(
@@ -118,7 +115,7 @@ def compare_versions(
         same_blocks=compared.same,
         only_in_version=OnlyIn(blocks=dict(compared.only_first), markers=survivors[0]),
         only_in_other=OnlyIn(blocks=dict(compared.only_second), markers=survivors[1]),
-        differences=[TextDifference.of(one, ids[one.is_first]) for one in page],
+        differences=[TextDifference.of(one, ids[one.is_first]) for one in shown],
         cursor=following,
     )
 

@@ -11,16 +11,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import (
-    CursorInQuery,
-    LimitInQuery,
-    ProjectInPath,
-    Reads,
-    RequestContext,
-    SessionsAppId,
-    Writes,
-)
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
@@ -195,7 +186,6 @@ class CompositionForeseen(ResponseModel):
 
 
 router = APIRouter(prefix="/api/memory", tags=["Compositions"], route_class=under(OF_APP_IN_QUERY))
-_COMPOSITIONS = "compositions"
 _ENDINGS = {"markdown": "md", "jsonl": "jsonl"}
 _TYPES = {"md": "text/markdown; charset=utf-8", "jsonl": "application/x-ndjson"}
 CompositionInPath = Annotated[str, Path(alias="compositionId", pattern=ID_PATTERN)]
@@ -208,26 +198,26 @@ Format = Annotated[
 @router.get("/projects/{projectId}/compositions", summary="List compositions")
 def list_compositions(
     ctx: Reads,
+    page: PageOf50,
     app_id: SessionsAppId,
     project_id: ProjectInPath,
     state: Annotated[BuildState | None, Query(description="Only those that stand so.")] = None,
     session_id: Annotated[
         str | None, Query(alias="sessionId", pattern=FILE_ID_PATTERN, description="Only those with this session.")
     ] = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> CompositionList:
     """List a project's compositions, newest first, those under way and those that failed included."""
-    before = cursors.decode_number(_COMPOSITIONS, cursor)
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         part = None if session_id is None else get_session(session, app_id, session_id).key
-        found = queries.list_compositions(session, project.key, state, part, limit + 1, before)
-        page, more = cursors.page(found, limit)
-        rows = queries.rows_of(session, [one.key for one in page])
+        found, following = page.numbered(
+            "compositions",
+            lambda most, before: queries.list_compositions(session, project.key, state, part, most, before),
+        )
+        rows = queries.rows_of(session, [one.key for one in found])
         return CompositionList(
-            compositions=[CompositionAnswer.of(one, project_id, rows[one.key]) for one in page],
-            cursor=cursors.encode(_COMPOSITIONS, page[-1].key) if more else None,
+            compositions=[CompositionAnswer.of(one, project_id, rows[one.key]) for one in found],
+            cursor=following,
         )
 
 

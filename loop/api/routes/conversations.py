@@ -10,14 +10,7 @@ from pydantic import Discriminator, Field, StrictInt, Tag, WithJsonSchema
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import (
-    AppInPath,
-    ConversationInPath,
-    CursorInQuery,
-    LimitInQuery,
-    Reads,
-    Writes,
-)
+from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, LimitInQuery, PageOf50, Reads, Writes
 from loop.api.erasures import Erased
 from loop.api.errors import TOO_LARGE
 from loop.api.policy import OF_APP, under
@@ -234,7 +227,6 @@ class EndedConversation(ResponseModel):
 
 
 router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"], route_class=under(OF_APP))
-_CONVERSATIONS, _MESSAGES = "conversations", "messages"
 
 
 @router.post("", status_code=201, response_model=ConversationDetails, summary="Open a conversation")
@@ -264,22 +256,22 @@ def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation |
 @router.get("", summary="List conversations")
 def list_conversations(
     ctx: Reads,
+    page: PageOf50,
     app_id: AppInPath,
     user_id: Annotated[UserOrNobody | None, Query(alias="userId")] = None,
     ended: Annotated[bool | None, Query(description="Only ended, or only open ones.")] = None,
     unanswered: Annotated[bool | None, Query(description="Only those that wait for an answer, or that do not.")] = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> ConversationList:
     """List an app's conversations, newest first."""
-    before = cursors.decode_number(_CONVERSATIONS, cursor)
     wanted = ConversationFilter(user_id, ended, unanswered)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.list_conversations(session, app_id, wanted, limit + 1, before), limit)
+        rows, following = page.numbered(
+            "conversations", lambda most, before: queries.list_conversations(session, app_id, wanted, most, before)
+        )
         return ConversationList(
             conversations=[ConversationAnswer.of(one, ctx.now()) for one in rows],
-            cursor=cursors.encode(_CONVERSATIONS, rows[-1].key) if more else None,
+            cursor=following,
         )
 
 
@@ -357,7 +349,7 @@ def list_messages(
     around: Annotated[Id | None, Query(description="Those around this messageId, as many as limit.")] = None,
 ) -> MessageList:
     """List a conversation's messages in order: after a cursor, before a position, or around one of them."""
-    after = cursors.decode_number(_MESSAGES, cursor)
+    after = cursors.decode_number("messages", cursor)
     with ctx.read() as session:
         key = queries.get_conversation(session, app_id, conversation_id).key
         if around is not None:
@@ -366,11 +358,8 @@ def list_messages(
             limit = min(limit, before)
             after = before - limit - 1
         found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
-        rows, more = cursors.page(found, limit)
-        return MessageList(
-            messages=[message_answer(one) for one in rows],
-            cursor=cursors.encode(_MESSAGES, rows[-1].position) if more else None,
-        )
+        following = cursors.encode("messages", found[limit - 1].position) if len(found) > limit else None
+        return MessageList(messages=[message_answer(one) for one in found[:limit]], cursor=following)
 
 
 @router.post("/{conversationId}/end", status_code=202, response_model=EndedConversation, summary="End a conversation")

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, UserInQuery, Writes
+from loop.api.dependencies import AppInPath, PageOf50, PageOf200, Reads, RequestContext, UserInQuery, Writes
 from loop.api.erasures import Receipt
 from loop.api.policy import OF_APP, under
 from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
@@ -220,27 +220,26 @@ class FactChangeList(ResponseModel):
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]
 Changing = Callable[[Session, Fact], None]
-_FACTS, _CHANGES, _HISTORY = "facts", "fact-changes", "fact-history"
+_FACTS = "facts"
 
 
 @router.get("", response_model=FactList, summary="List facts")
 def list_facts(
     ctx: Reads,
+    page: PageOf200,
     app_id: AppInPath,
     state: Annotated[FactState, Query(description="Which facts to list.")] = FactState.STANDING,
     category: Annotated[Category | None, Query(description="Only of this category.")] = None,
     pinned: Annotated[bool | None, Query(description="Only pinned ones, or only others.")] = None,
     user_id: UserInQuery = None,
-    limit: LimitInQuery = 200,
-    cursor: CursorInQuery = None,
 ) -> Response:
     """List facts: pinned ones first, then by category, confidence and how lately they were said. Costs no energy."""
-    start = cursors.decode_number(_FACTS, cursor) or 0
+    start = cursors.decode_number(_FACTS, page.cursor) or 0
     wanted = FactFilter(state, category, pinned, user_id)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.list_facts(session, app_id, wanted, limit + 1, start), limit)
-        following = cursors.encode(_FACTS, start + limit) if more else None
+        rows, more = page.cut(queries.list_facts(session, app_id, wanted, page.limit + 1, start))
+        following = cursors.encode(_FACTS, start + page.limit) if more else None
         total = queries.count_wanted(session, app_id, wanted)
         clear = queries.open_clear(session, app_id, user_id)
         undo_until = clear.undo_until if clear is not None and clear.undo_until > ctx.now() else None
@@ -343,17 +342,18 @@ def _change(ctx: RequestContext, session: Session, fact: Fact, body: ChangeFacts
 @router.get("/changes", summary="List what happened to an app's facts")
 def list_fact_changes(
     ctx: Reads,
+    page: PageOf50,
     app_id: AppInPath,
     user_id: UserInQuery = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> FactChangeList:
     """List every change to facts, newest first: which went, why, and by whom."""
-    before = cursors.decode_number(_CHANGES, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
-        following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
+        rows, following = page.numbered(
+            "fact-changes",
+            lambda most, before: queries.changes_of_app(session, app_id, most, before, user_id),
+            "change_id",
+        )
         return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
@@ -412,13 +412,11 @@ def undo_deleting_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> R
 
 
 @router.get("/{factId}/history", summary="Show a fact's history")
-def show_fact_history(
-    ctx: Reads, app_id: AppInPath, fact_id: FactInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
-) -> FactChangeList:
+def show_fact_history(ctx: Reads, page: PageOf200, app_id: AppInPath, fact_id: FactInPath) -> FactChangeList:
     """Show everything that happened to a fact, oldest first, whether it still stands or not."""
     with ctx.read() as session:
         history = queries.history_in_app(session, app_id, fact_id)
-        rows, following = cursors.slice_of(_HISTORY, history, limit, cursor)
+        rows, following = page.part("fact-history", history)
         return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 

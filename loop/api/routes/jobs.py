@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import CursorInQuery, JobInPath, LimitInQuery, Reads, RequestContext, Writes
+from loop.api.dependencies import JobInPath, PageOf50, Reads, RequestContext, Writes
 from loop.api.policy import OF_ADMIN, OF_APP_IN_QUERY, policy, under
 from loop.api.schema import APP_ID_PATTERN, AppId, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
@@ -96,7 +96,7 @@ class ReplayAnswer(ResponseModel):
 
 
 router = APIRouter(prefix="/jobs", tags=["Jobs"], route_class=under(OF_APP_IN_QUERY))
-_JOBS, _REPLAYS = "jobs", "replays"
+_REPLAYS = "replays"
 _REPLAYED_AT_ONCE = 100
 """So that the transaction stays short; its apps are locked meanwhile."""
 
@@ -104,23 +104,22 @@ _REPLAYED_AT_ONCE = 100
 @router.get("", summary="List jobs")
 def list_jobs(
     ctx: Reads,
+    page: PageOf50,
     state: JobState | None = None,
     app_id: Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN)] = None,
     kind: JobKind | None = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> JobList:
     """List jobs, newest first. An app's token must name its own app."""
     if not _may_list(ctx, app_id):
         own = Operation("listJobs", {"appId": ctx.caller.app_id})
         raise Denied("This token sees only its own app's jobs: {operation}.", operation=own)
-    before = cursors.decode_number(_JOBS, cursor)
     with ctx.read() as session:
-        found = queries.list_jobs(session, JobFilter(state, app_id, kind), limit + 1, before)
-        rows, more = cursors.page(found, limit)
+        rows, following = page.numbered(
+            "jobs", lambda most, before: queries.list_jobs(session, JobFilter(state, app_id, kind), most, before), "seq"
+        )
         return JobList(
             jobs=[JobAnswer.of(job, ctx.loop.regulator.expected(session, job)) for job in rows],
-            cursor=cursors.encode(_JOBS, rows[-1].seq) if more else None,
+            cursor=following,
         )
 
 

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, Reads, SessionInPath, SessionsAppId, Writes
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import shown
 from loop.api.routes.session_items import MarkerForeseen, MarkerProblemItem
@@ -133,24 +132,22 @@ class DecayPreview(ResponseModel):
 
 router = APIRouter(prefix="/api/memory", tags=["Sessions"], route_class=under(OF_APP_IN_QUERY))
 MarkerInPath = Annotated[str, Path(alias="markerId", pattern=ID_PATTERN)]
-_KEEPITS = "keepits"
 
 
 @router.get("/sessions/{sessionId}/keepits", summary="List marked parts")
-def list_keepits(
-    ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> MarkerList:
+def list_keepits(ctx: Reads, page: PageOf50, app_id: SessionsAppId, session_id: SessionInPath) -> MarkerList:
     """List a session's marked parts in their order, and what is wrong with those that are not well written."""
-    after = cursors.decode_number(_KEEPITS, cursor)
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, more = cursors.page(list_markers(session, recorded.key, limit + 1, after), limit)
+        rows, following = page.numbered(
+            "keepits", lambda most, after: list_markers(session, recorded.key, most, after), "ordinal"
+        )
         entries = manifest.marker_entries(session, rows)
         return MarkerList(
             session_id=session_id,
             keepits=[MarkerItem.of(one, entries[one.key]) for one in rows],
             problems=[MarkerProblemItem.model_validate(one) for one in recorded.marker_problems],
-            cursor=cursors.encode(_KEEPITS, rows[-1].ordinal) if more else None,
+            cursor=following,
         )
 
 

@@ -13,12 +13,12 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors, erasures
+from loop.api import erasures
 from loop.api.dependencies import (
     AppInPath,
-    CursorInQuery,
-    LimitInQuery,
     MemoryInPath,
+    PageOf50,
+    PageOf200,
     Reads,
     RequestContext,
     UserInQuery,
@@ -164,23 +164,23 @@ class ChangeList(ResponseModel):
 
 
 router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"], route_class=under(OF_APP))
-_CHANGES, _MEMORIES = "changes", "memories"
 
 
 @router.get("", response_model=MemoryList, summary="List memories")
 def list_memories(
     ctx: Reads,
+    page: PageOf200,
     app_id: AppInPath,
     user_id: UserInQuery = None,
-    limit: LimitInQuery = 200,
-    cursor: CursorInQuery = None,
 ) -> Response:
     """List the memories of an app, or of one of its users, last updated first. Costs no energy."""
-    after = cursors.decode_moment(_MEMORIES, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.list_memories(session, app_id, user_id, limit + 1, after), limit)
-        following = cursors.encode_moment(_MEMORIES, rows[-1].updated_at, rows[-1].memory_id) if more else None
+        rows, following = page.timed(
+            "memories",
+            lambda most, after: queries.list_memories(session, app_id, user_id, most, after),
+            lambda memory: (memory.updated_at, memory.memory_id),
+        )
         memories = MemoryList(memories=_answers(session, rows), cap=ctx.loop.settings.memory_cap, cursor=following)
     # Written here: FastAPI would check the answer in a second hop to a thread, and this is the most asked-for route.
     return answer(memories)
@@ -219,17 +219,16 @@ def purge_all(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Re
 @router.get("/changes", summary="List what happened to an app's memories")
 def list_memory_changes(
     ctx: Reads,
+    page: PageOf50,
     app_id: AppInPath,
     user_id: UserInQuery = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> ChangeList:
     """List every change to the memories of an app, or of one user, newest first: which went, why, and by whom."""
-    before = cursors.decode_number(_CHANGES, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
-        following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
+        rows, following = page.numbered(
+            "changes", lambda most, before: queries.changes_of_app(session, app_id, most, before, user_id), "change_id"
+        )
         return ChangeList(changes=[ChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
@@ -288,13 +287,11 @@ def _erased_for_good(ctx: RequestContext, erasure: Erasure) -> DeletedMemory:
 
 
 @router.get("/{memoryId}/history", summary="Show a memory's history")
-def show_memory_history(
-    ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
-) -> ChangeList:
+def show_memory_history(ctx: Reads, page: PageOf200, app_id: AppInPath, memory_id: MemoryInPath) -> ChangeList:
     """Show everything that happened to a memory, oldest first, whether it still stands or not."""
     with ctx.read() as session:
         queries.get_origin(session, app_id, memory_id)
-        rows, following = cursors.slice_of("history", queries.history_of(session, memory_id), limit, cursor)
+        rows, following = page.part("history", queries.history_of(session, memory_id))
         return ChangeList(changes=[ChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 

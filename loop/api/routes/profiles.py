@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
+from loop.api import erasures
+from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes
 from loop.api.erasures import Erased, Receipt
 from loop.api.errors import opens_only
 from loop.api.policy import OF_APP, OF_APP_IN_QUERY, OF_TOKEN, policy, under
@@ -115,7 +115,6 @@ class AuditList(ResponseModel):
 
 
 router = APIRouter(tags=["Profiles"], route_class=under(OF_APP))
-_AUDIT = "profile-audit"
 _OF_USER = "A user of the app; leave it out for an app that names none."
 UserInQuery = Annotated[UserOrNobody, Query(alias="userId", description=_OF_USER)]
 
@@ -222,17 +221,16 @@ def erase_one_profile(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = "")
 @router.get("/apps/{appId}/profile/audit", summary="Show what became of profiles")
 def list_profile_changes(
     ctx: Reads,
+    page: PageOf50,
     app_id: AppInPath,
     user_id: Annotated[UserOrNobody | None, Query(alias="userId", description="Only of this user.")] = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> AuditList:
     """List who agreed, wrote, used, was refused and erased, newest first."""
-    before = cursors.decode_number(_AUDIT, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(audit_of(session, app_id, user_id, limit + 1, before), limit)
-        following = cursors.encode(_AUDIT, rows[-1].key) if more else None
+        rows, following = page.numbered(
+            "profile-audit", lambda most, before: audit_of(session, app_id, user_id, most, before)
+        )
         return AuditList(audit=[AuditLine.model_validate(one) for one in rows], cursor=following)
 
 

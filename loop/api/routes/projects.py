@@ -14,10 +14,11 @@ from pydantic import BaseModel, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
+from loop.api.cursors import PageRequest
 from loop.api.dependencies import (
     AppInPath,
     CursorInQuery,
-    LimitInQuery,
+    PageOf50,
     ProjectInPath,
     Reads,
     RequestContext,
@@ -195,7 +196,7 @@ class SessionChangeList(ResponseModel):
 
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"], route_class=under(OF_APP_IN_QUERY))
-_PROJECTS, _CHANGES, _FOLDER = "projects", "session-changes", "folder"
+_FOLDER = "folder"
 DryRunInQuery = Annotated[bool, Query(alias="dryRun", description="Only say what would come of it.")]
 _FOLDERS = "name folders on the machine of the service"
 _SHOWN_AT_ONCE = 50
@@ -205,17 +206,14 @@ _MOST_FILES = 100
 
 
 @router.get("", summary="List projects")
-def list_projects(
-    ctx: Reads, app_id: SessionsAppId, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> ProjectList:
+def list_projects(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> ProjectList:
     """List an app's projects, newest first."""
-    before = cursors.decode_number(_PROJECTS, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.list_projects(session, app_id, limit + 1, before), limit)
-        return ProjectList(
-            projects=_items(session, rows), cursor=cursors.encode(_PROJECTS, rows[-1].key) if more else None
+        rows, following = page.numbered(
+            "projects", lambda most, before: queries.list_projects(session, app_id, most, before)
         )
+        return ProjectList(projects=_items(session, rows), cursor=following)
 
 
 @router.post("", status_code=201, response_model=ProjectItem, summary="Open a project")
@@ -253,7 +251,7 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
             compositions=queries.count_compositions(session, project.key),
             composition_bytes=composition_bytes,
         )
-        listed = session_page(session, app_id, SessionFilter(project_id))
+        listed = session_page(session, app_id, SessionFilter(project_id), PageRequest())
         return ProjectDetail(**dict(_items(session, [project])[0]), storage=storage, session_list=listed)
 
 
@@ -330,12 +328,12 @@ def scan_project(
 
 @router.get("/{projectId}/changes", summary="Show what was done to a project")
 def list_project_changes(
-    ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads, page: PageOf50, app_id: SessionsAppId, project_id: ProjectInPath
 ) -> SessionChangeList:
     """List who did what to a project and what belongs to it, newest first; also of one that was removed."""
     with ctx.read() as session:
-        listed = changes_page(session, app_id, project_id, limit, cursor)
-        if not listed.changes and cursor is None:
+        listed = changes_page(session, app_id, project_id, page)
+        if not listed.changes and page.cursor is None:
             queries.get_project(session, app_id, project_id)
         return listed
 
@@ -347,12 +345,12 @@ def _changed(ctx: RequestContext, settings: SettingsChange) -> dict[str, Any]:
     return changed
 
 
-def changes_page(session: Session, app_id: str, project_id: str, limit: int, cursor: str | None) -> SessionChangeList:
+def changes_page(session: Session, app_id: str, project_id: str, page: PageRequest) -> SessionChangeList:
     """Return what was done to a project, or to what holds for all of an app's. Raises: NotFound."""
-    before = cursors.decode_number(_CHANGES, cursor)
     get_app(session, app_id)
-    rows, more = cursors.page(queries.changes_of(session, app_id, project_id, limit + 1, before), limit)
-    following = cursors.encode(_CHANGES, rows[-1].key) if more else None
+    rows, following = page.numbered(
+        "session-changes", lambda most, before: queries.changes_of(session, app_id, project_id, most, before)
+    )
     return SessionChangeList(changes=[ChangeLine.model_validate(one) for one in rows], cursor=following)
 
 
@@ -417,9 +415,7 @@ def change_session_settings(ctx: Writes, app_id: AppInPath, body: ChangeSessionS
 
 
 @session_settings_router.get("/changes", summary="Show who changed the settings of an app's sessions")
-def list_session_settings_changes(
-    ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> SessionChangeList:
+def list_session_settings_changes(ctx: Reads, page: PageOf50, app_id: AppInPath) -> SessionChangeList:
     """List who changed what holds for all of an app's projects, newest first: what was set before and after."""
     with ctx.read() as session:
-        return changes_page(session, app_id, EVERY_PROJECT, limit, cursor)
+        return changes_page(session, app_id, EVERY_PROJECT, page)

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Reads, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes
 from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import RequestModel, ResponseModel, Success
@@ -90,33 +89,32 @@ class RequestedLearning(ResponseModel):
 
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"], route_class=under(OF_APP_IN_QUERY))
-_SEMANTIC = "semantic"
 SemanticInPath = Annotated[str, Path(alias="semanticId", pattern=ID_PATTERN)]
 
 
 @router.get("/projects/{projectId}/semantic", summary="List semantic memories")
 def list_semantic_memories(
     ctx: Reads,
+    page: PageOf50,
     app_id: SessionsAppId,
     project_id: ProjectInPath,
     kind: Annotated[SemanticKind | None, Query(alias="type")] = None,
     verdict: Annotated[SemanticVerdict | None, Query()] = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> SemanticList:
     """List what was learnt from a project's sessions, newest first, with where it was found."""
-    before = cursors.decode_number(_SEMANTIC, cursor)
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
-        found = queries.list_semantic_memories(session, project.key, limit + 1, before, kind, verdict)
-        rows, more = cursors.page(found, limit)
+        rows, following = page.numbered(
+            "semantic",
+            lambda most, before: queries.list_semantic_memories(session, project.key, most, before, kind, verdict),
+        )
         sources = queries.sources_of(session, [one.key for one in rows])
         learnt, sessions = queries.count_to_learn(session, project.key)
         return SemanticList(
             memories=[SemanticItem.of(one, sources) for one in rows],
             sessions_learnt=learnt,
             sessions=sessions,
-            cursor=cursors.encode(_SEMANTIC, rows[-1].key) if more else None,
+            cursor=following,
         )
 
 

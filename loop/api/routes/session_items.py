@@ -10,14 +10,13 @@ from typing import Any
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
+from loop.api.cursors import PageRequest
 from loop.api.schema import ResponseModel
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.queries import SessionFilter
 from shared.sessions.registry.intake import Intake
 
-_SESSIONS = "sessions"
 _BY_TIME = "sessions by time"
 
 
@@ -107,22 +106,21 @@ class SessionList(ResponseModel):
     cursor: str | None
 
 
-def session_page(
-    session: Session, app_id: str, wanted: SessionFilter, limit: int = 50, cursor: str | None = None
-) -> SessionList:
+def session_page(session: Session, app_id: str, wanted: SessionFilter, page: PageRequest) -> SessionList:
     """Return a page of an app's sessions, those registered last first."""
-    before = cursors.decode_number(_SESSIONS, cursor)
-    rows, more = cursors.page(queries.list_sessions(session, app_id, wanted, limit + 1, before), limit)
-    following = cursors.encode(_SESSIONS, rows[-1].key) if more else None
+    rows, following = page.numbered(
+        "sessions", lambda most, before: queries.list_sessions(session, app_id, wanted, most, before)
+    )
     return SessionList(sessions=session_items(session, rows), cursor=following)
 
 
-def session_page_by_time(session: Session, project_key: int, limit: int, cursor: str | None) -> SessionList:
+def session_page_by_time(session: Session, project_key: int, page: PageRequest) -> SessionList:
     """Return a page of a project's sessions, those that went on last first."""
-    before = cursors.decode_moment(_BY_TIME, cursor)
-    rows, more = cursors.page(queries.list_sessions_by_time(session, project_key, limit + 1, before), limit)
-    last = rows[-1] if more else None
-    following = last and cursors.encode_moment(_BY_TIME, last.last_timestamp or last.registered_at, last.key)
+    rows, following = page.timed(
+        _BY_TIME,
+        lambda most, before: queries.list_sessions_by_time(session, project_key, most, before),
+        lambda one: (one.last_timestamp or one.registered_at, one.key),
+    )
     return SessionList(sessions=session_items(session, rows), cursor=following)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Reads, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
@@ -176,7 +176,7 @@ class LinkList(ResponseModel):
 
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"], route_class=under(OF_APP_IN_QUERY))
-_FOUND, _LINKS = "found-sessions", "links"
+_FOUND = "found-sessions"
 LinkInPath = Annotated[str, Path(alias="linkId", pattern=ID_PATTERN)]
 
 
@@ -214,13 +214,11 @@ def suggest_sessions(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPat
 
 
 @router.get("/projects/{projectId}/links", summary="List a project's links")
-def list_links(
-    ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> LinkList:
+def list_links(ctx: Reads, page: PageOf50, app_id: SessionsAppId, project_id: ProjectInPath) -> LinkList:
     """List the sessions of other projects that this one may use, the oldest link first."""
     with ctx.read() as session:
         found = links_of(session, get_project(session, app_id, project_id))
-    rows, following = cursors.slice_of(_LINKS, found, limit, cursor)
+    rows, following = page.part("links", found)
     return LinkList(links=[LinkItem.of(one) for one in rows], cursor=following)
 
 

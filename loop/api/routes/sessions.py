@@ -16,16 +16,7 @@ from sqlalchemy.orm import Session
 
 from loop.api import bodies
 from loop.api.bodies import STREAMED_TYPES, is_streamed
-from loop.api.dependencies import (
-    CursorInQuery,
-    LimitInQuery,
-    ProjectInPath,
-    Reads,
-    RequestContext,
-    SessionInPath,
-    SessionsAppId,
-    Writes,
-)
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, RequestContext, SessionInPath, SessionsAppId, Writes
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import DryRunInQuery, ServerPath, Unregistered, shown
 from loop.api.routes.session_items import (
@@ -125,38 +116,36 @@ _SYNCED_FROM: dict[str, Any] = {"requestBody": {"required": False, "content": {S
 @router.get("/projects/{projectId}/sessions", summary="List a project's sessions")
 def list_project_sessions(
     ctx: Reads,
+    page: PageOf50,
     app_id: SessionsAppId,
     project_id: ProjectInPath,
     order: Annotated[
         Literal["registered", "time"], Query(description="Those that were registered, or went on, last come first.")
     ] = "registered",
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> SessionList:
     """List the sessions of a project, those registered last first, or those that went on last."""
     with ctx.read() as session:
         project = queries.get_project(session, app_id, project_id)
         if order == "time":
-            return session_page_by_time(session, project.key, limit, cursor)
-        return session_page(session, app_id, SessionFilter(project_id), limit, cursor)
+            return session_page_by_time(session, project.key, page)
+        return session_page(session, app_id, SessionFilter(project_id), page)
 
 
 @router.get("/sessions", summary="List sessions")
 def list_sessions(
     ctx: Reads,
+    page: PageOf50,
     app_id: SessionsAppId,
     project_id: Annotated[str | None, Query(alias="projectId", max_length=200)] = None,
     file: Annotated[str | None, Query(max_length=500, description="Only those that touched this file.")] = None,
     since: Annotated[Moment | None, Query(description="Only those that went on then or later.")] = None,
     until: Annotated[Moment | None, Query(description="Only those that had begun then.")] = None,
     marked: Annotated[bool | None, Query(description="Only those with, or without, marked parts.")] = None,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> SessionList:
     """List an app's sessions, those registered last first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        return session_page(session, app_id, SessionFilter(project_id, file, since, until, marked), limit, cursor)
+        return session_page(session, app_id, SessionFilter(project_id, file, since, until, marked), page)
 
 
 @router.get("/sessions/{sessionId}", summary="Show a session")

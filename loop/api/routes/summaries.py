@@ -8,16 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import (
-    AppInPath,
-    ConversationInPath,
-    CursorInQuery,
-    LimitInQuery,
-    Reads,
-    RequestContext,
-    Writes,
-)
+from loop.api.dependencies import AppInPath, ConversationInPath, PageOf50, Reads, RequestContext, Writes
 from loop.api.policy import OF_APP, under
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import ResponseModel
@@ -66,28 +57,27 @@ class SummaryList(ResponseModel):
 router = APIRouter(
     prefix="/apps/{appId}/conversations/{conversationId}/summaries", tags=["Summaries"], route_class=under(OF_APP)
 )
-_SUMMARIES = "summaries"
 
 
 @router.get("", summary="List summaries")
 def list_summaries(
     ctx: Reads,
+    page: PageOf50,
     app_id: AppInPath,
     conversation_id: ConversationInPath,
-    limit: LimitInQuery = 50,
-    cursor: CursorInQuery = None,
 ) -> SummaryList:
     """List a conversation's summaries, newest first. Costs no energy."""
-    before = cursors.decode_number(_SUMMARIES, cursor)
     with ctx.read() as session:
         conversation = get_conversation(session, app_id, conversation_id)
-        rows, more = cursors.page(of_conversation(session, conversation.key, limit + 1, before), limit)
+        rows, following = page.numbered(
+            "summaries", lambda most, before: of_conversation(session, conversation.key, most, before)
+        )
         return SummaryList(
             conversation_id=conversation_id,
             summaries=[SummaryItem.of(one) for one in rows],
             summarised=conversation.summarised,
             turns_since_summary=conversation.turns_since_summary,
-            cursor=cursors.encode(_SUMMARIES, rows[-1].key) if more else None,
+            cursor=following,
         )
 
 

@@ -13,17 +13,7 @@ from fastapi.responses import FileResponse
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import (
-    CursorInQuery,
-    JobInPath,
-    LimitInQuery,
-    Reads,
-    RequestContext,
-    SessionInPath,
-    SessionsAppId,
-    Writes,
-)
+from loop.api.dependencies import JobInPath, PageOf50, Reads, RequestContext, SessionInPath, SessionsAppId, Writes
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.session_items import MarkerForeseen
@@ -225,7 +215,6 @@ class SessionJobList(ResponseModel):
 
 
 router = APIRouter(prefix="/api/memory", tags=["Versions"], route_class=under(OF_APP_IN_QUERY))
-_VERSIONS, _JOBS = "versions", "session-jobs"
 _CHUNK_TOKENS = 1_000_000
 """Of what is foreseen nothing is given to an agent, so it need not be divided."""
 _ENDINGS = {"markdown": "md", "jsonl": "jsonl"}
@@ -238,21 +227,20 @@ Format = Annotated[
 
 
 @router.get("/sessions/{sessionId}/versions", summary="List versions")
-def list_versions(
-    ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> VersionList:
+def list_versions(ctx: Reads, page: PageOf50, app_id: SessionsAppId, session_id: SessionInPath) -> VersionList:
     """List the versions of a session that are whole, newest first, and the one that is being made."""
-    before = cursors.decode_number(_VERSIONS, cursor)
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, more = cursors.page(queries.versions_of(session, recorded.key, limit + 1, before), limit)
+        rows, following = page.numbered(
+            "versions", lambda most, before: queries.versions_of(session, recorded.key, most, before), "number"
+        )
         working = queries.working_of(session, recorded.key)
         used = queries.names_using(session, [one.key for one in rows])
         return VersionList(
             session_id=session_id,
             versions=[VersionAnswer.of(one, session_id, used[one.key]) for one in rows],
             working=None if working is None else VersionAnswer.of(working, session_id),
-            cursor=cursors.encode(_VERSIONS, rows[-1].number) if more else None,
+            cursor=following,
         )
 
 
@@ -344,17 +332,16 @@ def remove_version(
 
 
 @router.get("/jobs", summary="List jobs about sessions")
-def list_session_jobs(
-    ctx: Reads, app_id: SessionsAppId, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> SessionJobList:
+def list_session_jobs(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> SessionJobList:
     """List an app's compressions, compositions and the like, newest first, each with how far it has come."""
-    before = cursors.decode_number(_JOBS, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.session_jobs(session, app_id, limit + 1, before), limit)
+        rows, following = page.numbered(
+            "session-jobs", lambda most, before: queries.session_jobs(session, app_id, most, before), "job.seq"
+        )
         return SessionJobList(
             jobs=[SessionJobAnswer.about(one, ctx.loop.regulator.expected(session, one.job)) for one in rows],
-            cursor=cursors.encode(_JOBS, rows[-1].job.seq) if more else None,
+            cursor=following,
         )
 
 

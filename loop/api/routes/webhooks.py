@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api import cursors
-from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, RequestContext, Writes
 from loop.api.policy import OF_APP, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
@@ -88,7 +87,6 @@ class WebhookList(ResponseModel):
 
 
 router = APIRouter(prefix="/apps/{appId}/webhooks", tags=["Webhooks"], route_class=under(OF_APP))
-_WEBHOOKS = "webhooks"
 WebhookInPath = Annotated[str, Path(alias="webhookId", pattern=ID_PATTERN)]
 
 
@@ -111,11 +109,11 @@ def add_webhook(ctx: Writes, app_id: AppInPath, body: AddWebhook) -> Response:
 
 
 @router.get("", summary="List webhooks")
-def list_webhooks(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> WebhookList:
+def list_webhooks(ctx: Reads, page: PageOf50, app_id: AppInPath) -> WebhookList:
     """List an app's webhooks, the disabled ones too, and how the last delivery to each of them went."""
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = cursors.slice_of(_WEBHOOKS, queries.webhooks_of(session, app_id), limit, cursor)
+        rows, following = page.part("webhooks", queries.webhooks_of(session, app_id))
         return WebhookList(webhooks=[WebhookAnswer.of(one) for one in rows], cursor=following)
 
 
