@@ -16,39 +16,35 @@ from afterthought_client import models
 from loop.ui import tuning
 from loop.ui.audit import build_erasures, show_answers, show_audit
 from loop.ui.confirmation import confirmed, show_receipt
-from loop.ui.frame import Frame
+from loop.ui.frame import Frame, PageView
 from loop.ui.tables import PagedTable, Row, amount, counted, heading, number, show_table, show_time, show_views
-from loop.ui.visitors import Visitor, in_words_of, tell_error, tell_success
+from loop.ui.visitors import in_words_of, tell_error, tell_success
 from shared.text.lines import read_json
 
 _LISTED = 25
 
 
-async def show_users(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_users(view: PageView) -> None:
     """Show the first users."""
-    await UserTable(frame, visitor, app_id).build()
+    await UserTable(view).build()
 
 
 @dataclass
 class UserTable:
     """Users by id."""
 
-    frame: Frame
-    visitor: Visitor
-    app_id: str
+    view: PageView
 
     async def build(self) -> None:
         """Build the place of the table, and show the first."""
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Users")
             head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
-            self.table = PagedTable(
-                self.frame, "Users by id", head, self._fetch, empty="The app holds nothing of anybody yet."
-            )
+            self.table = PagedTable("Users by id", head, self._fetch, empty="The app holds nothing of anybody yet.")
         await self.table.refresh()
 
     async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await self.visitor.client.list_users(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        page = await self.view.client.list_users(limit=_LISTED, cursor=cursor)
         return [self._row(one) for one in page.users], page.cursor
 
     def _row(self, one: models.UserAnswer) -> Row:
@@ -84,28 +80,25 @@ class UserTable:
             return
         # Not in the row, which is shown anew.
         with self.table.place:
-            async with self.frame.errors_told():
-                done = await self.visitor.client.erase_user_data(user_id, app_id=self.app_id)
-                await self.table.refresh()
-                show_receipt(done.receipt, done.note)
+            done = await self.view.client.erase_user_data(user_id)
+            await self.table.refresh()
+            show_receipt(done.receipt, done.note)
 
 
 Grant = Literal["tokens", "uninstall", "answers"]
 _GRANTS: dict[Grant, str] = {"tokens": "issue tokens", "uninstall": "uninstall", "answers": "choose who answers"}
 
 
-async def show_tokens(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_tokens(view: PageView) -> None:
     """Show them."""
-    await TokenTable(frame, visitor, app_id).build()
+    await TokenTable(view).build()
 
 
 @dataclass
 class TokenTable:
     """The tokens of an app, the oldest first."""
 
-    frame: Frame
-    visitor: Visitor
-    app_id: str
+    view: PageView
     granted: dict[Grant, ui.checkbox] = field(default_factory=dict)
 
     async def build(self) -> None:
@@ -121,13 +114,11 @@ class TokenTable:
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Tokens")
             head = ["For", "Number", "May also", "Issued", "By", ""]
-            self.table = PagedTable(
-                self.frame, "Tokens, the oldest first", head, self._fetch, empty="The app has no token."
-            )
+            self.table = PagedTable("Tokens, the oldest first", head, self._fetch, empty="The app has no token.")
         await self.table.refresh()
 
     async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await self.visitor.client.list_tokens(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        page = await self.view.client.list_tokens(limit=_LISTED, cursor=cursor)
         return [self._row(one) for one in page.tokens], page.cursor
 
     def _row(self, one: models.TokenAnswer) -> Row:
@@ -144,16 +135,13 @@ class TokenTable:
         return [one.label or "–", one.token_id, may, lambda: show_time(one.created_at), by, end]
 
     async def _issue(self) -> None:
-        async with self.frame.errors_told():
-            grants = [grant for grant, box in self.granted.items() if box.value]
-            issued = await self.visitor.client.issue_token(
-                label=self.label.value or "", grants=grants, app_id=self.app_id
-            )
-            self.label.value = ""
-            for box in self.granted.values():
-                box.value = False
-            await self.table.refresh()
-            _show_once(issued.token or "")
+        grants = [grant for grant, box in self.granted.items() if box.value]
+        issued = await self.view.client.issue_token(label=self.label.value or "", grants=grants)
+        self.label.value = ""
+        for box in self.granted.values():
+            box.value = False
+        await self.table.refresh()
+        _show_once(issued.token or "")
 
     async def _revoke(self, one: models.TokenAnswer) -> None:
         goes = [
@@ -161,9 +149,8 @@ class TokenTable:
             "It cannot be brought back.",
         ]
         if await confirmed(f"Revoke {one.label or one.token_id}?", goes, button="Revoke"):
-            async with self.frame.errors_told():
-                await self.visitor.client.revoke_token(one.token_id, app_id=self.app_id)
-                await self.table.refresh()
+            await self.view.client.revoke_token(one.token_id)
+            await self.table.refresh()
 
 
 def _show_once(token: str) -> None:
@@ -190,7 +177,7 @@ def _show_once(token: str) -> None:
 _MOST_BYTES = 64_000_000
 
 
-def build_archives(frame: Frame, visitor: Visitor, app_id: str) -> None:
+def build_archives(view: PageView) -> None:
     """Build both ways."""
     with ui.column().classes("card gap-3"):
         heading("Export and import")
@@ -198,31 +185,29 @@ def build_archives(frame: Frame, visitor: Visitor, app_id: str) -> None:
             user = ui.input("Only of this user (empty: of all)").props("outlined dense").classes("w-64")
 
             async def export() -> None:
-                async with frame.errors_told():
-                    wanted = (user.value or "").strip() or None
-                    archive = await visitor.client.export_app(user_id=wanted, app_id=app_id)
-                    text = archive.model_dump_json(by_alias=True, exclude_unset=True)
-                    ui.download.content(text, f"{app_id}.json", "application/json")
+                wanted = (user.value or "").strip() or None
+                archive = await view.client.export_app(user_id=wanted)
+                text = archive.model_dump_json(by_alias=True, exclude_unset=True)
+                ui.download.content(text, f"{view.app_id}.json", "application/json")
 
             ui.button("Export", icon="download", on_click=export).props("outline no-caps")
 
         done = ui.label().classes("text-sm").props("role=status")
 
         async def put_in(event: UploadEventArguments) -> None:
-            async with frame.errors_told():
-                archive = read_json(await event.file.read())
-                if not isinstance(archive, dict):
-                    raise ValueError("The file is no exported app.")
-                found = await visitor.client.import_app(archive, app_id=app_id)
-                added = {
-                    "conversations": found.conversations.imported,
-                    "messages": found.messages,
-                    "memories": found.memories.imported,
-                    "facts": found.facts.imported,
-                }
-                skipped = found.conversations.skipped + found.memories.skipped + found.facts.skipped
-                told = ", ".join(f"{number(count)} {name}" for name, count in added.items())
-                done.set_text(f"Added {told}; {number(skipped)} were there already.")
+            archive = read_json(await event.file.read())
+            if not isinstance(archive, dict):
+                raise ValueError("The file is no exported app.")
+            found = await view.client.import_app(archive)
+            added = {
+                "conversations": found.conversations.imported,
+                "messages": found.messages,
+                "memories": found.memories.imported,
+                "facts": found.facts.imported,
+            }
+            skipped = found.conversations.skipped + found.memories.skipped + found.facts.skipped
+            told = ", ".join(f"{number(count)} {name}" for name, count in added.items())
+            done.set_text(f"Added {told}; {number(skipped)} were there already.")
 
         upload = ui.upload(
             label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
@@ -258,38 +243,38 @@ def register(frame: Frame) -> None:
     """Register the pages."""
 
     @frame.page("/administration", "Administration")
-    async def show_all(visitor: Visitor) -> None:
-        if _may_not(visitor):
+    async def show_all(page: PageView) -> None:
+        if _may_not(page):
             return
-        _build_install(frame, visitor)
+        _build_install(page)
 
         async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
-            page = await visitor.client.list_apps(limit=_LISTED, cursor=cursor)
-            return [_row(one) for one in page.apps], page.cursor
+            listed = await page.client.list_apps(limit=_LISTED, cursor=cursor)
+            return [_row(one) for one in listed.apps], listed.cursor
 
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Apps")
             head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
-            table = PagedTable(frame, "Apps by id", head, fetch, empty="No app is installed yet.")
+            table = PagedTable("Apps by id", head, fetch, empty="No app is installed yet.")
         await table.refresh()
 
     @frame.page("/administration/{app_id}", "Administration")
-    async def show(visitor: Visitor, app_id: str, view: str = "app") -> None:
-        if _may_not(visitor):
+    async def show(page: PageView, app_id: str, view: str = "app") -> None:
+        if _may_not(page):
             return
         view = view if view in _VIEWS else "app"
         show_views(f"/administration/{quote(app_id, safe='')}", _VIEWS, view)
-        await _BUILD[view](frame, visitor, app_id)
+        await _BUILD[view](page)
 
 
-def _may_not(visitor: Visitor) -> bool:
-    if visitor.is_admin and visitor.may_write:
+def _may_not(view: PageView) -> bool:
+    if view.visitor.is_admin and view.may_write:
         return False
     ui.label("Only the admin's token opens this page.").classes("muted")
     return True
 
 
-def _build_install(frame: Frame, visitor: Visitor) -> None:
+def _build_install(view: PageView) -> None:
     with ui.column().classes("card gap-3"):
         heading("Install an app")
         with ui.row().classes("items-center gap-3 w-full"):
@@ -299,13 +284,12 @@ def _build_install(frame: Frame, visitor: Visitor) -> None:
             answered_by.classes("w-44")
 
             async def install() -> None:
-                async with frame.errors_told():
-                    known = (app_id.value or "").strip()
-                    with in_words_of(_INSTALL_LABELS):
-                        await visitor.client.install_app(
-                            known, (name.value or "").strip() or known, answered_by=answered_by.value
-                        )
-                    ui.navigate.to(f"/administration/{quote(known, safe='')}")
+                known = (app_id.value or "").strip()
+                with in_words_of(_INSTALL_LABELS):
+                    await view.client.install_app(
+                        known, (name.value or "").strip() or known, answered_by=answered_by.value
+                    )
+                ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
             name.on("keydown.enter", install)
             ui.button("Install", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
@@ -325,23 +309,22 @@ def _row(one: models.AppAnswer) -> Row:
     ]
 
 
-async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_app(view: PageView) -> None:
     """Show how an app behaves, to be changed."""
-    details = await visitor.client.show_app(app_id=app_id)
-    energy = await visitor.client.show_app_energy(app_id=app_id)
+    details = await view.client.show_app()
+    energy = await view.client.show_app_energy()
     with ui.column().classes("card gap-3"):
         heading("How it behaves")
         if not details.installed:
             ui.label("It is uninstalled; what it remembers is kept.").classes("muted")
 
             async def install() -> None:
-                async with frame.errors_told():
-                    await visitor.client.install_app(details.app_id, details.name)
-                    ui.navigate.reload()
+                await view.client.install_app(details.app_id, details.name)
+                ui.navigate.reload()
 
             ui.button("Install it again", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
             return
-        _build_form(frame, visitor, details)
+        _build_form(view, details)
     with ui.column().classes("card gap-2 min-w-0"):
         heading("What it holds and spends")
         rows = [
@@ -356,14 +339,14 @@ async def show_app(frame: Frame, visitor: Visitor, app_id: str) -> None:
             *([kind, f"{amount(units)} units"] for kind, units in energy.by_kind.items()),
         ]
         show_table("What the app holds and spends", ["What", "Figure"], rows)
-    await tuning.show_settings_of(frame, visitor, app_id)
+    await tuning.show_settings_of(view)
 
 
 def _spent(units: float, budget: float | None, status: str | None) -> str:
     return f"{amount(units)} units" + (f" of {amount(budget)}, {status}" if budget is not None else "")
 
 
-def _build_form(frame: Frame, visitor: Visitor, details: models.AppDetails) -> None:
+def _build_form(view: PageView, details: models.AppDetails) -> None:
     with ui.element("div").classes("grid gap-3 w-full grid-cols-1 sm:grid-cols-2 lg:grid-cols-3"):
         fields: dict[str, Any] = {
             "name": ui.input("Name", value=details.name),
@@ -385,22 +368,21 @@ def _build_form(frame: Frame, visitor: Visitor, details: models.AppDetails) -> N
         wanted = {name: one.value for name, one in fields.items() if one.value != held[name]}
         if "weight" in wanted and wanted["weight"] is not None:
             wanted["weight"] = int(wanted["weight"])
-        async with frame.errors_told():
-            with in_words_of(_LABELS):
-                changed = await visitor.client.change_app(app_id=details.app_id, **wanted)
-            held.update({name: getattr(changed, name) for name in fields})
-            tell_success("Saved.")
+        with in_words_of(_LABELS):
+            changed = await view.client.change_app(**wanted)
+        held.update({name: getattr(changed, name) for name in fields})
+        tell_success("Saved.")
 
     ui.button("Save", on_click=save).props("unelevated no-caps color=cyan-9")
 
 
-async def show_data(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_data(view: PageView) -> None:
     """Show what can be taken out, put in, and erased."""
-    build_archives(frame, visitor, app_id)
-    await build_erasures(frame, visitor, app_id)
+    build_archives(view)
+    await build_erasures(view)
 
 
-Build = Callable[[Frame, Visitor, str], Awaitable[None]]
+Build = Callable[[PageView], Awaitable[None]]
 _BUILD: dict[str, Build] = {
     "app": show_app,
     "tokens": show_tokens,

@@ -8,7 +8,8 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.session_view import SessionView, dialog, minute, whole_number
+from loop.ui.frame import PageView
+from loop.ui.session_view import dialog, minute, whole_number
 from loop.ui.tables import counted, heading
 from loop.ui.visitors import tell_success
 
@@ -23,30 +24,29 @@ Changed = Callable[[], Awaitable[None]]
 class ProjectRules:
     """A dialog with what holds for new versions of a project, and how versions age."""
 
-    def __init__(self, view: SessionView, project_id: str, changed: Changed) -> None:
+    def __init__(self, view: PageView, project_id: str, changed: Changed) -> None:
         self._view = view
         self._project_id = project_id
         self._changed = changed
 
     async def open(self) -> None:
         """Open the dialog with what is in force."""
-        async with self._view.errors_told():
-            client, app_id = self._view.client, self._view.app_id
-            project = await client.show_project(self._project_id, app_id=app_id)
-            held = await client.show_ageing(self._project_id, app_id=app_id)
-            with dialog(f"Rules of {project.display_name}"):
-                heading("New versions", 3)
-                with ui.element("div").classes("fields"):
-                    settings = project.settings
-                    self._preset = ui.select(TIER_PRESETS, value=settings.default_compression_preset, label="Preset")
-                    self._decays = ui.switch("Marked parts decay", value=settings.keepit_decay_enabled)
-                    self._registers = ui.switch(
-                        "Take new sessions of its folder in", value=settings.auto_register_new_sessions
-                    )
-                heading("Ageing", 3)
-                with ui.element("div").classes("fields"):
-                    self._build_ageing(held)
-                self._build_foot(held)
+        client = self._view.client
+        project = await client.show_project(self._project_id)
+        held = await client.show_ageing(self._project_id)
+        with dialog(f"Rules of {project.display_name}"):
+            heading("New versions", 3)
+            with ui.element("div").classes("fields"):
+                settings = project.settings
+                self._preset = ui.select(TIER_PRESETS, value=settings.default_compression_preset, label="Preset")
+                self._decays = ui.switch("Marked parts decay", value=settings.keepit_decay_enabled)
+                self._registers = ui.switch(
+                    "Take new sessions of its folder in", value=settings.auto_register_new_sessions
+                )
+            heading("Ageing", 3)
+            with ui.element("div").classes("fields"):
+                self._build_ageing(held)
+            self._build_foot(held)
 
     def _build_ageing(self, held: models.AgeingAnswer) -> None:
         retention, decay = held.retention, held.auto_decay
@@ -99,32 +99,30 @@ class ProjectRules:
         return {"retention": retention, "auto_decay": decay}
 
     async def _save(self) -> None:
-        async with self._view.errors_told():
-            client, app_id = self._view.client, self._view.app_id
-            ageing = self._asked()
-            settings = {
-                "defaultCompressionPreset": self._preset.value,
-                "keepitDecayEnabled": self._decays.value,
-                "autoRegisterNewSessions": self._registers.value,
-            }
-            await client.change_project(self._project_id, settings=settings, app_id=app_id)
-            saved = await client.change_ageing(self._project_id, **ageing, app_id=app_id)
-            self._is_off = _is_off(saved)
-            self._follow.set_enabled(saved.shown)
-            tell_success("Rules saved.")
+        client = self._view.client
+        ageing = self._asked()
+        settings = {
+            "defaultCompressionPreset": self._preset.value,
+            "keepitDecayEnabled": self._decays.value,
+            "autoRegisterNewSessions": self._registers.value,
+        }
+        await client.change_project(self._project_id, settings=settings)
+        saved = await client.change_ageing(self._project_id, **ageing)
+        self._is_off = _is_off(saved)
+        self._follow.set_enabled(saved.shown)
+        tell_success("Rules saved.")
 
     async def _run(self, *, is_dry: bool) -> None:
-        async with self._view.errors_told():
-            done = await self._view.client.run_ageing(self._project_id, dry_run=is_dry, app_id=self._view.app_id)
-            self._plan.clear()
-            with self._plan:
-                if self._is_off:
-                    ui.label(_OFF).classes("font-medium text-sm")
-                else:
-                    _show_plan(done.plan, "They would do" if is_dry else "Done")
-            self._follow.set_enabled(True)
-            if not is_dry:
-                await self._changed()
+        done = await self._view.client.run_ageing(self._project_id, dry_run=is_dry)
+        self._plan.clear()
+        with self._plan:
+            if self._is_off:
+                ui.label(_OFF).classes("font-medium text-sm")
+            else:
+                _show_plan(done.plan, "They would do" if is_dry else "Done")
+        self._follow.set_enabled(True)
+        if not is_dry:
+            await self._changed()
 
 
 def _is_off(held: models.AgeingAnswer) -> bool:
@@ -144,7 +142,7 @@ def _show_plan(plan: dict[str, Any], when: str) -> None:
 class Pruning:
     """A dialog that suggests versions nobody needs, by rules, and removes them."""
 
-    def __init__(self, view: SessionView, project_id: str, changed: Changed) -> None:
+    def __init__(self, view: PageView, project_id: str, changed: Changed) -> None:
         self._view = view
         self._project_id = project_id
         self._changed = changed
@@ -173,11 +171,8 @@ class Pruning:
     async def _look(self) -> None:
         rules = self._rules()
         found: models.Pruned | None = None
-        async with self._view.errors_told():
-            if rules["superseded"] or rules["unused"] or "older_than_days" in rules:
-                found = await self._view.client.prune_versions(
-                    self._project_id, **rules, dry_run=True, app_id=self._view.app_id
-                )
+        if rules["superseded"] or rules["unused"] or "older_than_days" in rules:
+            found = await self._view.client.prune_versions(self._project_id, **rules, dry_run=True)
         self._remove.set_enabled(bool(found and found.removed) and self._view.may_write)
         self._found.clear()
         with self._found:
@@ -193,10 +188,7 @@ class Pruning:
                 ui.label(warning).classes("said refusal text-sm")
 
     async def _prune(self) -> None:
-        async with self._view.errors_told():
-            done = await self._view.client.prune_versions(
-                self._project_id, **self._rules(), dry_run=False, app_id=self._view.app_id
-            )
-            await self._changed()
-            tell_success(f"Removed {counted(len(done.removed), 'version')}.")
-            self._dialog.close()
+        done = await self._view.client.prune_versions(self._project_id, **self._rules(), dry_run=False)
+        await self._changed()
+        tell_success(f"Removed {counted(len(done.removed), 'version')}.")
+        self._dialog.close()

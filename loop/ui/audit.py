@@ -16,7 +16,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
-from loop.ui.frame import Frame, chat_address, in_turn, press_once
+from loop.ui.frame import PageView, chat_address, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.tables import (
     Cell,
@@ -31,7 +31,7 @@ from loop.ui.tables import (
     show_time,
     token_labels,
 )
-from loop.ui.visitors import Visitor, tell_success
+from loop.ui.visitors import tell_success
 
 _LISTED = 25
 _SHOWN_CHARACTERS = 300
@@ -45,32 +45,26 @@ _HEAD = {
 Rows = tuple[list[Row], str | None]
 
 
-async def show_audit(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_audit(view: PageView) -> None:
     """Show the newest changes of memories; others can be chosen."""
-    await Audit(frame, visitor, app_id).build()
+    await Audit(view).build()
 
 
 @dataclass
 class Audit:
     """Changes of one kind of thing, newest first."""
 
-    frame: Frame
-    visitor: Visitor
-    app_id: str
+    view: PageView
     labels: TokenLabels = field(default_factory=dict)
     """Of the app's tokens."""
 
     async def build(self) -> None:
         """Build the choice and the place of the changes, and show the first."""
         heading("Who changed what")
-        self.labels = await token_labels(self.visitor, self.app_id)
-        self.of = ui.toggle(_OF, value="memories", on_change=self._choose).props("no-caps outline").classes("flex-wrap")
+        self.labels = await token_labels(self.view)
+        self.of = ui.toggle(_OF, value="memories", on_change=self.show).props("no-caps outline").classes("flex-wrap")
         self.found = ui.column().classes("card w-full min-w-0")
         await self.show()
-
-    async def _choose(self) -> None:
-        async with self.frame.errors_told():
-            await self.show()
 
     @in_turn
     async def show(self) -> None:
@@ -81,16 +75,14 @@ class Audit:
         caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
         self.found.clear()
         with self.found:
-            table = PagedTable(
-                self.frame, caption, _HEAD[self.of.value], read[self.of.value], empty="Nothing was changed."
-            )
+            table = PagedTable(caption, _HEAD[self.of.value], read[self.of.value], empty="Nothing was changed.")
             await table.refresh()
 
     def _who(self, actor: str) -> Cell:
         return actor_cell(actor, self.labels)
 
     async def _memories(self, cursor: str | None) -> Rows:
-        page = await self.visitor.client.list_memory_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        page = await self.view.client.list_memory_changes(limit=_LISTED, cursor=cursor)
         rows: list[Row] = [
             [_at(one.at), one.kind, str(one.memory_id), self._who(one.actor), one.reason, _in_short(one.before),
              _in_short(one.after)]
@@ -99,7 +91,7 @@ class Audit:
         return rows, page.cursor
 
     async def _facts(self, cursor: str | None) -> Rows:
-        page = await self.visitor.client.list_fact_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        page = await self.view.client.list_fact_changes(limit=_LISTED, cursor=cursor)
         rows: list[Row] = [
             [_at(one.at), one.kind, one.user_id or "nobody named", self._who(one.actor), one.reason,
              _in_short(one.before), _in_short(one.after)]
@@ -108,7 +100,7 @@ class Audit:
         return rows, page.cursor
 
     async def _profiles(self, cursor: str | None) -> Rows:
-        page = await self.visitor.client.list_profile_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        page = await self.view.client.list_profile_changes(limit=_LISTED, cursor=cursor)
         rows: list[Row] = [
             [_at(one.last_at), one.kind, one.user_id or "nobody named", self._who(one.actor), number(one.count)]
             for one in page.audit
@@ -116,7 +108,7 @@ class Audit:
         return rows, page.cursor
 
     async def _settings(self, cursor: str | None) -> Rows:
-        page = await self.visitor.client.list_session_settings_changes(limit=_LISTED, cursor=cursor, app_id=self.app_id)
+        page = await self.view.client.list_session_settings_changes(limit=_LISTED, cursor=cursor)
         rows: list[Row] = [
             [_at(one.at), one.kind, self._who(one.actor), one.reason, _in_short(one.before), _in_short(one.after)]
             for one in page.changes
@@ -141,21 +133,19 @@ _EVENTS = ("answer.pending", "answer.sent", "answer.rejected")
 _STATES = {"pending": "Waiting", "sent": "Sent", "rejected": "Rejected", "superseded": "Superseded"}
 
 
-async def show_answers(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_answers(view: PageView) -> None:
     """Show those that wait, and go on showing them."""
-    answers = AnswerQueue(frame, visitor, app_id)
+    answers = AnswerQueue(view)
     answers.build()
     await answers.refresh()
-    live(frame, visitor, app_id).on(_EVENTS, answers.refresh)
+    live(view).on(_EVENTS, answers.refresh)
 
 
 @dataclass
 class AnswerQueue:
     """Answers of a state, newest first."""
 
-    frame: Frame
-    visitor: Visitor
-    app_id: str
+    view: PageView
     pages: int = 1
     written: set[str] = field(default_factory=set)
     """Of the answers in which the visitor is writing, which must not be lost whatever others do."""
@@ -174,9 +164,7 @@ class AnswerQueue:
         answers: list[models.AnswerAnswer] = []
         cursor = None
         for _ in range(self.pages):
-            page = await self.visitor.client.list_answers(
-                state=self.state.value, limit=_LISTED_AT_ONCE, cursor=cursor, app_id=self.app_id
-            )
+            page = await self.view.client.list_answers(state=self.state.value, limit=_LISTED_AT_ONCE, cursor=cursor)
             answers += page.answers
             cursor = page.cursor
             if cursor is None:
@@ -188,21 +176,17 @@ class AnswerQueue:
     async def _choose(self) -> None:
         self.pages = 1
         self.written.clear()
-        await self._show()
-
-    async def _show(self) -> None:
-        async with self.frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     async def _more(self) -> None:
         self.pages += 1
-        await self._show()
+        await self.refresh()
 
     def _card(self, one: models.AnswerAnswer) -> ui.element:
         with ui.column().classes("card gap-2").props("role=group") as card:
             card.props["aria-label"] = f"Answer in {one.conversation_id}"
             with ui.row().classes("items-center gap-3"):
-                ui.link(one.conversation_id, chat_address(self.app_id, conversation=one.conversation_id))
+                ui.link(one.conversation_id, chat_address(self.view.app_id, conversation=one.conversation_id))
                 ui.label(one.model).classes("muted text-sm")
                 show_time(one.created_at)
             if one.state != "pending":
@@ -219,18 +203,16 @@ class AnswerQueue:
             reason.on_value_change(note_writing)
 
             async def approve() -> None:
-                async with self.frame.errors_told():
-                    changed = {} if words.value == one.content else {"content": words.value}
-                    await self.visitor.client.approve_answer(one.answer_id, app_id=self.app_id, **changed)
-                    self.written.discard(one.answer_id)
-                    await self.refresh()
+                changed = {} if words.value == one.content else {"content": words.value}
+                await self.view.client.approve_answer(one.answer_id, **changed)
+                self.written.discard(one.answer_id)
+                await self.refresh()
 
             async def reject() -> None:
-                async with self.frame.errors_told():
-                    why = {"reason": reason.value} if reason.value else {}
-                    await self.visitor.client.reject_answer(one.answer_id, app_id=self.app_id, **why)
-                    self.written.discard(one.answer_id)
-                    await self.refresh()
+                why = {"reason": reason.value} if reason.value else {}
+                await self.view.client.reject_answer(one.answer_id, **why)
+                self.written.discard(one.answer_id)
+                await self.refresh()
 
             with ui.row():
                 ui.button("Approve and send", icon="check", on_click=approve).props("unelevated no-caps color=cyan-9")
@@ -241,10 +223,10 @@ class AnswerQueue:
 _OF_ONE = ("conversation", "memory", "fact")
 
 
-async def build_erasures(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def build_erasures(view: PageView) -> None:
     """Build what can be erased, and the receipts of what was."""
-    labels = await token_labels(visitor, app_id)
-    erasing = Erasing(frame, visitor, app_id)
+    labels = await token_labels(view)
+    erasing = Erasing(view)
     with ui.column().classes("card gap-3"):
         heading("Erase")
         _offer(
@@ -257,13 +239,13 @@ async def build_erasures(frame: Frame, visitor: Visitor, app_id: str) -> None:
         )
 
     async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await visitor.client.list_erasure_receipts(limit=_LISTED_AT_ONCE, cursor=cursor, app_id=app_id)
+        page = await view.client.list_erasure_receipts(limit=_LISTED_AT_ONCE, cursor=cursor)
         return [_row(one, labels) for one in page.erasures], page.cursor
 
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Receipts")
         head = ["What", "Of", "By", "When", "Rows", ""]
-        erasing.receipts = PagedTable(frame, "Receipts, newest first", head, fetch, empty="Nothing was erased yet.")
+        erasing.receipts = PagedTable("Receipts, newest first", head, fetch, empty="Nothing was erased yet.")
     await erasing.receipts.refresh()
 
 
@@ -294,40 +276,36 @@ def _row(one: models.Receipt, labels: TokenLabels) -> Row:
 class Erasing:
     """What is done once it was confirmed."""
 
-    frame: Frame
-    visitor: Visitor
-    app_id: str
+    view: PageView
     receipts: PagedTable | None = None
 
     async def purge(self) -> None:
         """Purge the memories."""
-        async with self.frame.errors_told():
-            app = await self.visitor.client.show_app(app_id=self.app_id)
-            goes = [f"{_memories(app)}, with the text of their history", "Memory work asked for before"]
-            if await confirmed(f"Purge the memories of {app.name}?", goes, self.app_id, button="Purge"):
-                done = await self.visitor.client.purge_memories(app_id=self.app_id)
-                left = done.still_remembered
-                told = (
-                    f"Still remembered: {counted(left.facts, 'fact')}, {counted(left.messages, 'message')}, "
-                    f"{counted(left.summaries, 'summary', 'summaries')}."
-                )
-                await self._show(done.receipt, f"{told} {done.note or ''}".strip())
+        app = await self.view.client.show_app()
+        goes = [f"{_memories(app)}, with the text of their history", "Memory work asked for before"]
+        if await confirmed(f"Purge the memories of {app.name}?", goes, self.view.app_id, button="Purge"):
+            done = await self.view.client.purge_memories()
+            left = done.still_remembered
+            told = (
+                f"Still remembered: {counted(left.facts, 'fact')}, {counted(left.messages, 'message')}, "
+                f"{counted(left.summaries, 'summary', 'summaries')}."
+            )
+            await self._show(done.receipt, f"{told} {done.note or ''}".strip())
 
     async def erase(self) -> None:
         """Erase everything."""
-        async with self.frame.errors_told():
-            app = await self.visitor.client.show_app(app_id=self.app_id)
-            stats = await self.visitor.client.show_retrieval_stats(app_id=self.app_id)
-            goes = [
-                f"{counted(app.open_conversations + app.ended_conversations, 'conversation')} with "
-                f"{counted(stats.total_messages, 'message')} and "
-                f"{counted(stats.total_summaries, 'summary', 'summaries')}",
-                f"{_memories(app)} and all facts, with their history",
-                "Profiles, recorded sessions, jobs, vectors and events",
-            ]
-            if await confirmed(f"Erase all data of {app.name}?", goes, self.app_id):
-                done = await self.visitor.client.erase_app_data(app_id=self.app_id)
-                await self._show(done.receipt, done.note)
+        app = await self.view.client.show_app()
+        stats = await self.view.client.show_retrieval_stats()
+        goes = [
+            f"{counted(app.open_conversations + app.ended_conversations, 'conversation')} with "
+            f"{counted(stats.total_messages, 'message')} and "
+            f"{counted(stats.total_summaries, 'summary', 'summaries')}",
+            f"{_memories(app)} and all facts, with their history",
+            "Profiles, recorded sessions, jobs, vectors and events",
+        ]
+        if await confirmed(f"Erase all data of {app.name}?", goes, self.view.app_id):
+            done = await self.view.client.erase_app_data()
+            await self._show(done.receipt, done.note)
 
     async def uninstall(self) -> None:
         """Uninstall, and keep the memories."""
@@ -338,16 +316,15 @@ class Erasing:
         await self._uninstall(purge=True)
 
     async def _uninstall(self, *, purge: bool) -> None:
-        async with self.frame.errors_told():
-            app = await self.visitor.client.show_app(app_id=self.app_id)
-            memories = _memories(app)
-            goes = ["All its tokens", f"{memories}, with their history" if purge else f"Kept: {memories}"]
-            if not await confirmed(f"Uninstall {app.name}?", goes, self.app_id, button="Uninstall"):
-                return
-            done = await self.visitor.client.uninstall_app(purge_memories=purge, app_id=self.app_id)
-            tell_success(f"Uninstalled. Memories kept: {done.memories_kept:,}.")
-            if done.receipt is not None:
-                await self._show(done.receipt, done.note)
+        app = await self.view.client.show_app()
+        memories = _memories(app)
+        goes = ["All its tokens", f"{memories}, with their history" if purge else f"Kept: {memories}"]
+        if not await confirmed(f"Uninstall {app.name}?", goes, self.view.app_id, button="Uninstall"):
+            return
+        done = await self.view.client.uninstall_app(purge_memories=purge)
+        tell_success(f"Uninstalled. Memories kept: {done.memories_kept:,}.")
+        if done.receipt is not None:
+            await self._show(done.receipt, done.note)
 
     async def _show(self, receipt: models.Receipt, note: str | None) -> None:
         if self.receipts is not None:

@@ -9,12 +9,12 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame, chat_address, in_turn, press_once
+from loop.ui.frame import Frame, PageView, chat_address, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.session_view import long_text
 from loop.ui.tables import badge, counted
-from loop.ui.visitors import Visitor, tell_success
+from loop.ui.visitors import tell_success
 
 _LISTED = 30
 _SHOWN = 50
@@ -82,26 +82,25 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/chat/{app_id}", "Chat")
-    async def show(visitor: Visitor, app_id: str, conversation: str = "", message: str = "") -> None:
+    async def show(view: PageView, app_id: str, conversation: str = "", message: str = "") -> None:
         ui.add_css(_STYLE)
         with ui.row().classes("w-full items-center gap-3"):
-            user_id = await choose_subject(visitor, app_id)
+            user_id = await choose_subject(view)
             ui.space()
-            MemoryPanel(frame, visitor, app_id, user_id).pill()
-        chat = ChatPage(frame, visitor, app_id, user_id)
-        chat.is_answered = (await visitor.client.show_app(app_id=app_id)).answered_by == "loop"
+            MemoryPanel(view, user_id).pill()
+        chat = ChatPage(view, user_id)
+        chat.is_answered = (await view.client.show_app()).answered_by == "loop"
         await chat.build()
         if conversation:
-            await chat.open(conversation, around=message or None)
+            async with view.errors_told():
+                await chat.open(conversation, around=message or None)
 
 
 @dataclass
 class ChatPage:
     """The conversations of an app's user, and one of them that is open."""
 
-    frame: Frame
-    visitor: Visitor
-    app_id: str
+    view: PageView
     user_id: str | None
     """Whose conversations are listed; None: everybody's, empty: those that name nobody."""
     conversation: models.ConversationDetails | None = None
@@ -117,7 +116,7 @@ class ChatPage:
         """Build the list and the place of what is open."""
         with ui.element().classes("chat") as self.whole:
             with ui.column().classes("list gap-2"):
-                if self.visitor.may_write:
+                if self.view.may_write:
                     new = ui.button("New conversation", icon="add").props("outline no-caps").classes("w-full")
                     # A double click begins one.
                     new.on("click", self.begin, throttle=1.0, trailing_events=False)
@@ -140,7 +139,7 @@ class ChatPage:
         ui.run_javascript(_SCRIPT)
         self.earlier.set_visibility(False)
         await self.list_more()
-        live(self.frame, self.visitor, self.app_id).on(_EVENTS, self._refresh)
+        live(self.view).on(_EVENTS, self._refresh)
 
     @in_turn
     async def list_more(self) -> None:
@@ -154,18 +153,15 @@ class ChatPage:
         await self._list()
 
     async def _list(self) -> None:
-        async with self.frame.errors_told():
-            page = await self.visitor.client.list_conversations(
-                user_id=self.user_id, limit=_LISTED, cursor=self.cursor, app_id=self.app_id
-            )
-            self.cursor = page.cursor
-            self.more.set_visibility(page.cursor is not None)
+        page = await self.view.client.list_conversations(user_id=self.user_id, limit=_LISTED, cursor=self.cursor)
+        self.cursor = page.cursor
+        self.more.set_visibility(page.cursor is not None)
+        with self.list:
+            for one in page.conversations:
+                self._entry(one)
+        if not page.conversations and not self.list.default_slot.children:
             with self.list:
-                for one in page.conversations:
-                    self._entry(one)
-            if not page.conversations and not self.list.default_slot.children:
-                with self.list:
-                    ui.label("No conversations yet.").classes("muted")
+                ui.label("No conversations yet.").classes("muted")
 
     def _entry(self, one: models.ConversationAnswer) -> None:
         async def opened() -> None:
@@ -182,33 +178,31 @@ class ChatPage:
 
     async def begin(self) -> None:
         """Open a conversation of the user's who is looked at."""
-        async with self.frame.errors_told():
-            begun = await self.visitor.client.start_conversation(user_id=self.user_id or None, app_id=self.app_id)
-            await self._list_anew()
-            await self.open(begun.conversation_id)
+        begun = await self.view.client.start_conversation(user_id=self.user_id or None)
+        await self._list_anew()
+        await self.open(begun.conversation_id)
 
     @in_turn
     async def open(self, conversation_id: str, around: str | None = None) -> None:
         """Show a conversation: its last messages, or those around one."""
-        async with self.frame.errors_told():
-            client = self.visitor.client
-            self.conversation = await client.show_conversation(conversation_id, app_id=self.app_id)
-            self.whole.classes("reading")
-            self.log.clear()
-            self.shown.clear()
-            self.beside.clear()
-            if around:
-                page = await client.list_messages(conversation_id, around=around, limit=_SHOWN, app_id=self.app_id)
-            else:
-                page = await client.list_messages(
-                    conversation_id, before=max(self.conversation.message_count, 1), limit=_SHOWN, app_id=self.app_id
-                )
-            self._say(page.messages, sought=around)
-            self._build_head()
-            self._build_foot()
-            if not around:
-                # Kept in the address, so that the page can be loaded anew, and left by going back.
-                ui.run_javascript(f"goTo({json.dumps(chat_address(self.app_id, conversation=conversation_id))})")
+        client = self.view.client
+        self.conversation = await client.show_conversation(conversation_id)
+        self.whole.classes("reading")
+        self.log.clear()
+        self.shown.clear()
+        self.beside.clear()
+        if around:
+            page = await client.list_messages(conversation_id, around=around, limit=_SHOWN)
+        else:
+            page = await client.list_messages(
+                conversation_id, before=max(self.conversation.message_count, 1), limit=_SHOWN
+            )
+        self._say(page.messages, sought=around)
+        self._build_head()
+        self._build_foot()
+        if not around:
+            # Kept in the address, so that the page can be loaded anew, and left by going back.
+            ui.run_javascript(f"goTo({json.dumps(chat_address(self.view.app_id, conversation=conversation_id))})")
 
     def close(self) -> None:
         """Go back to the list, where there is no room for both."""
@@ -218,11 +212,10 @@ class ChatPage:
     async def show_earlier(self) -> None:
         """Show what was said before the first message that is shown."""
         assert self.conversation is not None
-        async with self.frame.errors_told():
-            page = await self.visitor.client.list_messages(
-                self.conversation.conversation_id, before=self.first_position, limit=_SHOWN, app_id=self.app_id
-            )
-            self._say(page.messages, at_the_top=True)
+        page = await self.view.client.list_messages(
+            self.conversation.conversation_id, before=self.first_position, limit=_SHOWN
+        )
+        self._say(page.messages, at_the_top=True)
 
     def _say(self, messages: list[dict[str, Any]], *, at_the_top: bool = False, sought: str | None = None) -> None:
         new = [one for one in messages if one["messageId"] not in self.shown]
@@ -255,14 +248,14 @@ class ChatPage:
             badge(conversation.state).props("outline")
             ui.label(conversation.user_id or "nobody named").classes("muted")
             ui.space()
-            if conversation.state != "ended" and self.visitor.may_write:
+            if conversation.state != "ended" and self.view.may_write:
                 ui.button("End", icon="done_all", on_click=self.end).props("outline no-caps dense").classes("px-3")
 
     def _build_foot(self) -> None:
         conversation = self.conversation
         assert conversation is not None
         self.foot.clear()
-        if not self.visitor.may_write:
+        if not self.view.may_write:
             return
         with self.foot:
             if conversation.state == "ended":
@@ -273,7 +266,7 @@ class ChatPage:
             if not self.is_answered:
                 ui.label("Nobody answers here: it is kept as what the user said.").classes("muted text-sm")
             said = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full draft")
-            draft = json.dumps(f"{self.app_id}/{conversation.conversation_id}")
+            draft = json.dumps(f"{self.view.app_id}/{conversation.conversation_id}")
             ui.run_javascript(f"keepDraft({draft})")
 
             async def send() -> None:
@@ -291,9 +284,9 @@ class ChatPage:
         """Say something, and show what is recalled for it; return whether it was taken."""
         assert self.conversation is not None
         name = self.conversation.conversation_id
-        async with self.frame.errors_told():
+        async with self.view.errors_told():
             await self._show_recalled(text)
-            await self.visitor.client.add_messages(name, [{"role": "user", "content": text}], app_id=self.app_id)
+            await self.view.client.add_messages(name, [{"role": "user", "content": text}])
             await self._refresh()
             return True
         return False
@@ -303,10 +296,8 @@ class ChatPage:
         if self.conversation is None:
             return
         name = self.conversation.conversation_id
-        found = await self.visitor.client.show_conversation(name, app_id=self.app_id)
-        page = await self.visitor.client.list_messages(
-            name, before=max(found.message_count, 1), limit=_SHOWN, app_id=self.app_id
-        )
+        found = await self.view.client.show_conversation(name)
+        page = await self.view.client.list_messages(name, before=max(found.message_count, 1), limit=_SHOWN)
         changed, self.conversation = found.state != self.conversation.state, found
         if name in self.told:
             self.told[name].set_text(_told_of(found))
@@ -317,21 +308,19 @@ class ChatPage:
 
     async def _show_recalled(self, text: str) -> None:
         assert self.conversation is not None
-        client, name = self.visitor.client, self.conversation.conversation_id
-        context = await client.compose_context(
-            conversation_id=name, message=text, context_window=_WINDOW_TOKENS, app_id=self.app_id
-        )
-        found = await client.search_messages(text, conversation_id=name, limit=20, explain=True, app_id=self.app_id)
+        client, name = self.view.client, self.conversation.conversation_id
+        context = await client.compose_context(conversation_id=name, message=text, context_window=_WINDOW_TOKENS)
+        found = await client.search_messages(text, conversation_id=name, limit=20, explain=True)
         why = {one.message_id: one for one in found.results}
         facts: dict[int, models.FactAnswer] = {}
         memories: dict[int, models.MemoryAnswer] = {}
         # Also what names nobody, which an app may share; of a subject one page holds all.
         for subject in {self.conversation.user_id or "", ""}:
             if context.included.facts:
-                listed = await client.list_facts(user_id=subject, limit=_MOST_LISTED, app_id=self.app_id)
+                listed = await client.list_facts(user_id=subject, limit=_MOST_LISTED)
                 facts |= {one.id: one for one in listed.facts}
             if context.included.memories:
-                remembered = await client.list_memories(user_id=subject, limit=_MOST_LISTED, app_id=self.app_id)
+                remembered = await client.list_memories(user_id=subject, limit=_MOST_LISTED)
                 memories |= {one.id: one for one in remembered.memories}
         if name != self.conversation.conversation_id:
             return  # Another was opened meanwhile, perhaps another user's.
@@ -358,20 +347,18 @@ class ChatPage:
     async def end(self) -> None:
         """End what is open."""
         assert self.conversation is not None
-        async with self.frame.errors_told():
-            await self.visitor.client.end_conversation(self.conversation.conversation_id, app_id=self.app_id)
-            await self._refresh()
+        await self.view.client.end_conversation(self.conversation.conversation_id)
+        await self._refresh()
 
     async def remember(self) -> None:
         """Write what is selected down as a fact of the conversation's user."""
         text = await ui.run_javascript("window.chosenText || ''")
         if not text or self.conversation is None:
             return
-        async with self.frame.errors_told():
-            user_id = self.conversation.user_id
-            kept = await self.visitor.client.write_fact(text, user_id=user_id, app_id=self.app_id)
-            tell_success(f"Remembered as {kept.category}.")
-            ui.run_javascript("document.getSelection().removeAllRanges()")
+        user_id = self.conversation.user_id
+        kept = await self.view.client.write_fact(text, user_id=user_id)
+        tell_success(f"Remembered as {kept.category}.")
+        ui.run_javascript("document.getSelection().removeAllRanges()")
 
 
 def _title_of(one: models.ConversationAnswer | models.ConversationDetails) -> str:

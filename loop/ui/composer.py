@@ -14,12 +14,12 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.compression_form import CompressionForm
-from loop.ui.frame import Frame, in_turn
+from loop.ui.frame import Frame, PageView, in_turn
 from loop.ui.live import live
-from loop.ui.session_view import SessionView, day, made_how, projects_to_choose, short
+from loop.ui.session_view import day, made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
 from loop.ui.tables import CHOICES, PagedSelect, counted, heading
-from loop.ui.visitors import Visitor, in_words_of, tell_success
+from loop.ui.visitors import in_words_of, tell_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
 _DRAG = (
@@ -177,18 +177,19 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/composer/{app_id}", "Composer")
-    async def show(visitor: Visitor, app_id: str, project: str = "", session: str = "") -> None:
+    async def show(view: PageView, app_id: str, project: str = "", session: str = "") -> None:
         ui.add_css(STYLE)
-        composer = Composer(SessionView(frame, visitor, app_id))
+        composer = Composer(view)
         await composer.build(project)
         for one in filter(None, session.split(",")):
-            await composer.add(one)
+            async with view.errors_told():
+                await composer.add(one)
 
 
 class Composer:
     """What is to be composed, and what was."""
 
-    def __init__(self, view: SessionView) -> None:
+    def __init__(self, view: PageView) -> None:
         self._view = view
         self._project_id: str | None = None
         self._parts: list[PartCard] = []
@@ -208,7 +209,7 @@ class Composer:
         heading("Parts")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
         with ui.row().classes("w-full items-center gap-2"):
-            self._sessions = PagedSelect(self._view.frame, "Session to add", self._fetch_sessions)
+            self._sessions = PagedSelect("Session to add", self._fetch_sessions)
             self._session = self._sessions.select
             self._sessions.whole.classes("grow")
             ui.button("Add session", icon="add", on_click=self._add_chosen).props("outline no-caps")
@@ -229,7 +230,7 @@ class Composer:
         await self._projects.load(project_id or None)
         await self._choose()
         self._tell()
-        live(self._view.frame, self._view.visitor, self._view.app_id).on({"job.finished"}, self._history.refresh)
+        live(self._view).on({"job.finished"}, self._history.refresh)
 
     def _fields(self) -> None:
         with ui.element("div").classes("fields"):
@@ -251,16 +252,13 @@ class Composer:
         self._parts.clear()
         self._list.clear()
         self._suggested.clear()
-        async with self._view.errors_told():
-            await self._sessions.load()
-            self._session.set_value(None)
+        await self._sessions.load()
+        self._session.set_value(None)
         await self._history.show(self._project_id)
         self._change()
 
     async def _fetch_sessions(self, cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await self._view.client.list_project_sessions(
-            self._project_id or "", limit=CHOICES, cursor=cursor, app_id=self._view.app_id
-        )
+        page = await self._view.client.list_project_sessions(self._project_id or "", limit=CHOICES, cursor=cursor)
         return {
             one.session_id: f"{one.session_id} ({short(one.original_tokens)})" for one in page.sessions
         }, page.cursor
@@ -272,30 +270,27 @@ class Composer:
 
     async def add(self, session_id: str, chosen: models.ComponentRequest | None = None) -> None:
         """Add a session behind the others."""
-        async with self._view.errors_told():
-            session = await self._view.client.show_session(session_id, app_id=self._view.app_id)
-            versions = await self._view.client.list_versions(session_id, limit=_LISTED, app_id=self._view.app_id)
-            part = PartCard(session, versions.versions)
-            with self._list:
-                part.build(self._change, self._move, self._remove, self._drag, self._drop)
-            if chosen is not None:
-                part.choose(chosen)
-            self._parts.append(part)
-            self._arrange()
+        session = await self._view.client.show_session(session_id)
+        versions = await self._view.client.list_versions(session_id, limit=_LISTED)
+        part = PartCard(session, versions.versions)
+        with self._list:
+            part.build(self._change, self._move, self._remove, self._drag, self._drop)
+        if chosen is not None:
+            part.choose(chosen)
+        self._parts.append(part)
+        self._arrange()
 
     async def suggest(self) -> None:
         """Show which sessions would help with what is worked on, within the budget."""
-        async with self._view.errors_told():
-            found = await self._view.client.suggest_sessions(
-                self._project_id or "", text=self._work.value or None, token_budget=int(self._budget.value or 0),
-                app_id=self._view.app_id,
-            )  # fmt: skip
-            self._suggested.clear()
-            with self._suggested:
-                if not found.suggestions:
-                    ui.label("No session seems to help.").classes("muted").props("role=listitem")
-                for one in found.suggestions:
-                    self._suggestion(one)
+        found = await self._view.client.suggest_sessions(
+            self._project_id or "", text=self._work.value or None, token_budget=int(self._budget.value or 0),
+        )  # fmt: skip
+        self._suggested.clear()
+        with self._suggested:
+            if not found.suggestions:
+                ui.label("No session seems to help.").classes("muted").props("role=listitem")
+            for one in found.suggestions:
+                self._suggestion(one)
 
     def _suggestion(self, one: models.SuggestedSession) -> None:
         why = ", ".join([*one.matched_topics[:3], *one.matched_files[:3]])
@@ -389,9 +384,8 @@ class Composer:
 
     @asynccontextmanager
     async def _told_by_labels(self) -> AsyncIterator[None]:
-        async with self._view.errors_told():
-            with in_words_of(_LABELS):
-                yield
+        with in_words_of(_LABELS):
+            yield
 
     async def preview(self) -> None:
         """Show what each part would be."""
@@ -400,7 +394,7 @@ class Composer:
             found = await self._view.client.preview_composition(
                 self._project_id or "", asked, int(self._budget.value or 0),
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
-                name=self._name.value or None, app_id=self._view.app_id,
+                name=self._name.value or None,
             )  # fmt: skip
             if before != self._changes:
                 return
@@ -424,7 +418,6 @@ class Composer:
             made = await self._view.client.make_composition(
                 self._project_id or "", asked, int(self._budget.value or 0), self._name.value,
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
-                app_id=self._view.app_id,
             )  # fmt: skip
             tell_success(f"{made.composition.name} is being composed.")
             if before == self._changes:

@@ -8,7 +8,8 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.session_view import SessionView, dialog, long_text, minute
+from loop.ui.frame import PageView
+from loop.ui.session_view import dialog, long_text, minute
 from loop.ui.tables import badge, counted, heading
 from loop.ui.visitors import tell_success
 
@@ -21,7 +22,7 @@ _COLOURS = {"working": "cyan-9", "ready": "green-9", "failed": "red-9"}
 class CompositionHistory:
     """The list, newest first; ``take_over`` puts what was asked for back into the builder."""
 
-    def __init__(self, view: SessionView, take_over: TakeOver) -> None:
+    def __init__(self, view: PageView, take_over: TakeOver) -> None:
         self._view = view
         self._take_over = take_over
         self._project_id: str | None = None
@@ -44,27 +45,24 @@ class CompositionHistory:
         """Show them as they are now, as many as were shown."""
         if self._project_id is None:
             return
-        async with self._view.errors_told():
-            found: list[models.CompositionAnswer] = []
-            cursor: str | None = None
-            while len(found) < self._shown:
-                page = await self._view.client.list_compositions(
-                    self._project_id, limit=_SHOWN, cursor=cursor, app_id=self._view.app_id
-                )
-                found += page.compositions
-                cursor = page.cursor
-                if cursor is None:
-                    break
-            self._more.set_visibility(cursor is not None)
-            if found == self._found:
-                return  # A button that is made anew loses a click that is on its way.
-            self._found = found
-            self._list.clear()
-            with self._list:
-                if not found:
-                    ui.label("Nothing was composed yet.").classes("muted").props("role=listitem")
-                for one in found:
-                    self._entry(one)
+        found: list[models.CompositionAnswer] = []
+        cursor: str | None = None
+        while len(found) < self._shown:
+            page = await self._view.client.list_compositions(self._project_id, limit=_SHOWN, cursor=cursor)
+            found += page.compositions
+            cursor = page.cursor
+            if cursor is None:
+                break
+        self._more.set_visibility(cursor is not None)
+        if found == self._found:
+            return  # A button that is made anew loses a click that is on its way.
+        self._found = found
+        self._list.clear()
+        with self._list:
+            if not found:
+                ui.label("Nothing was composed yet.").classes("muted").props("role=listitem")
+            for one in found:
+                self._entry(one)
 
     async def _show_more(self) -> None:
         self._shown += _SHOWN
@@ -105,40 +103,28 @@ class CompositionHistory:
             _button("JSONL", "download", lambda: self._download(one, "jsonl", used), one.name)
 
     async def _read(self, one: models.CompositionAnswer, used: ui.label) -> None:
-        async with self._view.errors_told():
-            text = await self._view.client.show_composition_text(
-                one.composition_id, "markdown", app_id=self._view.app_id
-            )
-            with dialog(one.name, is_wide=True), ui.column().classes("reader card").props("role=document"):
-                long_text(text, _READ_CHARACTERS)
-            used.set_text(
-                _use_of(await self._view.client.show_composition(one.composition_id, app_id=self._view.app_id))
-            )
+        text = await self._view.client.show_composition_text(one.composition_id, "markdown")
+        with dialog(one.name, is_wide=True), ui.column().classes("reader card").props("role=document"):
+            long_text(text, _READ_CHARACTERS)
+        used.set_text(_use_of(await self._view.client.show_composition(one.composition_id)))
 
     async def _download(
         self, one: models.CompositionAnswer, form: Literal["markdown", "jsonl"], used: ui.label
     ) -> None:
-        async with self._view.errors_told():
-            text = await self._view.client.show_composition_text(one.composition_id, form, app_id=self._view.app_id)
-            ui.download.content(text, f"{one.name}.{'md' if form == 'markdown' else 'jsonl'}")
-            used.set_text(
-                _use_of(await self._view.client.show_composition(one.composition_id, app_id=self._view.app_id))
-            )
+        text = await self._view.client.show_composition_text(one.composition_id, form)
+        ui.download.content(text, f"{one.name}.{'md' if form == 'markdown' else 'jsonl'}")
+        used.set_text(_use_of(await self._view.client.show_composition(one.composition_id)))
 
     async def _again(self, one: models.CompositionAnswer) -> None:
-        async with self._view.errors_told():
-            await self._view.client.compose_again(one.composition_id, app_id=self._view.app_id)
-            tell_success(f"{one.name} is composed again.")
-            await self.refresh()
+        await self._view.client.compose_again(one.composition_id)
+        tell_success(f"{one.name} is composed again.")
+        await self.refresh()
 
     def _ask_who_used(self, one: models.CompositionAnswer) -> None:
         async def note() -> None:
-            async with self._view.errors_told():
-                await self._view.client.use_composition(
-                    one.composition_id, session.value or "", app_id=self._view.app_id
-                )
-                await self.refresh()
-                shown.close()
+            await self._view.client.use_composition(one.composition_id, session.value or "")
+            await self.refresh()
+            shown.close()
 
         with dialog(f"Who began with {one.name}?") as shown:
             session = ui.input("Session's id").props("outlined dense autofocus").classes("w-full")
@@ -149,10 +135,9 @@ class CompositionHistory:
 
     def _ask_to_remove(self, one: models.CompositionAnswer) -> None:
         async def remove() -> None:
-            async with self._view.errors_told():
-                await self._view.client.remove_composition(one.composition_id, app_id=self._view.app_id)
-                await self.refresh()
-                shown.close()
+            await self._view.client.remove_composition(one.composition_id)
+            await self.refresh()
+            shown.close()
 
         with dialog(f"Remove {one.name}?") as shown:
             ui.label("Its documents go; its sessions and their versions stay.")

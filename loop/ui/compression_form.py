@@ -9,7 +9,8 @@ from nicegui import background_tasks, ui
 
 from afterthought_client import models
 from loop.ui.ageing import TIER_PRESETS
-from loop.ui.session_view import SessionView, dialog, made_how, whole_number
+from loop.ui.frame import PageView
+from loop.ui.session_view import dialog, made_how, whole_number
 from loop.ui.tables import badge, heading
 from loop.ui.visitors import tell_success
 
@@ -127,7 +128,7 @@ class TierList:
 class VersionRequest:
     """A dialog that asks for a version, with what would come of it shown as it changes."""
 
-    def __init__(self, view: SessionView, session: models.SessionDetail, made: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, view: PageView, session: models.SessionDetail, made: Callable[[], Awaitable[None]]) -> None:
         self._view = view
         self._session = session
         self._made = made
@@ -137,27 +138,24 @@ class VersionRequest:
     async def open(self) -> None:
         """Build the dialog and foresee what its first settings come to."""
         session = self._session
-        async with self._view.errors_told():
-            listed = await self._view.client.list_versions(session.session_id, limit=_SAMPLE, app_id=self._view.app_id)
-            markers = await self._view.client.list_keepits(session.session_id, limit=_MARKERS, app_id=self._view.app_id)
-            self._texts = {one.marker_id: one.content for one in markers.keepits}
-            sources = {"": "Original"} | {
-                one.version_id: f"{one.version_id} {made_how(one)}" for one in listed.versions
-            }
-            with dialog(f"Create compression of {session.session_id}") as self._dialog:
-                ui.label(f"Original: {session.original_tokens:,} tokens, {session.original_messages:,} messages")
-                self._client = ui.context.client
-                self._source = ui.select(sources, value="", label="Made from", on_change=self._ask)
-                self._source.props("outlined dense options-dense").classes("w-full")
-                # Its first change comes while it is built.
-                self._form: CompressionForm | None = None
-                self._form = CompressionForm(self._ask)
-                heading("Preview", 3)
-                self._preview = ui.column().classes("card gap-1").props("role=status aria-label=Preview")
-                with ui.row().classes("w-full justify-end gap-2"):
-                    ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-                    ui.button("Create compression", on_click=self._create).props("unelevated no-caps color=cyan-9")
-            await self._foresee(self._asked)
+        listed = await self._view.client.list_versions(session.session_id, limit=_SAMPLE)
+        markers = await self._view.client.list_keepits(session.session_id, limit=_MARKERS)
+        self._texts = {one.marker_id: one.content for one in markers.keepits}
+        sources = {"": "Original"} | {one.version_id: f"{one.version_id} {made_how(one)}" for one in listed.versions}
+        with dialog(f"Create compression of {session.session_id}") as self._dialog:
+            ui.label(f"Original: {session.original_tokens:,} tokens, {session.original_messages:,} messages")
+            self._client = ui.context.client
+            self._source = ui.select(sources, value="", label="Made from", on_change=self._ask)
+            self._source.props("outlined dense options-dense").classes("w-full")
+            # Its first change comes while it is built.
+            self._form: CompressionForm | None = None
+            self._form = CompressionForm(self._ask)
+            heading("Preview", 3)
+            self._preview = ui.column().classes("card gap-1").props("role=status aria-label=Preview")
+            with ui.row().classes("w-full justify-end gap-2"):
+                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
+                ui.button("Create compression", on_click=self._create).props("unelevated no-caps color=cyan-9")
+        await self._foresee(self._asked)
 
     def _ask(self) -> None:
         if self._form is not None:
@@ -213,11 +211,10 @@ class VersionRequest:
 
     async def _create(self) -> None:
         assert self._form is not None
-        async with self._view.errors_told():
-            made = await self._request(self._form.settings(), dry_run=False)
-            await self._made()
-            tell_success(f"{made.version_id} is being made.")
-            self._dialog.close()
+        made = await self._request(self._form.settings(), dry_run=False)
+        await self._made()
+        tell_success(f"{made.version_id} is being made.")
+        self._dialog.close()
 
     async def _request(self, settings: models.CompressionSettings, *, dry_run: bool) -> models.VersionMade:
         return await self._view.client.make_version(
@@ -225,5 +222,4 @@ class VersionRequest:
             **settings.model_dump(exclude_unset=True),
             source_version=self._source.value or None,
             dry_run=dry_run,
-            app_id=self._view.app_id,
         )

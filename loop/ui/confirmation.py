@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame
 from loop.ui.tables import NO_LABELS, TokenLabels, actor_name, number, show_table
 
 
@@ -79,8 +78,7 @@ Undo = Callable[[], Awaitable[None]]
 class UndoBar:
     """One bar, for one offer at a time."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self) -> None:
         self._timer: ui.timer | None = None
         self._left = 0
         self._bar = ui.element("div").classes("undo-bar w-full").props("role=status")
@@ -92,9 +90,8 @@ class UndoBar:
         async def take_back() -> None:
             # As the page, as the button this comes from goes.
             with self._bar.client:
-                async with self._frame.errors_told():
-                    self.withdraw()
-                    await undo()
+                self.withdraw()
+                await undo()
 
         with self._bar, ui.column().classes("w-full gap-1 rounded bg-zinc-800 text-white px-3 py-2"):
             with ui.row().classes("w-full items-center no-wrap"):

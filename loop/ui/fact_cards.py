@@ -10,12 +10,10 @@ from typing import Any, cast
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from afterthought_client import AsyncAfterthought
 from afterthought_client.models import FactAnswer
 from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
-from loop.ui.frame import Frame, in_turn
-from loop.ui.visitors import Visitor
+from loop.ui.frame import PageView, in_turn
 
 PAGE = 50
 _MOST_AT_ONCE = 200
@@ -28,18 +26,13 @@ class FactCards:
 
     def __init__(
         self,
-        frame: Frame,
-        visitor: Visitor,
-        app_id: str,
+        view: PageView,
         user_id: str | None,
         *,
         manage: ui.button,
         changed: Callable[[], Awaitable[None]],
     ) -> None:
-        self._frame = frame
-        self._client = visitor.client
-        self._may_write = visitor.may_write
-        self._app_id = app_id
+        self._view = view
         self._user_id = user_id
         self._changed = changed
         self._category: Category | None = None
@@ -70,7 +63,7 @@ class FactCards:
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
             self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
-            self._deleted = DeletedFacts(self._frame, self._client, self._app_id, self._user_id, self._after_change)
+            self._deleted = DeletedFacts(self._view, self._user_id, self._after_change)
         with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as self._bulk:
             self._bulk.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
@@ -83,8 +76,8 @@ class FactCards:
             self._delete = ui.button("Delete", on_click=self._delete_chosen, color=None)
             self._delete.props("unelevated dense no-caps color=red-9").classes("px-2")
         self._bulk.set_visibility(False)
-        self._undo = UndoBar(self._frame)
-        if self._may_write:
+        self._undo = UndoBar()
+        if self._view.may_write:
             self._build_composer()
 
     def _build_group(self, name: Category, label: str) -> tuple[ui.column, ui.element]:
@@ -106,18 +99,17 @@ class FactCards:
 
             async def write() -> None:
                 chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
-                async with self._frame.errors_told():
-                    written = await self._client.write_fact(
-                        text.value or "", category=chosen, user_id=self._user_id or None, app_id=self._app_id
-                    )
-                    await self._after_change()
-                    if written.merged:
-                        ui.notify("This is known already; it is more certain now.")
-                    if written.evicted:
-                        ui.notify(f"{len(written.evicted)} went to make room.")
-                    if card := self._cards.get(written.id):
-                        card.pulse()
-                    text.set_value("")
+                written = await self._view.client.write_fact(
+                    text.value or "", category=chosen, user_id=self._user_id or None
+                )
+                await self._after_change()
+                if written.merged:
+                    ui.notify("This is known already; it is more certain now.")
+                if written.evicted:
+                    ui.notify(f"{len(written.evicted)} went to make room.")
+                if card := self._cards.get(written.id):
+                    card.pulse()
+                text.set_value("")
 
             text.on("keydown.enter", write, js_handler="() => emit()")
             ui.button(icon="add", on_click=write, color=None).props(
@@ -128,7 +120,7 @@ class FactCards:
     async def refresh(self) -> None:
         """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
         facts = await self._fetch()
-        if self._may_write:
+        if self._view.may_write:
             await self._deleted.refresh(self._clear_undo_until)
         shown = {fact.id for fact in facts}
         for gone in set(self._cards) - shown:
@@ -141,7 +133,7 @@ class FactCards:
             group.set_visibility(places[name] > 0)
         self._empty.set_visibility(not facts)
         self._more.set_visibility(self._total > len(facts))
-        self._manage.set_visibility(self._may_write and (bool(facts) or self._managing))
+        self._manage.set_visibility(self._view.may_write and (bool(facts) or self._managing))
         self._show_clear_all()
         self._tell_chosen()
 
@@ -149,12 +141,11 @@ class FactCards:
         facts: list[FactAnswer] = []
         cursor = None
         while True:
-            page = await self._client.list_facts(
+            page = await self._view.client.list_facts(
                 category=self._category,
                 user_id=self._user_id,
                 limit=min(self._wanted - len(facts), _MOST_AT_ONCE),
                 cursor=cursor,
-                app_id=self._app_id,
             )
             facts, cursor, self._total = facts + page.facts, page.cursor, page.total
             self._offer_to_undo_clear(page.clear_undo_until)
@@ -166,7 +157,7 @@ class FactCards:
         card = self._cards.get(fact.id)
         if card is None:
             with cards:
-                card = FactCard(fact, self._handlers, may_write=self._may_write, tells_user=self._user_id is None)
+                card = FactCard(fact, self._handlers, may_write=self._view.may_write, tells_user=self._user_id is None)
             card.manage(self._managing)
             self._cards[fact.id] = card
         else:
@@ -178,45 +169,42 @@ class FactCards:
     async def _filter(self, event: ValueChangeEventArguments[Any]) -> None:
         self._category = None if event.value == _ALL else cast(Category, event.value)
         self._wanted = PAGE
-        async with self._frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     async def _show_more(self) -> None:
         self._wanted += PAGE
-        async with self._frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     async def _after_change(self) -> None:
         await self.refresh()
         await self._changed()
 
     async def _save(self, card: FactCard, text: str, category: Category | None) -> None:
-        async with self._frame.errors_told():
-            await self._client.edit_fact(card.fact.id, fact=text, category=category, app_id=self._app_id)
-            card.close()
-            await self._after_change()
-            card.pulse()
+        await self._view.client.edit_fact(card.fact.id, fact=text, category=category)
+        card.close()
+        await self._after_change()
+        card.pulse()
 
     async def _pin(self, card: FactCard) -> None:
-        change = self._client.unpin_fact if card.fact.pinned else self._client.pin_fact
-        async with self._frame.errors_told():
-            await change(card.fact.id, app_id=self._app_id)
-            await self._after_change()
+        change = self._view.client.unpin_fact if card.fact.pinned else self._view.client.pin_fact
+        await change(card.fact.id)
+        await self._after_change()
 
     async def _remove(self, card: FactCard) -> None:
         if card.fact.id in self._going:
             return  # A double click.
         self._going.add(card.fact.id)
-        async with self._frame.errors_told():
-            await self._client.delete_fact(card.fact.id, app_id=self._app_id)
+        try:
+            await self._view.client.delete_fact(card.fact.id)
             await self._after_change()
             self._offer_undo([card.fact.id])
-        self._going.discard(card.fact.id)
+        finally:
+            self._going.discard(card.fact.id)
 
     def _offer_undo(self, ids: list[int]) -> None:
         async def undo() -> None:
             for fact_id in ids:
-                await self._client.undo_deleting_fact(fact_id, app_id=self._app_id)
+                await self._view.client.undo_deleting_fact(fact_id)
             await self._after_change()
 
         self._undo.offer("Memory deleted" if len(ids) == 1 else f"{len(ids)} memories deleted", undo)
@@ -244,19 +232,17 @@ class FactCards:
 
     async def _delete_chosen(self) -> None:
         ids = self._chosen()
-        async with self._frame.errors_told():
-            await self._client.change_facts("delete", ids, app_id=self._app_id)
-            await self._after_change()
-            self._offer_undo(ids)
+        await self._view.client.change_facts("delete", ids)
+        await self._after_change()
+        self._offer_undo(ids)
 
     async def _move_chosen(self, category: Category) -> None:
-        async with self._frame.errors_told():
-            await self._client.change_facts("move", self._chosen(), category=category, app_id=self._app_id)
-            await self._after_change()
+        await self._view.client.change_facts("move", self._chosen(), category=category)
+        await self._after_change()
 
     def _show_clear_all(self) -> None:
         self._clear_all.clear()
-        if not self._may_write or self._category is not None or not self._total:
+        if not self._view.may_write or self._category is not None or not self._total:
             return
         with self._clear_all:
             ui.button("Clear all memory", on_click=self._ask_to_clear, color=None).props("flat dense no-caps").classes(
@@ -273,20 +259,19 @@ class FactCards:
             ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
 
     async def _clear(self) -> None:
-        async with self._frame.errors_told():
-            await self._client.clear_facts(user_id=self._user_id, app_id=self._app_id)
-            if self._managing:
-                self._turn_managing()
-            await self._after_change()
+        await self._view.client.clear_facts(user_id=self._user_id)
+        if self._managing:
+            self._turn_managing()
+        await self._after_change()
 
     def _offer_to_undo_clear(self, until: datetime | None) -> None:
         """Offer it where the service says that it can be done, also to a page that was opened since."""
         former, self._clear_undo_until = self._clear_undo_until, until
-        if until is None or until == former or not self._may_write:
+        if until is None or until == former or not self._view.may_write:
             return
 
         async def undo() -> None:
-            await self._client.undo_clearing_facts(user_id=self._user_id, app_id=self._app_id)
+            await self._view.client.undo_clearing_facts(user_id=self._user_id)
             await self._after_change()
 
         seconds = ceil((until - datetime.now(UTC)).total_seconds())
@@ -298,18 +283,13 @@ class DeletedFacts:
 
     def __init__(
         self,
-        frame: Frame,
-        client: AsyncAfterthought,
-        app_id: str,
+        view: PageView,
         user_id: str | None,
         changed: Callable[[], Awaitable[None]],
     ) -> None:
-        self._frame = frame
-        self._client = client
-        self._app_id = app_id
+        self._view = view
         self._user_id = user_id
         self._changed = changed
-        self._cleared_until: datetime | None = None
         self._timer: ui.timer | None = None
         self._whole = ui.expansion("Deleted", icon="restore_from_trash").props("dense").classes("w-full")
         with self._whole:
@@ -318,10 +298,7 @@ class DeletedFacts:
 
     async def refresh(self, cleared_until: datetime | None) -> None:
         """Show them as they are now, without those that a clear took until some time: that is taken back as a whole."""
-        self._cleared_until = cleared_until
-        found = await self._client.list_facts(
-            state="deleted", user_id=self._user_id, limit=_MOST_AT_ONCE, app_id=self._app_id
-        )
+        found = await self._view.client.list_facts(state="deleted", user_id=self._user_id, limit=_MOST_AT_ONCE)
         kept = [one for one in found.facts if one.undo_until is not None and one.undo_until != cleared_until]
         self._whole.set_visibility(bool(kept))
         self._list.clear()
@@ -334,19 +311,14 @@ class DeletedFacts:
             first = min(one.undo_until for one in kept if one.undo_until is not None)
             left = (first - datetime.now(UTC)).total_seconds()
             with self._whole:
-                self._timer = ui.timer(max(left, 0) + 1, self._look_again, once=True)
-
-    async def _look_again(self) -> None:
-        async with self._frame.errors_told():
-            await self.refresh(self._cleared_until)
+                self._timer = ui.timer(max(left, 0) + 1, lambda: self.refresh(cleared_until), once=True)
 
     def _show(self, fact: FactAnswer) -> None:
         async def restore() -> None:
             # Not in the list, which is shown anew.
             with self._whole:
-                async with self._frame.errors_told():
-                    await self._client.undo_deleting_fact(fact.id, app_id=self._app_id)
-                    await self._changed()
+                await self._view.client.undo_deleting_fact(fact.id)
+                await self._changed()
 
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             with ui.column().classes("grow min-w-0 gap-0"):

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import wraps
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 from urllib.parse import quote, urlencode
 
 from nicegui import ui
 from starlette.responses import RedirectResponse, Response
 
-from afterthought_client import AfterthoughtError
+from afterthought_client import AfterthoughtError, AsyncAfterthought
 from loop.ui.visitors import Visitor, Visitors, message_of
 
 P = ParamSpec("P")
-Build = Callable[Concatenate[Visitor, P], Awaitable[None]]
+TOLD = (AfterthoughtError, ValueError)
+"""What a page shows instead of failing."""
+Build = Callable[Concatenate["PageView", P], Awaitable[None]]
 _OF_AN_APP = (("Chat", "chat", "forum"), ("Memory", "memory", "psychology"), ("Sessions", "sessions", "terminal"),
               ("Composer", "composer", "dashboard_customize"))  # fmt: skip
 _OF_ALL = (
@@ -42,6 +47,38 @@ a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5r
 """
 
 
+@dataclass(frozen=True)
+class PageView:
+    """A page as a visitor sees it: of an app, or (without one) of all."""
+
+    visitors: Visitors
+    visitor: Visitor
+    app_id: str = ""
+
+    @cached_property
+    def client(self) -> AsyncAfterthought:
+        """The interface, with the visitor's token; a call is about the view's app, where it names no other."""
+        client = copy(self.visitor.client)
+        client.app = self.app_id or None
+        return client
+
+    @property
+    def may_write(self) -> bool:
+        """Whether anything may be changed."""
+        return self.visitor.may_write
+
+    @asynccontextmanager
+    async def errors_told(self) -> AsyncIterator[None]:
+        """Show what the service refuses and go on; without it, that is shown and ends what was clicked."""
+        # Asked now: what was clicked may be gone from the page when the service has answered.
+        page = ui.context.client
+        try:
+            yield
+        except TOLD as error:
+            with page:
+                await self.visitors.tell(error)
+
+
 class Frame:
     """Makes functions into pages for visitors who have logged in."""
 
@@ -49,7 +86,7 @@ class Frame:
         self.visitors = visitors
 
     def page(self, path: str, title: str) -> Callable[[Build[P]], None]:
-        """Return a decorator that serves what a function builds; its first argument is the visitor.
+        """Return a decorator that serves what a function builds; its first argument is the view.
 
         Others come from the path, like ``app_id``; an app that the visitor's token does not open is refused by the
         interface as soon as something of it is asked.
@@ -60,18 +97,20 @@ class Frame:
                 visitor = self.visitors.current()
                 if visitor is None:
                     return RedirectResponse(self.visitors.way_in())
+                view = PageView(self.visitors, visitor, given.get("app_id", ""))
+                show_errors(self.visitors)
                 with _surroundings(visitor, self.visitors, title, given.get("app_id")) as named:
                     try:
-                        if app_id := given.get("app_id"):
-                            named.set_text((await visitor.client.show_app(app_id=app_id)).name)
-                        await build(visitor, *args, **given)
-                    except (AfterthoughtError, ValueError) as error:
+                        if view.app_id:
+                            named.set_text((await view.client.show_app()).name)
+                        await build(view, *args, **given)
+                    except TOLD as error:
                         if not await self.visitors.has_ended(error):
                             ui.label(message_of(error)).classes("said").props("role=alert")
                             ui.link("Go to the apps", "/")
                 return None
 
-            # The library reads what a page takes from its signature, which has no visitor in it.
+            # The library reads what a page takes from its signature, which has no view in it.
             hints = get_type_hints(build)
             taken = list(inspect.signature(build).parameters.values())[1:]
             shown.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -81,16 +120,21 @@ class Frame:
 
         return register
 
-    @asynccontextmanager
-    async def errors_told(self) -> AsyncIterator[None]:
-        """Show what the service refuses, or that it does not answer, instead of raising it."""
-        # Asked now: what was clicked may be gone from the page when the service has answered.
-        page = ui.context.client
-        try:
-            yield
-        except (AfterthoughtError, ValueError) as error:
-            with page:
-                await self.visitors.tell(error)
+
+def show_errors(visitors: Visitors) -> None:
+    """Have the page that is being built show what the service refuses to what is clicked on it."""
+
+    async def show(error: Exception) -> None:
+        if isinstance(error, TOLD):
+            await visitors.tell(error)
+
+    ui.on_exception(show)
+    # The library writes each down as well, with where it was raised; what a page shows is no fault of ours.
+    logging.getLogger("nicegui").addFilter(_is_fault)
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], TOLD))
 
 
 def chat_address(app_id: str, **asked: str) -> str:

@@ -10,10 +10,10 @@ from nicegui import ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
-from loop.ui.frame import Frame, in_turn
+from loop.ui.frame import PageView, in_turn
 from loop.ui.live import live
 from loop.ui.tables import apps_to_choose, badge, counted, heading, number, show_table, show_time
-from loop.ui.visitors import Visitor, tell_success
+from loop.ui.visitors import tell_success
 
 _LISTED = 25
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
@@ -23,20 +23,19 @@ _JOB_EVENTS = ("job.deferred", "job.finished")
 _ALL = "all"
 
 
-async def show_jobs(frame: Frame, visitor: Visitor) -> None:
+async def show_jobs(view: PageView) -> None:
     """Show the newest jobs, and go on showing them."""
-    jobs = JobTable(frame, visitor)
+    jobs = JobTable(view)
     await jobs.build()
     await jobs.refresh()
-    live(frame, visitor, None).on(_JOB_EVENTS, jobs.refresh_first)
+    live(view).on(_JOB_EVENTS, jobs.refresh_first)
 
 
 @dataclass
 class JobTable:
     """A page of jobs, and which of them are chosen."""
 
-    frame: Frame
-    visitor: Visitor
+    view: PageView
     filters: dict[str, str] = field(default_factory=dict)
     cursors: list[str | None] = field(default_factory=lambda: [None])
     """Where each page up to this one begins."""
@@ -50,9 +49,7 @@ class JobTable:
             for name, label, options in (("state", "State", _STATES), ("kind", "Kind", _KINDS)):
                 chooser = ui.select([_ALL, *options], value=_ALL, label=label).props("outlined dense").classes("w-44")
                 chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
-            apps = apps_to_choose(
-                self.frame, self.visitor, "App", _ALL, lambda: self._filter("app_id", apps.select.value or _ALL)
-            )
+            apps = apps_to_choose(self.view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or _ALL))
             await apps.load()
         with ui.row().classes("items-center gap-2 w-full") as actions:
             self.count = ui.label("None chosen").classes("muted text-sm").props("aria-live=polite")
@@ -60,7 +57,7 @@ class JobTable:
             self.cancel = ui.button("Cancel", icon="cancel", on_click=self._cancel_chosen)
             for button in (self.replay, self.cancel):
                 button.props("outline no-caps dense").classes("px-3")
-        actions.set_visibility(self.visitor.may_write)
+        actions.set_visibility(self.view.may_write)
         with ui.column().classes("card w-full min-w-0") as self.found:
             head = ["", "Kind", "App", "State", "Why", "Attempts", "Asked for", ""]
             self.table = show_table("Jobs, newest first", head)
@@ -73,7 +70,7 @@ class JobTable:
     async def refresh(self) -> None:
         """Show the page as it is now."""
         wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
-        page = await self.visitor.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
+        page = await self.view.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
         self.boxes = {job_id: box for job_id, box in self.boxes.items() if job_id in self.shown}
@@ -111,10 +108,10 @@ class JobTable:
     def _choice(self, one: models.JobAnswer) -> None:
         box = ui.checkbox(value=one.job_id in self.chosen, on_change=lambda event: self._choose(one, event.value))
         self.boxes[one.job_id] = box
-        box.props(f"dense aria-label='Choose {one.kind} {one.job_id}'").set_visibility(self.visitor.may_write)
+        box.props(f"dense aria-label='Choose {one.kind} {one.job_id}'").set_visibility(self.view.may_write)
 
     def _actions(self, one: models.JobAnswer) -> None:
-        if not self.visitor.may_write:
+        if not self.view.may_write:
             return
         if one.state in _REPLAYABLE:
             button = ui.button(icon="replay", on_click=lambda: self._each("replay", [one]))
@@ -136,18 +133,15 @@ class JobTable:
     async def _filter(self, name: str, value: str) -> None:
         self.filters[name], self.cursors = value, [None]
         self.chosen.clear()
-        async with self.frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     async def _go_on(self) -> None:
         self.cursors.append(self.after)
-        async with self.frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     async def _go_back(self) -> None:
         self.cursors.pop()
-        async with self.frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     async def _replay_chosen(self) -> None:
         chosen = [self.shown[one] for one in self.chosen]
@@ -163,41 +157,39 @@ class JobTable:
             await self._each("cancel", jobs)
 
     async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:
-        call = self.visitor.client.replay_job if action == "replay" else self.visitor.client.cancel_job
+        call = self.view.client.replay_job if action == "replay" else self.view.client.cancel_job
         # Not in the row, which is shown anew.
         with self.found:
             for one in jobs:
-                async with self.frame.errors_told():
+                async with self.view.errors_told():
                     await call(one.job_id)
             self.chosen.clear()
-            async with self.frame.errors_told():
-                await self.refresh()
+            await self.refresh()
 
 
-async def show_dead_letters(frame: Frame, visitor: Visitor) -> None:
+async def show_dead_letters(view: PageView) -> None:
     """Show the dead letters that match, and run them again after they were counted."""
-    dead = DeadLetters(frame, visitor)
+    dead = DeadLetters(view)
     await dead.build()
     await dead.count()
-    live(frame, visitor, None).on({"job.finished"}, dead.count)
+    live(view).on({"job.finished"}, dead.count)
 
 
 @dataclass
 class DeadLetters:
     """Which dead letters are meant, and how many there are."""
 
-    frame: Frame
-    visitor: Visitor
+    view: PageView
 
     async def build(self) -> None:
         """Build the filters and the place of what is found."""
         with ui.row().classes("items-center gap-3 w-full"):
             self.kind = ui.select([_ALL, *_KINDS], value=_ALL, label="Kind").props("outlined dense").classes("w-44")
-            apps = apps_to_choose(self.frame, self.visitor, "App", _ALL, self._count_told)
+            apps = apps_to_choose(self.view, "App", _ALL, self.count)
             self.app = apps.select
             self.reason = ui.input("Part of the reason").props("outlined dense debounce=300").classes("w-56")
         for one in (self.kind, self.reason):
-            one.on_value_change(self._count_told)
+            one.on_value_change(self.count)
         self.found = ui.column().classes("card w-full gap-2 min-w-0")
         await apps.load()
 
@@ -208,17 +200,13 @@ class DeadLetters:
             "reason": (self.reason.value or "").strip() or OMIT,
         }
 
-    async def _count_told(self) -> None:
-        async with self.frame.errors_told():
-            await self.count()
-
     async def count(self) -> None:
         """Count without changing anything; a reader's token may not even ask that, and sees those that are listed."""
         matching: dict[str, int] | None = None
-        if self.visitor.may_write:
-            matching = (await self.visitor.client.replay_jobs(dry_run=True, **self._wanted())).matching
+        if self.view.may_write:
+            matching = (await self.view.client.replay_jobs(dry_run=True, **self._wanted())).matching
         kind, app_id = None if self.kind.value == _ALL else self.kind.value, self.app.value or None
-        page = await self.visitor.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
+        page = await self.view.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
         reason = (self.reason.value or "").strip().casefold()
         latest = [one for one in page.jobs if reason in (one.reason or "").casefold()]
         self.found.clear()
@@ -243,15 +231,14 @@ class DeadLetters:
         if not await confirmed(f"Run {counted(count, 'dead letter')} again?", goes, button="Run again"):
             return
         with self.found:
-            async with self.frame.errors_told():
-                replayed, refused, cursor = 0, 0, None
-                while True:
-                    round_ = await self.visitor.client.replay_jobs(cursor=cursor or OMIT, **self._wanted())
-                    replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
-                    if cursor is None:
-                        break
-                tell_success(f"{replayed:,} run again, {refused:,} cannot be.")
-                await self.count()
+            replayed, refused, cursor = 0, 0, None
+            while True:
+                round_ = await self.view.client.replay_jobs(cursor=cursor or OMIT, **self._wanted())
+                replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
+                if cursor is None:
+                    break
+            tell_success(f"{replayed:,} run again, {refused:,} cannot be.")
+            await self.count()
 
 
 def _when(one: models.JobAnswer) -> Any:

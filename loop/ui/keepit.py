@@ -9,7 +9,8 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.session_view import PRESETS, SessionView, dialog, long_text, weight_name
+from loop.ui.frame import PageView
+from loop.ui.session_view import PRESETS, dialog, long_text, weight_name
 from loop.ui.tables import heading
 from loop.ui.visitors import tell_success
 
@@ -24,23 +25,18 @@ _BARELY = 0.02
 _PAGE = 200
 
 
-async def edit_keepit(
-    view: SessionView, session_id: str, marker_id: str, changed: Callable[[], Awaitable[None]]
-) -> None:
+async def edit_keepit(view: PageView, session_id: str, marker_id: str, changed: Callable[[], Awaitable[None]]) -> None:
     """Open the editor of a marker; ``changed`` is called once another weight holds."""
-    async with view.errors_told():
-        marker = await _marker(view, session_id, marker_id)
-        # Ask for the thresholds of all cells of the table at once.
+    marker = await _marker(view, session_id, marker_id)
+    # Ask for the thresholds of all cells of the table at once.
 
-        async def ask(
-            ratio: int, level: Literal["light", "moderate", "aggressive"], distance: int
-        ) -> models.DecayPreview:
-            return await view.client.preview_decay(session_id, ratio, level, distance, app_id=view.app_id)
+    async def ask(ratio: int, level: Literal["light", "moderate", "aggressive"], distance: int) -> models.DecayPreview:
+        return await view.client.preview_decay(session_id, ratio, level, distance)
 
-        wanted = [(ratio, level, distance) for distance in _DISTANCES for ratio, level in _RATIOS]
-        found = await asyncio.gather(*(ask(*one) for one in wanted))
-        cells = {(ratio, distance): cell for (ratio, _, distance), cell in zip(wanted, found, strict=True)}
-        KeepitEditor(view, session_id, marker, cells, changed).build()
+    wanted = [(ratio, level, distance) for distance in _DISTANCES for ratio, level in _RATIOS]
+    found = await asyncio.gather(*(ask(*one) for one in wanted))
+    cells = {(ratio, distance): cell for (ratio, _, distance), cell in zip(wanted, found, strict=True)}
+    KeepitEditor(view, session_id, marker, cells, changed).build()
 
 
 class KeepitEditor:
@@ -48,7 +44,7 @@ class KeepitEditor:
 
     def __init__(
         self,
-        view: SessionView,
+        view: PageView,
         session_id: str,
         marker: models.MarkerItem,
         cells: dict[tuple[int, int], models.DecayPreview],
@@ -120,13 +116,10 @@ class KeepitEditor:
             label.set_text(fate(weight, self._cells[ratio, distance]))
 
     async def _save(self, weight: float | None) -> None:
-        async with self._view.errors_told():
-            await self._view.client.weigh_keepit(
-                self._session_id, self._marker.marker_id, weight=weight, app_id=self._view.app_id
-            )
-            await self._changed()
-            tell_success("Weight saved. The original was not touched.")
-            self._dialog.close()
+        await self._view.client.weigh_keepit(self._session_id, self._marker.marker_id, weight=weight)
+        await self._changed()
+        tell_success("Weight saved. The original was not touched.")
+        self._dialog.close()
 
 
 def fate(weight: float, cell: models.DecayPreview) -> str:
@@ -137,10 +130,10 @@ def fate(weight: float, cell: models.DecayPreview) -> str:
     return "barely survives" if margin >= 0 else "summarised"
 
 
-async def _marker(view: SessionView, session_id: str, marker_id: str) -> models.MarkerItem:
+async def _marker(view: PageView, session_id: str, marker_id: str) -> models.MarkerItem:
     cursor: str | None = None
     while True:
-        page = await view.client.list_keepits(session_id, limit=_PAGE, cursor=cursor, app_id=view.app_id)
+        page = await view.client.list_keepits(session_id, limit=_PAGE, cursor=cursor)
         for one in page.keepits:
             if one.marker_id == marker_id:
                 return one

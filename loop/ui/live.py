@@ -8,8 +8,8 @@ from time import monotonic
 
 from nicegui import background_tasks, ui
 
-from loop.ui.frame import Frame
-from loop.ui.visitors import ENDED, Visitor, way_in
+from loop.ui.frame import PageView
+from loop.ui.visitors import ENDED, way_in
 
 Refresh = Callable[[], Awaitable[None]]
 _GAP = "gap"
@@ -27,10 +27,8 @@ class PageEvents:
     It ends with the page, and when its visitor has logged out.
     """
 
-    def __init__(self, frame: Frame, visitor: Visitor, app_id: str | None) -> None:
-        self._frame = frame
-        self._visitor = visitor
-        self._app_id = app_id
+    def __init__(self, view: PageView) -> None:
+        self._view = view
         self._client = ui.context.client
         self._listeners: list[tuple[frozenset[str], Refresh]] = []
         self._happened: set[str] = set()
@@ -46,19 +44,19 @@ class PageEvents:
     async def _listen(self) -> None:
         with self._client:
             try:
-                async with self._frame.errors_told():
-                    client, app_id = self._visitor.client, self._app_id
-                    async for event in client.follow_all() if app_id is None else client.follow_app(app_id=app_id):
+                async with self._view.errors_told():
+                    client = self._view.client
+                    async for event in client.follow_app() if self._view.app_id else client.follow_all():
                         # Of a gap nobody knows what was in it.
                         if event.kind == _GAP or any(event.kind in kinds for kinds, _ in self._listeners):
                             self._happened.add(event.kind)
                             self._news.set()
             except RuntimeError:
                 # Raised by a client that was closed, as it is when its visitor logs out in another tab.
-                if self._frame.visitors.current() is self._visitor:
+                if self._view.visitors.current() is self._view.visitor:
                     raise
             # Also where another call of this page was the first to find the token revoked.
-            if self._frame.visitors.current() is not self._visitor:
+            if self._view.visitors.current() is not self._view.visitor:
                 ui.navigate.to(way_in(ENDED))
 
     async def _show(self) -> None:
@@ -70,12 +68,12 @@ class PageEvents:
             happened, self._happened = self._happened, set()
             began = monotonic()
             with self._client:
-                if self._frame.visitors.current() is not self._visitor:
+                if self._view.visitors.current() is not self._view.visitor:
                     ui.navigate.to(way_in(ENDED))
                     return
                 for kinds, refresh in self._listeners:
                     if happened & kinds or _GAP in happened:
-                        async with self._frame.errors_told():
+                        async with self._view.errors_told():
                             await refresh()
             self._cost = min(monotonic() - began, _MOST_SECONDS)
 
@@ -88,11 +86,11 @@ async def _wait_for_a_turn(cost: float) -> None:
     await asyncio.sleep(start - monotonic())
 
 
-def live(frame: Frame, visitor: Visitor, app_id: str | None) -> PageEvents:
+def live(view: PageView) -> PageEvents:
     """Return the stream of the page that is being built; there is one of each app."""
     held = ui.context.client.storage
-    key = f"live of {app_id}"
+    key = f"live of {view.app_id}"
     if key not in held:
-        held[key] = PageEvents(frame, visitor, app_id)
+        held[key] = PageEvents(view)
     found: PageEvents = held[key]
     return found

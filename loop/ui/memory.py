@@ -1,21 +1,22 @@
 """What an app remembers of somebody: the at most ten memories, beside them facts, summaries and the profile.
 
-The latest summaries of somebody's recent conversations.
+A memory is a card: where it came from, what happened to it, and the ways to change it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from nicegui import ui
 
-from afterthought_client.models import ChangeAnswer, MemoryAnswer, MemoryEviction
+from afterthought_client import models
 from loop.ui.confirmation import UndoBar
-from loop.ui.frame import Frame, chat_address
+from loop.ui.frame import COLOURS, Frame, PageView, chat_address
 from loop.ui.live import live
-from loop.ui.memory_card import Draft, MemoryCard, MemoryHandlers, build_form, show_change
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.profile import ProfileSection
-from loop.ui.tables import show_time
-from loop.ui.visitors import Visitor
+from loop.ui.tables import badge, fill, heading, icon_button, show_time
 
 _CONVERSATIONS = 5
 _TITLE_CHARACTERS = 80
@@ -24,33 +25,30 @@ _TITLE_CHARACTERS = 80
 class SummarySection:
     """Each recent conversation with its newest summary."""
 
-    def __init__(self, visitor: Visitor, app_id: str, user_id: str | None) -> None:
-        self._client = visitor.client
-        self._app_id = app_id
+    def __init__(self, view: PageView, user_id: str | None) -> None:
+        self._view = view
         self._user_id = user_id
         with ui.column().classes("w-full gap-3"):
-            ui.label("Summaries").classes("text-lg font-semibold").props("role=heading aria-level=2")
+            heading("Summaries").classes("text-lg")
             self._list = ui.column().classes("w-full gap-3").props("role=list aria-label=Summaries")
 
     async def refresh(self) -> None:
         """Show the summaries as they are now."""
-        recent = await self._client.list_conversations(user_id=self._user_id, limit=_CONVERSATIONS, app_id=self._app_id)
-        found = []
+        recent = await self._view.client.list_conversations(user_id=self._user_id, limit=_CONVERSATIONS)
+        found: list[tuple[str, str, models.SummaryItem]] = []
         for one in recent.conversations:
-            latest = await self._client.list_summaries(one.conversation_id, limit=1, app_id=self._app_id)
+            latest = await self._view.client.list_summaries(one.conversation_id, limit=1)
             title = str(one.metadata.get("title") or "Conversation")[:_TITLE_CHARACTERS]
             found += [(one.conversation_id, title, summary) for summary in latest.summaries]
-        self._list.clear()
-        with self._list:
-            if not found:
-                ui.label("No recent conversation has a summary.").classes("muted").props("role=listitem")
-            for conversation_id, title, summary in found:
-                with ui.column().classes("card gap-1").props("role=listitem"):
-                    ui.label(summary.content).classes("said text-sm w-full")
-                    with ui.row().classes("items-center gap-3"):
-                        address = chat_address(self._app_id, conversation=conversation_id)
-                        ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
-                        show_time(summary.created_at, "summarised")
+        fill(self._list, found, lambda one: self._show(*one), "No recent conversation has a summary.")
+
+    def _show(self, conversation_id: str, title: str, summary: models.SummaryItem) -> None:
+        with ui.column().classes("card gap-1").props("role=listitem"):
+            ui.label(summary.content).classes("said text-sm w-full")
+            with ui.row().classes("items-center gap-3"):
+                address = chat_address(self._view.app_id, conversation=conversation_id)
+                ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
+                show_time(summary.created_at, "summarised")
 
 
 _PAGE = 20
@@ -63,25 +61,32 @@ _OUTCOMES = {
     "oldest_went": "was the oldest of those that mattered least, and went",
     "least_went": "mattered least, and went", "new_gave_way": "is new and gave way",
 }  # fmt: skip
+_KINDS = {
+    "created": "Written", "edited": "Edited", "merged": "Took in another", "absorbed": "Taken into another",
+    "removed": "Removed", "gave_way": "Gave way", "restored": "Restored", "erased": "Erased",
+}  # fmt: skip
+_REWRITES = ("edited", "merged", "restored")
+Draft = dict[str, Any]
+"""What a form says of a memory, by the names of the client's arguments."""
 
 
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/memory/{app_id}", "Memory")
-    async def show(visitor: Visitor, app_id: str) -> None:
+    async def show(view: PageView, app_id: str) -> None:
         with ui.row().classes("w-full items-center gap-3"):
-            user_id = await choose_subject(visitor, app_id)
+            user_id = await choose_subject(view)
             ui.space()
-            MemoryPanel(frame, visitor, app_id, user_id).pill("fact", "facts")
+            MemoryPanel(view, user_id).pill("fact", "facts")
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-[3fr_2fr] gap-6"):
             with ui.column().classes("w-full min-w-0 gap-6"):
-                memories = MemorySection(frame, visitor, app_id, user_id)
-                removed = RemovedSection(frame, visitor, app_id, user_id, memories)
+                memories = MemorySection(view, user_id)
+                removed = RemovedSection(view, user_id, memories)
             with ui.column().classes("w-full min-w-0 gap-6"):
-                profile = ProfileSection(frame, visitor, app_id, user_id)
-                summaries = SummarySection(visitor, app_id, user_id)
-        changes = live(frame, visitor, app_id)
+                profile = ProfileSection(view, user_id)
+                summaries = SummarySection(view, user_id)
+        changes = live(view)
         changes.on(_MEMORY_EVENTS, memories.refresh)
         changes.on(_MEMORY_EVENTS, removed.refresh)
         changes.on({"job.finished", "memories.purged"}, summaries.refresh)
@@ -93,31 +98,27 @@ def register(frame: Frame) -> None:
 class MemorySection:
     """The memories of one subject, how many of how many places are taken, and where one is written by hand."""
 
-    def __init__(self, frame: Frame, visitor: Visitor, app_id: str, user_id: str | None) -> None:
-        self._frame = frame
-        self._client = visitor.client
-        self._may_write = visitor.may_write
-        self._app_id = app_id
-        self._user_id = user_id
+    def __init__(self, view: PageView, user_id: str | None) -> None:
+        self.view = view
+        self.user_id = user_id
         self._wanted = _PAGE
         self._cards: dict[int, MemoryCard] = {}
-        self._handlers = MemoryHandlers(self._edit, self._pin, self._remove, self._history, self._restore)
         with ui.column().classes("w-full gap-3"):
             self._build()
 
     def _build(self) -> None:
         with ui.row().classes("w-full items-center gap-3"):
-            ui.label("Memories").classes("text-lg font-semibold").props("role=heading aria-level=2")
+            heading("Memories").classes("text-lg")
             self._used = ui.label().classes("muted text-sm tabular-nums")
             ui.space()
-            if self._may_write and self._user_id is not None:
+            if self.view.may_write and self.user_id is not None:
                 self._write = ui.button("Write a memory", icon="add", on_click=self._open_form, color=None)
                 self._write.props("outline no-caps dense").classes("px-2")
         self._bar = ui.linear_progress(0, show_value=False, size="4px").props("color=cyan-8 aria-hidden=true")
         # One after the other without a gap, as they are there while they say nothing: else nobody is told of them.
         with ui.column().classes("w-full gap-0"):
             self._notice = ui.element("div").classes("w-full").props("role=status")
-            self._undo = UndoBar(self._frame)
+            self._undo = UndoBar()
         self._form = ui.column().classes("w-full card")
         self._form.set_visibility(False)
         self._list = ui.column().classes("w-full gap-3").props("role=list aria-label=Memories")
@@ -126,25 +127,21 @@ class MemorySection:
 
     async def refresh(self) -> None:
         """Show the memories as they are now."""
-        found = await self._client.list_memories(user_id=self._user_id, limit=self._wanted, app_id=self._app_id)
+        found = await self.view.client.list_memories(user_id=self.user_id, limit=self._wanted)
         shown = {memory.id for memory in found.memories}
         for gone in set(self._cards) - shown:
             self._cards.pop(gone).element.delete()
         for index, memory in enumerate(found.memories):
             card = self._cards.get(memory.id)
             if card is None:
-                tells_user = self._user_id is None
                 with self._list:
-                    card = MemoryCard(
-                        self._app_id, memory, self._handlers, may_write=self._may_write, tells_user=tells_user
-                    )
-                self._cards[memory.id] = card
+                    card = self._cards[memory.id] = MemoryCard(self, memory)
             else:
                 card.show(memory)
             beside = self._list.default_slot.children
             if beside[index] is not card.element:
                 card.element.move(self._list, index)
-        is_one = self._user_id is not None
+        is_one = self.user_id is not None
         self._used.set_text(f"{len(found.memories)} of {found.cap}" if is_one else f"at most {found.cap} of each user")
         self._bar.set_value(len(found.memories) / found.cap)
         self._bar.set_visibility(is_one)
@@ -153,8 +150,7 @@ class MemorySection:
 
     async def _show_more(self) -> None:
         self._wanted = min(self._wanted + _PAGE, 200)
-        async with self._frame.errors_told():
-            await self.refresh()
+        await self.refresh()
 
     def _open_form(self) -> None:
         self._form.clear()
@@ -166,49 +162,24 @@ class MemorySection:
         self._form.set_visibility(False)
 
     async def _save_new(self, draft: Draft) -> None:
-        async with self._frame.errors_told():
-            user_id = self._user_id or None
-            written = await self._client.write_memory(**draft, user_id=user_id, app_id=self._app_id)
-            self._close_form()
-            self.tell_what_went(written.made_room)
-            await self.refresh()
+        written = await self.view.client.write_memory(**draft, user_id=self.user_id or None)
+        self._close_form()
+        self._tell_what_went(written.made_room)
+        await self.refresh()
 
-    async def _edit(self, memory_id: int, draft: Draft) -> bool:
-        async with self._frame.errors_told():
-            await self._client.edit_memory(memory_id, **draft, app_id=self._app_id)
-            await self.refresh()
-            return True
-        return False
+    async def remove(self, memory_id: int) -> None:
+        """Delete a memory, and offer to bring it back."""
+        await self.view.client.delete_memory(memory_id)
+        await self.refresh()
+        self._undo.offer("Memory deleted", lambda: self.restore(memory_id))
 
-    async def _pin(self, memory: MemoryAnswer) -> None:
-        async with self._frame.errors_told():
-            await self._client.edit_memory(memory.id, pinned=not memory.pinned, app_id=self._app_id)
-            await self.refresh()
+    async def restore(self, memory_id: int, change_id: int | None = None) -> None:
+        """Take back a memory's latest change, or the one named, and say what went for it."""
+        restored = await self.view.client.restore_memory(memory_id, change_id=change_id)
+        self._tell_what_went(restored.made_room)
+        await self.refresh()
 
-    async def _remove(self, memory: MemoryAnswer) -> None:
-        async def undo() -> None:
-            restored = await self._client.restore_memory(memory.id, app_id=self._app_id)
-            self.tell_what_went(restored.made_room)
-            await self.refresh()
-
-        async with self._frame.errors_told():
-            await self._client.delete_memory(memory.id, app_id=self._app_id)
-            await self.refresh()
-            self._undo.offer("Memory deleted", undo)
-
-    async def _history(self, memory_id: int) -> list[ChangeAnswer]:
-        async with self._frame.errors_told():
-            return (await self._client.show_memory_history(memory_id, limit=_HISTORY, app_id=self._app_id)).changes
-        return []
-
-    async def _restore(self, memory_id: int, change_id: int) -> None:
-        async with self._frame.errors_told():
-            restored = await self._client.restore_memory(memory_id, change_id=change_id, app_id=self._app_id)
-            self.tell_what_went(restored.made_room)
-            await self.refresh()
-
-    def tell_what_went(self, made_room: list[MemoryEviction]) -> None:
-        """Say what went to make room, until it is read."""
+    def _tell_what_went(self, made_room: list[models.MemoryEviction]) -> None:
         self._notice.clear()
         if not made_room:
             return
@@ -226,57 +197,182 @@ class MemorySection:
 class RemovedSection:
     """Memories that stand no more and can be brought back."""
 
-    def __init__(
-        self, frame: Frame, visitor: Visitor, app_id: str, user_id: str | None, memories: MemorySection
-    ) -> None:
-        self._frame = frame
-        self._client = visitor.client
-        self._may_write = visitor.may_write
-        self._app_id = app_id
+    def __init__(self, view: PageView, user_id: str | None, memories: MemorySection) -> None:
+        self._view = view
         self._user_id = user_id
         self._memories = memories
         self._wanted = _PAGE
         with ui.expansion("Removed memories", icon="restore").classes("w-full card p-0") as self._expansion:
             self._list = ui.column().classes("w-full gap-3").props("role=list aria-label='Removed memories'")
-            self._more = ui.button("Look further back", on_click=self._show_more, color=None).props(
-                "flat no-caps dense"
-            )
-        self._expansion.on_value_change(self._opened)
-
-    async def _opened(self) -> None:
-        async with self._frame.errors_told():
-            await self.refresh()
+            self._more = ui.button("Look further back", on_click=self._show_more, color=None)
+            self._more.props("flat no-caps dense")
+        self._expansion.on_value_change(self.refresh)
 
     async def refresh(self) -> None:
         """Show what was removed lately, where this is open."""
         if not self._expansion.value:
             return
-        found = await self._client.list_memory_changes(user_id=self._user_id, limit=self._wanted, app_id=self._app_id)
-        latest: dict[int, ChangeAnswer] = {}
+        found = await self._view.client.list_memory_changes(user_id=self._user_id, limit=self._wanted)
+        latest: dict[int, models.ChangeAnswer] = {}
         for change in found.changes:
             latest.setdefault(change.memory_id, change)
         self._more.set_visibility(found.cursor is not None and self._wanted < _MOST_CHANGES)
         removed = [one for one in latest.values() if one.kind in _REMOVALS and one.before is not None]
-        self._list.clear()
-        with self._list:
-            if not removed:
-                ui.label("None of the latest changes removed one.").classes("muted").props("role=listitem")
-            for one in removed:
-                self._show(one)
+        fill(self._list, removed, self._show, "None of the latest changes removed one.")
 
-    def _show(self, change: ChangeAnswer) -> None:
+    def _show(self, change: models.ChangeAnswer) -> None:
         async def restore() -> None:
-            async with self._frame.errors_told():
-                restored = await self._client.restore_memory(change.memory_id, app_id=self._app_id)
-                self._memories.tell_what_went(restored.made_room)
-                await self._memories.refresh()
-                await self.refresh()
+            await self._memories.restore(change.memory_id)
+            await self.refresh()
 
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             show_change(change)
-            if self._may_write:
+            if self._view.may_write:
                 ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
 
     async def _show_more(self) -> None:
         self._wanted = min(self._wanted + _PAGE, _MOST_CHANGES)
-        await self._opened()
+        await self.refresh()
+
+
+class MemoryCard:
+    """A card. What is open in it stays open while the memory changes."""
+
+    def __init__(self, section: MemorySection, memory: models.MemoryAnswer) -> None:
+        self.memory = memory
+        self._section = section
+        self._client, self._may_write = section.view.client, section.view.may_write
+        with ui.column().classes("card gap-2").props("role=listitem") as self.element:
+            self._view = ui.column().classes("w-full gap-2")
+            self._editor = ui.column().classes("w-full empty:hidden")
+            self._history = ui.column().classes("w-full gap-2 empty:hidden")
+        self.show(memory)
+
+    def show(self, memory: models.MemoryAnswer) -> None:
+        """Show a memory as it is now."""
+        # Nothing is built anew that may be about to be clicked.
+        if memory == self.memory and self._view.default_slot.children:
+            return
+        self.memory = memory
+        self.element.style(f"border-left: 3px solid {COLOURS['pin'] if memory.pinned else 'var(--line)'}")
+        self._view.clear()
+        with self._view:
+            ui.label(memory.content).classes("said w-full")
+            with ui.row().classes("w-full items-center gap-x-3 gap-y-1"):
+                self._tell_attributes()
+            with ui.row().classes("w-full items-center gap-x-2 gap-y-1"):
+                for source in memory.sources:
+                    message = {"message": source.message_ids[0]} if source.message_ids else {}
+                    count = len(source.message_ids)
+                    words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
+                    address = chat_address(self._section.view.app_id, conversation=source.conversation_id, **message)
+                    link = ui.link(words, address).classes("text-xs !text-inherit")
+                    link.tooltip(f"Conversation {source.conversation_id}")
+                if not memory.sources:
+                    ui.label("Written by hand").classes("muted text-xs")
+                ui.space()
+                with ui.row().classes("no-wrap gap-0"):
+                    icon_button("history", "History", self._toggle_history)
+                    if self._may_write:
+                        pin = icon_button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
+                        pin.style(f"color: {COLOURS['pin'] if self.memory.pinned else 'inherit'}")
+                        icon_button("edit", "Edit", self._edit)
+                        icon_button("delete_outline", "Delete", lambda: self._section.remove(self.memory.id))
+
+    def _tell_attributes(self) -> None:
+        memory = self.memory
+        if self._section.user_id is None:
+            ui.label(memory.user_id or "nobody named").classes("text-xs font-medium")
+        ui.label(f"Importance {memory.importance}").classes("muted text-xs")
+        for tag in memory.tags:
+            badge(tag, "grey-8").classes("max-w-full ellipsis")
+        ui.label(_by(memory.agent)).classes("muted text-xs")
+        if memory.version > 1:
+            ui.label(f"version {memory.version}").classes("muted text-xs")
+        show_time(memory.updated_at)
+
+    async def _pin(self) -> None:
+        await self._client.edit_memory(self.memory.id, pinned=not self.memory.pinned)
+        await self._section.refresh()
+
+    def _edit(self) -> None:
+        self._close()
+
+        async def save(draft: Draft) -> None:
+            await self._client.edit_memory(self.memory.id, **draft)
+            await self._section.refresh()
+            self._close()
+
+        with self._editor:
+            build_form(self.memory, save, self._close)
+        self._view.set_visibility(False)
+
+    def _close(self) -> None:
+        self._editor.clear()
+        self._view.set_visibility(True)
+
+    async def _toggle_history(self) -> None:
+        if self._history.default_slot.children:
+            self._history.clear()
+        else:
+            await self._show_history()
+
+    async def _show_history(self) -> None:
+        changes = (await self._client.show_memory_history(self.memory.id, limit=_HISTORY)).changes
+        self._history.clear()
+        with self._history:
+            ui.separator()
+            ui.label("History").classes("text-sm font-medium").props("role=heading aria-level=3")
+            for change in reversed(changes):
+                show_change(change)
+                if self._may_write and change.kind in _REWRITES and change.before is not None:
+                    restore = ui.button("Bring this back", on_click=self._restoring(change.change_id), color=None)
+                    restore.props("outline dense no-caps size=sm")
+
+    def _restoring(self, change_id: int) -> Callable[[], Awaitable[None]]:
+        async def restore() -> None:
+            await self._section.restore(self.memory.id, change_id)
+            await self._show_history()
+
+        return restore
+
+
+def _by(actor: str) -> str:
+    return actor if actor.startswith("by ") else f"by {actor}"
+
+
+def show_change(change: models.ChangeAnswer) -> None:
+    """Show what happened to a memory: who, why, and its text before and after."""
+    with ui.column().classes("w-full gap-1"):
+        with ui.row().classes("items-center gap-2"):
+            ui.label(_KINDS[change.kind]).classes("text-sm font-medium")
+            ui.label(_by(change.actor)).classes("muted text-xs")
+            show_time(change.at)
+        ui.label(change.reason).classes("muted text-sm said")
+        if change.before is not None:
+            ui.label(change.before).classes("said text-sm line-through muted")
+        if change.after is not None:
+            ui.label(change.after).classes("said text-sm")
+
+
+def build_form(
+    present: models.MemoryAnswer | None, save: Callable[[Draft], Awaitable[None]], cancel: Callable[[], None]
+) -> None:
+    """Build where a memory is written, a new one where None is present: Ctrl+Enter saves, Escape cancels."""
+    content, tags_now, weight = (present.content, present.tags, present.importance) if present else ("", [], 5)
+    with ui.column().classes("w-full gap-2"):
+        text = ui.textarea("Memory", value=content).props("outlined autogrow autofocus").classes("w-full")
+        tags = ui.input_chips("Tags", value=list(tags_now), new_value_mode="add-unique").classes("w-full")
+        tags.props("outlined dense")
+        importance = ui.number("Importance, 0 to 10", value=weight, min=0, max=10, precision=0)
+        importance.props("outlined dense").classes("w-full")
+        with ui.row().classes("w-full justify-end gap-2"):
+            ui.button("Cancel", on_click=cancel, color=None).props("flat no-caps dense")
+
+            async def write() -> None:
+                weighed = int(importance.value or 0)
+                await save({"content": text.value or "", "importance": weighed, "tags": list(tags.value)})
+
+            ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
+        text.on("keydown.ctrl.enter", write, js_handler="() => emit()")
+        text.on("keydown.escape.stop", cancel, js_handler="() => emit()")

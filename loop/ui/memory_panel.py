@@ -10,9 +10,9 @@ from nicegui.events import ValueChangeEventArguments
 
 from loop.ui.fact_card import STYLE
 from loop.ui.fact_cards import FactCards
-from loop.ui.frame import Frame
+from loop.ui.frame import PageView
 from loop.ui.live import live
-from loop.ui.visitors import Visitor
+from loop.ui.tables import heading
 
 FACT_EVENTS = frozenset({"fact.created", "fact.changed", "fact.removed", "memories.purged"})
 _STYLE = """
@@ -34,10 +34,8 @@ document.addEventListener("keydown", (event) => {
 class MemoryPanel:
     """The sheet of one subject; at most one on a page. ``user_id``: None is everybody, empty is what names nobody."""
 
-    def __init__(self, frame: Frame, visitor: Visitor, app_id: str, user_id: str | None) -> None:
-        self._frame = frame
-        self._visitor = visitor
-        self._app_id = app_id
+    def __init__(self, view: PageView, user_id: str | None) -> None:
+        self._view = view
         self._user_id = user_id
         self._pills: list[tuple[ui.button, str, str]] = []
         ui.add_css(STYLE + _STYLE)
@@ -47,15 +45,12 @@ class MemoryPanel:
             self._dialog.props("position=right aria-label=Memory").classes("memory-sheet")
             with ui.card().classes("w-[28rem] no-wrap gap-2 p-3"):
                 with ui.row().classes("w-full items-center no-wrap"):
-                    ui.label("Memory").classes("text-lg font-semibold grow").props("role=heading aria-level=2")
+                    heading("Memory").classes("text-lg grow")
                     manage = ui.button("Manage", color=None).props("flat dense no-caps").classes("px-2")
-                    ui.button(icon="close", on_click=self.close, color=None).props(
-                        "flat round dense aria-label='Close memory'"
-                    )
-                self._facts = FactCards(
-                    self._frame, self._visitor, self._app_id, self._user_id, manage=manage, changed=self.count
-                )
-        live(frame, visitor, app_id).on(FACT_EVENTS, self._refresh)
+                    close = ui.button(icon="close", on_click=self.close, color=None)
+                    close.props("flat round dense aria-label='Close memory'")
+                self._facts = FactCards(self._view, self._user_id, manage=manage, changed=self.count)
+        live(view).on(FACT_EVENTS, self._refresh)
 
     def pill(self, one: str = "memory", many: str = "memories") -> ui.button:
         """Show how many facts there are, under the name given, as a button that opens the sheet."""
@@ -65,18 +60,13 @@ class MemoryPanel:
         self._pills.append((button, one, many))
         self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
 
-        async def count() -> None:
-            async with self._frame.errors_told():
-                await self.count()
-
-        ui.timer(0, count, once=True)
+        ui.timer(0, self.count, once=True)
         return button
 
     async def open(self) -> None:
         """Open the sheet over the page."""
-        async with self._frame.errors_told():
-            self._dialog.open()
-            await self._facts.refresh()
+        self._dialog.open()
+        await self._facts.refresh()
 
     def close(self) -> None:
         """Close the sheet."""
@@ -84,7 +74,7 @@ class MemoryPanel:
 
     async def count(self) -> None:
         """Show on the pill how many facts there are now."""
-        found = await self._visitor.client.list_facts(user_id=self._user_id, limit=1, app_id=self._app_id)
+        found = await self._view.client.list_facts(user_id=self._user_id, limit=1)
         for pill, one, many in self._pills:
             pill.set_text(f"{found.total:,} {one if found.total == 1 else many}")
 
@@ -104,15 +94,15 @@ _EVERYBODY, _NOBODY = "Everybody", "Nobody named"
 _SHOWN = 50
 
 
-async def choose_subject(visitor: Visitor, app_id: str) -> str | None:
+async def choose_subject(view: PageView) -> str | None:
     """Show the chooser, and return whose memory it stands at: None everybody's, empty what names nobody.
 
     Where an app names no users there is nothing to choose. Choosing builds the page anew. Of many users some are
     offered; any other's id can be typed.
     """
-    users = await visitor.client.list_users(limit=_SHOWN, app_id=app_id)
+    users = await view.client.list_users(limit=_SHOWN)
     named = [one.user_id for one in users.users if one.user_id]
-    chosen = visitor.user_of.get(app_id)
+    chosen = view.visitor.user_of.get(view.app_id)
     if not named and not chosen:
         return ""
     subjects: dict[str, str | None] = {_EVERYBODY: None, _NOBODY: ""}
@@ -120,7 +110,7 @@ async def choose_subject(visitor: Visitor, app_id: str) -> str | None:
         subjects[f"{one} (user)" if one in subjects else one] = one
 
     def choose(event: ValueChangeEventArguments[str | None]) -> None:
-        visitor.user_of[app_id] = subjects.get(event.value or _EVERYBODY, event.value)
+        view.visitor.user_of[view.app_id] = subjects.get(event.value or _EVERYBODY, event.value)
         ui.navigate.reload()
 
     # A list, so that what Tab leaves in the box, which is what stands there, counts as that and not as a new value.

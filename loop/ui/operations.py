@@ -15,10 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from afterthought_client import ApiError, models
 from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
-from loop.ui.frame import Frame, press_once
+from loop.ui.frame import Frame, PageView, press_once
 from loop.ui.live import live
 from loop.ui.tables import Row, amount, apps_to_choose, badge, heading, number, show_table, show_views
-from loop.ui.visitors import Visitor
 
 _APPS = 10
 _DAYS = 14
@@ -29,18 +28,17 @@ _OUTCOMES = {
 _PERIODS = {1: "The last hour", 24: "The last day", 168: "The last week", 720: "The last 30 days"}
 
 
-async def show_memory_work(frame: Frame, visitor: Visitor) -> None:
+async def show_memory_work(view: PageView) -> None:
     """Show compactions by outcome and app, and the figures of retrieval."""
-    await Compactions(frame, visitor).build()
-    await Retrievals(frame, visitor).build()
+    await Compactions(view).build()
+    await Retrievals(view).build()
 
 
 @dataclass
 class Compactions:
     """How room was made in the last days, app by app."""
 
-    frame: Frame
-    visitor: Visitor
+    view: PageView
     cursor: str | None = None
 
     async def build(self) -> None:
@@ -50,21 +48,17 @@ class Compactions:
         with ui.column().classes("card gap-2 min-w-0"):
             heading(f"Compactions in {_DAYS} days")
             self.found = ui.column().classes("w-full gap-3 min-w-0")
-            self.more = press_once(ui.button("More apps").props("flat dense no-caps"), self._show_more)
+            self.more = press_once(ui.button("More apps").props("flat dense no-caps"), self.show_more)
         await self.show_more()
-
-    async def _show_more(self) -> None:
-        async with self.frame.errors_told():
-            await self.show_more()
 
     async def show_more(self) -> None:
         """Add the next apps."""
-        page = await self.visitor.client.list_apps(limit=_APPS, cursor=self.cursor)
+        page = await self.view.client.list_apps(limit=_APPS, cursor=self.cursor)
         self.cursor = page.cursor
         self.more.set_visibility(page.cursor is not None)
         for app in page.apps:
             counted: Counter[str] = Counter()
-            for day in (await self.visitor.client.list_compactions(days=_DAYS, app_id=app.app_id)).days:
+            for day in (await self.view.client.list_compactions(days=_DAYS, app_id=app.app_id)).days:
                 counted.update(day.outcomes)
                 self.days.setdefault(f"{day.day:%d %b}", Counter()).update(day.outcomes)
             self.rows.append((app.name, counted))
@@ -80,29 +74,24 @@ class Compactions:
 class Retrievals:
     """How retrievals went in a period, of one app or all."""
 
-    frame: Frame
-    visitor: Visitor
+    view: PageView
 
     async def build(self) -> None:
         """Build the choices, and show the last day of all apps."""
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Retrieval")
             with ui.row().classes("gap-3"):
-                self.hours = ui.select(_PERIODS, value=24, label="Period", on_change=self._show)
+                self.hours = ui.select(_PERIODS, value=24, label="Period", on_change=self.show)
                 self.hours.props("outlined dense").classes("w-48")
-                apps = apps_to_choose(self.frame, self.visitor, "App of the retrievals", "All apps", self._show)
+                apps = apps_to_choose(self.view, "App of the retrievals", "All apps", self.show)
                 self.app = apps.select
             self.found = ui.column().classes("w-full gap-3 min-w-0")
         await apps.load()
         await self.show()
 
-    async def _show(self) -> None:
-        async with self.frame.errors_told():
-            await self.show()
-
     async def show(self) -> None:
         """Show the figures."""
-        found = await self.visitor.client.show_retrieval_metrics(hours=self.hours.value, app_id=self.app.value or None)
+        found = await self.view.client.show_retrieval_metrics(hours=self.hours.value, app_id=self.app.value or None)
         self.found.clear()
         with self.found, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             show_table("Figures of retrieval", ["Figure", "Value"], _figures(found))
@@ -157,22 +146,22 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/operations", "Operations")
-    async def show(visitor: Visitor, view: str = "now") -> None:
-        if not visitor.is_admin:
+    async def show(page: PageView, view: str = "now") -> None:
+        if not page.visitor.is_admin:
             ui.label("Only the admin's token and a reader's open this page.").classes("muted")
             return
         view = view if view in _VIEWS else "now"
         show_views("/operations", _VIEWS, view)
-        await _BUILD[view](frame, visitor)
+        await _BUILD[view](page)
 
 
-async def show_now(frame: Frame, visitor: Visitor) -> None:
+async def show_now(view: PageView) -> None:
     """Show how things stand, and go on showing it."""
-    now = Now(visitor)
+    now = Now(view)
     for refresh in (now.refresh_energy, now.refresh_work, now.refresh_history):
-        async with frame.errors_told():
+        async with view.errors_told():
             await refresh()
-    follow = live(frame, visitor, None)
+    follow = live(view)
     follow.on({"energy"}, now.refresh_energy)
     follow.on(_JOB_EVENTS, now.refresh_work)
     follow.on({"job.finished"}, now.refresh_history)
@@ -182,7 +171,7 @@ async def show_now(frame: Frame, visitor: Visitor) -> None:
 class Now:
     """The energy, the work that waits, and what it needs."""
 
-    visitor: Visitor
+    view: PageView
     energy: ui.column = field(default_factory=lambda: _section("Energy"))
     history: tuple[Chart, ...] = field(default_factory=lambda: _charts())
     shown: Sequence[models.HourAnswer] = ()
@@ -190,7 +179,7 @@ class Now:
 
     async def refresh_energy(self) -> None:
         """Show the level, and what it holds back."""
-        found = await self.visitor.client.show_energy()
+        found = await self.view.client.show_energy()
         self.energy.clear()
         with self.energy:
             with ui.row().classes("items-baseline gap-3"):
@@ -212,7 +201,7 @@ class Now:
 
     async def refresh_history(self) -> None:
         """Show the last day hour by hour."""
-        found = (await self.visitor.client.show_energy_history()).hours
+        found = (await self.view.client.show_energy_history()).hours
         if found == self.shown:
             return
         self.shown = found
@@ -226,8 +215,8 @@ class Now:
 
     async def refresh_work(self) -> None:
         """Show the queues, who works, and what is needed for it."""
-        ready = await _readiness(self.visitor)
-        figures = Figures(await self.visitor.client.show_metrics())
+        ready = await _readiness(self.view)
+        figures = Figures(await self.view.client.show_metrics())
         self.work.clear()
         with self.work, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
             _show_waiting(figures)
@@ -288,18 +277,17 @@ def _show_waiting(figures: Figures) -> None:
         ui.label(f"Workers heard of lately: {number(figures.of('workers'))}").classes("text-sm")
 
 
-async def show_doctor(frame: Frame, visitor: Visitor) -> None:
+async def show_doctor(view: PageView) -> None:
     """Show what the doctor finds, the worst first, and look again when that is asked for."""
     with _section("What the doctor finds"):
         place = ui.column().classes("w-full gap-2")
 
         async def look() -> None:
-            async with frame.errors_told():
-                found = (await visitor.client.show_findings()).findings
-                place.clear()
-                with place:
-                    rows = [_finding(one) for one in sorted(found, key=lambda one: _WORST_FIRST.index(one.health))]
-                    show_table("Findings, the worst first", ["What", "State", "Found", "What to do"], rows)
+            found = (await view.client.show_findings()).findings
+            place.clear()
+            with place:
+                rows = [_finding(one) for one in sorted(found, key=lambda one: _WORST_FIRST.index(one.health))]
+                show_table("Findings, the worst first", ["What", "State", "Found", "What to do"], rows)
 
         ui.button("Look again", icon="refresh", on_click=look).props("outline no-caps")
     await look()
@@ -310,10 +298,10 @@ def _finding(one: models.DoctorFinding) -> Row:
     return [one.what, lambda: badge(name, colour), one.found, one.mend or "–"]
 
 
-async def _readiness(visitor: Visitor) -> models.Ready:
+async def _readiness(view: PageView) -> models.Ready:
     """Return what is ready, also when something is not: that is no failure of this page's."""
     try:
-        return await visitor.client.show_readiness()
+        return await view.client.show_readiness()
     except ApiError as error:
         if error.status != _UNREADY:
             raise
@@ -326,7 +314,7 @@ def _section(title: str) -> ui.column:
         return ui.column().classes("w-full gap-2")
 
 
-Build = Callable[[Frame, Visitor], Awaitable[None]]
+Build = Callable[[PageView], Awaitable[None]]
 _BUILD: dict[str, Build] = {
     "now": show_now,
     "jobs": jobs.show_jobs,

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import press_once
-from loop.ui.session_view import SessionView, dialog, long_text, minute, weight_name
+from loop.ui.frame import PageView, press_once
+from loop.ui.session_view import dialog, long_text, minute, weight_name
 from loop.ui.tables import badge
 
 EditMarker = Callable[[str, str], Awaitable[None]]
@@ -21,7 +21,7 @@ class OriginalReader:
     """The messages of an original, a page at a time, in the place where it is built."""
 
     def __init__(
-        self, view: SessionView, session_id: str, edit: EditMarker | None = None, version_id: str | None = None
+        self, view: PageView, session_id: str, edit: EditMarker | None = None, version_id: str | None = None
     ) -> None:
         """``version_id``: a version of which each message says how much of it is there."""
         self._view = view
@@ -38,20 +38,18 @@ class OriginalReader:
         await self._show_more(from_uuid)
 
     async def _show_more(self, from_uuid: str | None = None) -> None:
-        async with self._view.errors_told():
-            page = await self._view.client.read_original(
-                self._session_id,
-                message_uuid=from_uuid,
-                version_id=self._version_id,
-                limit=_SHOWN,
-                cursor=self._cursor,
-                app_id=self._view.app_id,
-            )
-            self._cursor = page.cursor
-            self._more.set_visibility(page.cursor is not None)
-            with self._log:
-                for message in page.messages:
-                    self._show(message)
+        page = await self._view.client.read_original(
+            self._session_id,
+            message_uuid=from_uuid,
+            version_id=self._version_id,
+            limit=_SHOWN,
+            cursor=self._cursor,
+        )
+        self._cursor = page.cursor
+        self._more.set_visibility(page.cursor is not None)
+        with self._log:
+            for message in page.messages:
+                self._show(message)
 
     def _show(self, message: models.OriginalMessage) -> None:
         with ui.column().classes("card gap-1 message") as card:
@@ -110,7 +108,7 @@ class OriginalReader:
 
 
 async def read_original(
-    view: SessionView, session_id: str, *, edit: EditMarker | None = None, from_uuid: str | None = None
+    view: PageView, session_id: str, *, edit: EditMarker | None = None, from_uuid: str | None = None
 ) -> None:
     """Open an original."""
     with dialog(f"Original of {session_id}", is_wide=True), ui.column().classes("reader w-full"):

@@ -6,19 +6,16 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
-from loop.ui.frame import Frame, in_turn
+from loop.ui.frame import PageView, in_turn
 from loop.ui.tables import counted, heading
-from loop.ui.visitors import Visitor, tell_success
+from loop.ui.visitors import tell_success
 
 
 class ProfileSection:
     """The profile of one user, or of what names nobody."""
 
-    def __init__(self, frame: Frame, visitor: Visitor, app_id: str, user_id: str | None) -> None:
-        self._frame = frame
-        self._client = visitor.client
-        self._may_write = visitor.may_write
-        self._app_id = app_id
+    def __init__(self, view: PageView, user_id: str | None) -> None:
+        self._view = view
         self._user_id = user_id
         self._found: ProfileAnswer | None = None
         self._is_being_written = False
@@ -34,13 +31,13 @@ class ProfileSection:
             with self._shown:
                 ui.label("A profile is one user's: choose whose memory to see it.").classes("muted")
             return
-        self._show(await self._client.show_profile(user_id=self._user_id, app_id=self._app_id))
+        self._show(await self._view.client.show_profile(user_id=self._user_id))
 
     async def refresh_unless_written(self) -> None:
         """Show what others changed, unless that would lose what is being written."""
         if self._user_id is None:
             return
-        found = await self._client.show_profile(user_id=self._user_id, app_id=self._app_id)
+        found = await self._view.client.show_profile(user_id=self._user_id)
         if found == self._found:
             return
         if not self._is_being_written:
@@ -55,7 +52,7 @@ class ProfileSection:
         self._shown.clear()
         with self._shown:
             consent = ui.switch("Agrees to having a profile", value=found.consent, on_change=self._change_consent)
-            consent.set_enabled(self._may_write)
+            consent.set_enabled(self._view.may_write)
             if not found.consent:
                 ui.label("Without consent nothing is kept here.").classes("muted text-sm")
             else:
@@ -65,22 +62,18 @@ class ProfileSection:
         # Of the section, as the switch goes when others change the profile.
         with self._shown:
             if not event.value and not await self._is_sure():
-                async with self._frame.errors_told():
-                    await self.refresh()
-                return
-            async with self._frame.errors_told():
-                answer = await self._client.change_consent(
-                    bool(event.value), user_id=self._user_id or "", app_id=self._app_id
-                )
                 await self.refresh()
-                if answer.receipt is not None:
-                    counts = [f"{count:,} {store}" for store, count in answer.receipt.erased.items() if count]
-                    left = sum(count or 0 for count in answer.receipt.left.values())
-                    erased = ", ".join(counts) or "nothing, as nothing was kept"
-                    with self._shown:
-                        ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props(
-                            "role=status"
-                        )
+                return
+            answer = await self._view.client.change_consent(bool(event.value), user_id=self._user_id or "")
+            await self.refresh()
+            if answer.receipt is not None:
+                counts = [f"{count:,} {store}" for store, count in answer.receipt.erased.items() if count]
+                left = sum(count or 0 for count in answer.receipt.left.values())
+                erased = ", ".join(counts) or "nothing, as nothing was kept"
+                with self._shown:
+                    ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props(
+                        "role=status"
+                    )
 
     async def _is_sure(self) -> bool:
         with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
@@ -116,27 +109,25 @@ class ProfileSection:
             field.on_value_change(self._note_writing)
 
         async def save() -> None:
-            async with self._frame.errors_told():
-                await self._client.write_profile(
-                    preferences={
-                        "codingStyle": style.value or None,
-                        "preferredLanguages": languages.value,
-                        "frameworkExperience": frameworks.value,
-                    },
-                    context={
-                        "projectGoals": goals.value or None,
-                        "domain": domain.value or None,
-                        "constraints": constraints.value or None,
-                    },
-                    freeform_notes=notes.value or "",
-                    user_id=self._user_id,
-                    app_id=self._app_id,
-                )
-                await self.refresh()
-                with self._shown:
-                    tell_success("The profile is saved.")
+            await self._view.client.write_profile(
+                preferences={
+                    "codingStyle": style.value or None,
+                    "preferredLanguages": languages.value,
+                    "frameworkExperience": frameworks.value,
+                },
+                context={
+                    "projectGoals": goals.value or None,
+                    "domain": domain.value or None,
+                    "constraints": constraints.value or None,
+                },
+                freeform_notes=notes.value or "",
+                user_id=self._user_id,
+            )
+            await self.refresh()
+            with self._shown:
+                tell_success("The profile is saved.")
 
-        if self._may_write:
+        if self._view.may_write:
             ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")
 
     def _note_writing(self) -> None:

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, memory, operations, sessions
-from loop.ui.frame import Frame, bare
+from loop.ui.frame import Frame, PageView, bare, show_errors
 from loop.ui.transport import InProcess
-from loop.ui.visitors import ENDED, Visitor, Visitors, way_back
+from loop.ui.visitors import ENDED, Visitors, way_back
 
 _INSIDE = "http://afterthought"
 
@@ -29,11 +29,11 @@ def register(interface: InProcess) -> None:
     _way_in(frame)
 
     @frame.page("/", "Apps")
-    async def apps(visitor: Visitor) -> None:
-        if visitor.app_id is not None:
-            ui.navigate.to(f"/memory/{visitor.app_id}")
+    async def apps(view: PageView) -> None:
+        if not view.visitor.is_admin:
+            ui.navigate.to(f"/memory/{view.visitor.app_id}")
             return
-        found = [one async for one in visitor.client.iter_apps()]
+        found = [one async for one in view.client.iter_apps()]
         if not found:
             ui.label("No app is installed yet. Install one under Administration.").classes("muted")
         for one in found:
@@ -61,6 +61,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
 def _way_in(frame: Frame) -> None:
     @ui.page("/login", title="Log in - Afterthought")
     def log_in(next: str = "", why: str = "") -> None:
+        show_errors(frame.visitors)
         with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("Afterthought"):
             if why == ENDED:
                 ui.label("You were logged out: your token is not accepted any more.").props("role=alert")
@@ -73,10 +74,9 @@ def _way_in(frame: Frame) -> None:
             token.props("autocomplete=off autofocus outlined")
 
             async def enter() -> None:
-                async with frame.errors_told():
-                    visitor = await frame.visitors.log_in(token.value or "")
-                    home = "/" if visitor.is_admin else f"/memory/{visitor.app_id}"
-                    ui.navigate.to(way_back(next) or home)
+                visitor = await frame.visitors.log_in(token.value or "")
+                home = "/" if visitor.is_admin else f"/memory/{visitor.app_id}"
+                ui.navigate.to(way_back(next) or home)
 
             token.on("keydown.enter", enter)
             ui.button("Log in", on_click=enter).props("unelevated no-caps color=cyan-9").classes("w-full")

@@ -10,19 +10,9 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
+from loop.ui.frame import PageView
 from loop.ui.keepit import edit_keepit
-from loop.ui.session_view import (
-    UNKNOWN,
-    SessionView,
-    dialog,
-    made_how,
-    minute,
-    rows,
-    short,
-    size,
-    time_range,
-    weight_name,
-)
+from loop.ui.session_view import UNKNOWN, dialog, made_how, minute, rows, short, size, time_range, weight_name
 from loop.ui.tables import badge, counted, heading
 from loop.ui.visitors import tell_success
 
@@ -41,7 +31,7 @@ class SessionDetails:
 
     def __init__(
         self,
-        view: SessionView,
+        view: PageView,
         session_id: str,
         place: ui.column,
         removed: Callable[[], Awaitable[None]],
@@ -57,42 +47,41 @@ class SessionDetails:
     async def show(self) -> None:
         """Show everything as it is now."""
         view, name = self._view, self._session_id
-        async with view.errors_told():
-            session = await view.client.show_session(name, app_id=view.app_id)
-            listed = await view.client.list_versions(name, limit=_VERSIONS, app_id=view.app_id)
-            markers = await view.client.list_keepits(name, limit=_MARKERS, app_id=view.app_id)
-            progress = await self._progress(listed.working)
-            if (session, listed, markers, progress) == self._shown:
-                return  # A button that is made anew loses a click that is on its way.
-            self._shown = (session, listed, markers, progress)
-            self._place.clear()
-            with self._place:
-                heading(name).classes("text-lg").style("overflow-wrap: anywhere")
-                self._figures(session)
-                self._actions(session)
-                self._versions(session, listed, progress)
-                more = "" if markers.cursor is None else ", the first of them"
-                heading(f"Keepit markers: {len(markers.keepits)}{more}", 3)
-                with ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'"):
-                    for marker in markers.keepits:
-                        self._marker(marker)
-                    if not markers.keepits:
-                        ui.label("Nothing is marked.").classes("muted").props("role=listitem")
-                for problem in markers.problems[:_PROBLEMS]:
-                    ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
-                if session.files:
-                    heading("Files", 3)
-                    for file in session.files[:_FILES]:
-                        ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
-                            "said text-sm"
-                        )
-                    if len(session.files) > _FILES:
-                        ui.label(f"and {len(session.files) - _FILES} more").classes("muted text-sm")
+        session = await view.client.show_session(name)
+        listed = await view.client.list_versions(name, limit=_VERSIONS)
+        markers = await view.client.list_keepits(name, limit=_MARKERS)
+        progress = await self._progress(listed.working)
+        if (session, listed, markers, progress) == self._shown:
+            return  # A button that is made anew loses a click that is on its way.
+        self._shown = (session, listed, markers, progress)
+        self._place.clear()
+        with self._place:
+            heading(name).classes("text-lg").style("overflow-wrap: anywhere")
+            self._figures(session)
+            self._actions(session)
+            self._versions(session, listed, progress)
+            more = "" if markers.cursor is None else ", the first of them"
+            heading(f"Keepit markers: {len(markers.keepits)}{more}", 3)
+            with ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'"):
+                for marker in markers.keepits:
+                    self._marker(marker)
+                if not markers.keepits:
+                    ui.label("Nothing is marked.").classes("muted").props("role=listitem")
+            for problem in markers.problems[:_PROBLEMS]:
+                ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
+            if session.files:
+                heading("Files", 3)
+                for file in session.files[:_FILES]:
+                    ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
+                        "said text-sm"
+                    )
+                if len(session.files) > _FILES:
+                    ui.label(f"and {len(session.files) - _FILES} more").classes("muted text-sm")
 
     async def _progress(self, working: models.VersionAnswer | None) -> str:
         if working is None:
             return ""
-        jobs = await self._view.client.list_session_jobs(limit=_JOBS, app_id=self._view.app_id)
+        jobs = await self._view.client.list_session_jobs(limit=_JOBS)
         for job in jobs.jobs:
             if (job.session_id, job.version_id) == (self._session_id, working.version_id):
                 parts = f", {job.progress.done} of {job.progress.total} parts" if job.progress.total else ""
@@ -211,19 +200,15 @@ class SessionDetails:
             ui.button("Edit", icon="tune", on_click=edit).props("flat dense no-caps").classes("shrink-0")
 
     async def _sync(self) -> None:
-        async with self._view.errors_told():
-            found = await self._view.client.sync_session(self._session_id, app_id=self._view.app_id)
-            tell_success(f"{size(found.added_bytes)} were added.")
-            await self.show()
+        found = await self._view.client.sync_session(self._session_id)
+        tell_success(f"{size(found.added_bytes)} were added.")
+        await self.show()
 
     def _ask_to_remove(self, session: models.SessionDetail) -> None:
         async def remove() -> None:
-            async with self._view.errors_told():
-                await self._view.client.unregister_session(
-                    session.project_id, session.session_id, app_id=self._view.app_id
-                )
-                await self._removed()
-                shown.close()
+            await self._view.client.unregister_session(session.project_id, session.session_id)
+            await self._removed()
+            shown.close()
 
         with dialog("Remove from memory?") as shown:
             ui.label(

@@ -10,7 +10,8 @@ from nicegui import events, ui
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
-from loop.ui.session_view import SessionView, dialog, rows, size, time_range, weight_name
+from loop.ui.frame import PageView
+from loop.ui.session_view import dialog, rows, size, time_range, weight_name
 from loop.ui.tables import counted, heading
 from loop.ui.visitors import in_words_of, tell_error, tell_success
 
@@ -40,34 +41,32 @@ class TranscriptSource:
     path: str | None = None
 
 
-async def look_at(view: SessionView, transcript: TranscriptSource, taken: Taken) -> None:
+async def look_at(view: PageView, transcript: TranscriptSource, taken: Taken) -> None:
     """Show what a transcript holds, and add it to memory where that is wanted."""
-    async with view.errors_told():
-        foreseen = await _register(view, transcript, dry_run=True)
-        assert isinstance(foreseen, models.SessionForeseen)
+    foreseen = await _register(view, transcript, dry_run=True)
+    assert isinstance(foreseen, models.SessionForeseen)
 
-        async def add() -> None:
-            async with view.errors_told():
-                await _register(view, transcript, dry_run=False)
-                await taken(transcript.project_id, transcript.session_id)
-                tell_success(f"{transcript.session_id} is in memory.")
-                shown.close()
+    async def add() -> None:
+        await _register(view, transcript, dry_run=False)
+        await taken(transcript.project_id, transcript.session_id)
+        tell_success(f"{transcript.session_id} is in memory.")
+        shown.close()
 
-        with dialog("Add session to memory") as shown:
-            _show_foreseen(foreseen)
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=shown.close).props("flat no-caps")
-                if view.may_write:
-                    ui.button("Add to memory", on_click=add).props("unelevated no-caps color=cyan-9")
+    with dialog("Add session to memory") as shown:
+        _show_foreseen(foreseen)
+        with ui.row().classes("w-full justify-end gap-2"):
+            ui.button("Cancel", on_click=shown.close).props("flat no-caps")
+            if view.may_write:
+                ui.button("Add to memory", on_click=add).props("unelevated no-caps color=cyan-9")
 
 
 async def _register(
-    view: SessionView, transcript: TranscriptSource, *, dry_run: bool
+    view: PageView, transcript: TranscriptSource, *, dry_run: bool
 ) -> models.SessionItem | models.SessionForeseen:
     path: str | Omit = OMIT if transcript.path is None else transcript.path
     return await view.client.register_session(
         transcript.project_id, transcript.session_id,
-        content=transcript.content, path=path, dry_run=dry_run, app_id=view.app_id,
+        content=transcript.content, path=path, dry_run=dry_run,
     )  # fmt: skip
 
 
@@ -88,7 +87,7 @@ def _show_foreseen(found: models.SessionForeseen) -> None:
         ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
 
 
-def upload_transcript(view: SessionView, project_id: str, taken: Taken) -> None:
+def upload_transcript(view: PageView, project_id: str, taken: Taken) -> None:
     """Ask for a transcript to look at."""
     with dialog("Upload a transcript") as shown:
         ui.label("A .jsonl file of at most 100 MB; its name becomes the session's id.").classes("muted")
@@ -101,23 +100,20 @@ def upload_transcript(view: SessionView, project_id: str, taken: Taken) -> None:
         _upload("Transcript", ".jsonl", given)
 
 
-def import_project(view: SessionView, taken: Taken) -> None:
+def import_project(view: PageView, taken: Taken) -> None:
     """Ask for the archive of a project."""
     with dialog("Import a project") as shown:
         ui.label("An archive that was exported here or elsewhere, of at most 100 MB.").classes("muted")
         name = ui.input("Project's id, where it is to be another").props("outlined dense").classes("w-full")
 
         async def given(event: events.UploadEventArguments) -> None:
-            async with view.errors_told():
-                found = await view.client.import_project(
-                    await event.file.read(), project_id=name.value or None, app_id=view.app_id
-                )
-                await taken(found.project_id, "")
-                tell_success(
-                    f"Imported {found.display_name}: {counted(found.sessions, 'session')}, "
-                    f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}."
-                )
-                shown.close()
+            found = await view.client.import_project(await event.file.read(), project_id=name.value or None)
+            await taken(found.project_id, "")
+            tell_success(
+                f"Imported {found.display_name}: {counted(found.sessions, 'session')}, "
+                f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}."
+            )
+            shown.close()
 
         _upload("Archive", ".zip", given)
 
@@ -134,7 +130,7 @@ def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArgume
     upload.add_slot("header", _CHOOSER)
 
 
-def open_project(view: SessionView, taken: Taken) -> None:
+def open_project(view: PageView, taken: Taken) -> None:
     """Ask for a folder that was worked in, and make it a project."""
     with dialog("Open a project") as shown:
         path = ui.input("Folder that was worked in", placeholder="/home/me/myapp").props("outlined dense autofocus")
@@ -145,14 +141,12 @@ def open_project(view: SessionView, taken: Taken) -> None:
             field.classes("w-full")
 
         async def opened() -> None:
-            async with view.errors_told():
-                with in_words_of({"originalPath": (path.props["label"], "the path of a folder.")}):
-                    found = await view.client.open_project(
-                        path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
-                        app_id=view.app_id,
-                    )  # fmt: skip
-                await taken(found.project_id, "")
-                shown.close()
+            with in_words_of({"originalPath": (path.props["label"], "the path of a folder.")}):
+                found = await view.client.open_project(
+                    path.value or "", display_name=named.value or OMIT, source_folder=folder.value or OMIT,
+                )  # fmt: skip
+            await taken(found.project_id, "")
+            shown.close()
 
         path.on("keydown.enter", opened)
         with ui.row().classes("w-full justify-end gap-2"):
@@ -160,9 +154,6 @@ def open_project(view: SessionView, taken: Taken) -> None:
             ui.button("Open project", on_click=opened).props("unelevated no-caps color=cyan-9")
 
 
-async def export_project(view: SessionView, project_id: str) -> None:
+async def export_project(view: PageView, project_id: str) -> None:
     """Hand a project out as an archive."""
-    async with view.errors_told():
-        ui.download.content(
-            await view.client.export_project(project_id, app_id=view.app_id), f"{project_id.strip('-')}.zip"
-        )
+    ui.download.content(await view.client.export_project(project_id), f"{project_id.strip('-')}.zip")

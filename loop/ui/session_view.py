@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from nicegui import ui
 
-from afterthought_client import AsyncAfterthought
 from afterthought_client.models import VersionAnswer
-from loop.ui.frame import Frame
+from loop.ui.frame import PageView
 from loop.ui.tables import CHOICES, PagedSelect, heading
-from loop.ui.visitors import Visitor
 
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
 """Weights that have a name."""
@@ -22,37 +19,14 @@ _SHOWN_CHARACTERS = 4_000
 _UNITS = ("B", "kB", "MB", "GB")
 
 
-@dataclass(frozen=True)
-class SessionView:
-    """An app's sessions, as a visitor sees them."""
-
-    frame: Frame
-    visitor: Visitor
-    app_id: str
-
-    @property
-    def client(self) -> AsyncAfterthought:
-        """Asks the interface, with the visitor's token."""
-        return self.visitor.client
-
-    @property
-    def may_write(self) -> bool:
-        """Whether anything may be changed."""
-        return self.visitor.may_write
-
-    def errors_told(self) -> AbstractAsyncContextManager[None]:
-        """Show what the service refuses, instead of raising it."""
-        return self.frame.errors_told()
-
-
-def projects_to_choose(view: SessionView, on_change: Callable[[], object]) -> PagedSelect:
+def projects_to_choose(view: PageView, on_change: Callable[[], object]) -> PagedSelect:
     """Show a chooser of an app's projects."""
 
     async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await view.client.list_projects(limit=CHOICES, cursor=cursor, app_id=view.app_id)
+        page = await view.client.list_projects(limit=CHOICES, cursor=cursor)
         return {one.project_id: one.display_name for one in page.projects}, page.cursor
 
-    return PagedSelect(view.frame, "Project", fetch, on_change=on_change)
+    return PagedSelect("Project", fetch, on_change=on_change)
 
 
 @contextmanager

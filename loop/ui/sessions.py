@@ -11,13 +11,12 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import session_intake
 from loop.ui.ageing import ProjectRules, Pruning
-from loop.ui.frame import Frame, in_turn, press_once
+from loop.ui.frame import Frame, PageView, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import SessionView, day, projects_to_choose, short, size
+from loop.ui.session_view import day, projects_to_choose, short, size
 from loop.ui.tables import counted, heading
-from loop.ui.visitors import Visitor
 
 Action = Callable[[], object]
 _Session = models.SessionItem | models.SessionForeseen
@@ -52,18 +51,19 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/sessions/{app_id}", "Sessions")
-    async def show(visitor: Visitor, app_id: str, project: str = "", session: str = "") -> None:
+    async def show(view: PageView, app_id: str, project: str = "", session: str = "") -> None:
         ui.add_css(STYLE)
-        browser = SessionBrowser(SessionView(frame, visitor, app_id))
+        browser = SessionBrowser(view)
         await browser.build(project)
         if session:
-            await browser.open(session)
+            async with view.errors_told():
+                await browser.open(session)
 
 
 class SessionBrowser:
     """The projects of an app, the sessions of one of them, and one of those."""
 
-    def __init__(self, view: SessionView) -> None:
+    def __init__(self, view: PageView) -> None:
         self._view = view
         self._project_id: str | None = None
         self._session_id: str | None = None
@@ -89,7 +89,7 @@ class SessionBrowser:
                 back.classes("back")
                 self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
         await self._load_projects(project_id)
-        live(self._view.frame, self._view.visitor, self._view.app_id).on({"job.finished"}, self._refresh)
+        live(self._view).on({"job.finished"}, self._refresh)
 
     def _head(self) -> None:
         with ui.row().classes("w-full items-center gap-2"):
@@ -128,16 +128,15 @@ class SessionBrowser:
         self._sessions.clear()
         self._foreseen.clear()
         self._cursor = self._scan_cursor = None
-        async with self._view.errors_told():
-            await self._tell_storage()
-            await self._list_more()
+        await self._tell_storage()
+        await self._list_more()
         # Reads whole files, and what is in memory can be shown meanwhile.
         with self._whole:
             ui.timer(0, self._look, once=True)
 
     async def _tell_storage(self) -> None:
         if self._project_id is not None:
-            found = await self._view.client.show_project(self._project_id, app_id=self._view.app_id)
+            found = await self._view.client.show_project(self._project_id)
             held = found.storage
             self._storage.set_text(
                 f"Originals {size(held.original_bytes)} · "
@@ -148,29 +147,25 @@ class SessionBrowser:
 
     async def _list_more(self) -> None:
         if self._project_id is not None:
-            async with self._view.errors_told():
-                page = await self._view.client.list_project_sessions(
-                    self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor, app_id=self._view.app_id
-                )
-                self._cursor = page.cursor
-                self._sessions |= {one.session_id: one for one in page.sessions}
+            page = await self._view.client.list_project_sessions(
+                self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor
+            )
+            self._cursor = page.cursor
+            self._sessions |= {one.session_id: one for one in page.sessions}
         self._draw()
 
     async def _look(self) -> None:
         """Find files of the project's folder that are not registered; only an admin may have it looked through."""
-        visitor = self._view.visitor
-        if self._project_id is None or self._folder is None or not (visitor.is_admin and visitor.may_write):
+        may_look = self._view.visitor.is_admin and self._view.may_write
+        if self._project_id is None or self._folder is None or not may_look:
             return
-        async with self._view.errors_told():
-            project_id = self._project_id
-            found = await self._view.client.scan_project(
-                project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor, app_id=self._view.app_id
-            )
-            if project_id != self._project_id:
-                return
-            self._scan_cursor = found.cursor
-            self._foreseen += found.foreseen or ()
-            self._draw()
+        project_id = self._project_id
+        found = await self._view.client.scan_project(project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor)
+        if project_id != self._project_id:
+            return
+        self._scan_cursor = found.cursor
+        self._foreseen += found.foreseen or ()
+        self._draw()
 
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
@@ -212,18 +207,17 @@ class SessionBrowser:
         if not text.strip():
             self._draw()
             return
-        async with self._view.errors_told():
-            found = await self._view.client.search_sessions(text=text, limit=_FOUND, app_id=self._view.app_id)
-            self._list.clear()
-            self._more.set_visibility(False)
-            self._scan.set_visibility(False)
-            with self._list:
-                heading(f"Found for “{text[:60]}”")
-                if not found.results:
-                    ui.label("Nothing.").classes("muted")
-                with ui.element("ul"):
-                    for one in found.results:
-                        self._found(one)
+        found = await self._view.client.search_sessions(text=text, limit=_FOUND)
+        self._list.clear()
+        self._more.set_visibility(False)
+        self._scan.set_visibility(False)
+        with self._list:
+            heading(f"Found for “{text[:60]}”")
+            if not found.results:
+                ui.label("Nothing.").classes("muted")
+            with ui.element("ul"):
+                for one in found.results:
+                    self._found(one)
 
     def _found(self, one: models.FoundSession) -> None:
         async def opened() -> None:
@@ -238,19 +232,17 @@ class SessionBrowser:
     @in_turn
     async def open(self, session_id: str) -> None:
         """Show a session's details."""
-        async with self._view.errors_told():
-            self._details = SessionDetails(self._view, session_id, self._detail, self._changed, self._tell_storage)
-            await self._details.show()
-            self._session_id = session_id
-            self._whole.classes("reading")
+        self._details = SessionDetails(self._view, session_id, self._detail, self._changed, self._tell_storage)
+        await self._details.show()
+        self._session_id = session_id
+        self._whole.classes("reading")
 
     def _close(self) -> None:
         self._whole.classes(remove="reading")
 
     @in_turn
     async def _refresh(self) -> None:
-        async with self._view.errors_told():
-            await self._tell_storage()
+        await self._tell_storage()
         if self._session_id is not None:
             await self._details.show()
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
+from typing import TypeVar
 
 from nicegui import ui
 
-from loop.ui.frame import Frame, in_turn, press_once
-from loop.ui.visitors import Visitor
+from loop.ui.frame import PageView, in_turn, press_once
 
 Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
@@ -96,12 +96,24 @@ class Table:
         self.body.show((key, shown, partial(_row, cells)) for key, shown, cells in rows)
 
 
+ItemT = TypeVar("ItemT")
+
+
+def fill(place: ui.element, items: Collection[ItemT], build: Callable[[ItemT], object], nothing: str = "") -> None:
+    """Show items in the place of what was there; a sentence where there are none."""
+    place.clear()
+    with place:
+        if nothing and not items:
+            ui.label(nothing).classes("muted").props("role=listitem")
+        for one in items:
+            build(one)
+
+
 class PagedTable:
     """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
 
     def __init__(
         self,
-        frame: Frame,
         caption: str,
         head: Sequence[str],
         fetch: Callable[[str | None], Awaitable[tuple[Iterable[Row], str | None]]],
@@ -109,8 +121,7 @@ class PagedTable:
         empty: str,
     ) -> None:
         """``fetch`` returns the rows after a cursor, and the cursor of those after them."""
-        self._frame, self._fetch = frame, fetch
-        self._caption, self._head, self._empty = caption, head, empty
+        self._caption, self._head, self._fetch, self._empty = caption, head, fetch, empty
         self._rows: list[Row] = []
         self._pages = 1
         self._cursor: str | None = None
@@ -143,10 +154,9 @@ class PagedTable:
 
     @in_turn
     async def _show_more(self) -> None:
-        async with self._frame.errors_told():
-            await self._add_page()
-            self._pages += 1
-            self._draw()
+        await self._add_page()
+        self._pages += 1
+        self._draw()
 
 
 class PagedSelect:
@@ -154,14 +164,13 @@ class PagedSelect:
 
     def __init__(
         self,
-        frame: Frame,
         label: str,
         fetch: Callable[[str | None], Awaitable[tuple[dict[str, str], str | None]]],
         always: Mapping[str, str] = MappingProxyType({}),
         on_change: Callable[[], object] | None = None,
     ) -> None:
         """``fetch`` returns the options after a cursor, and the cursor of those after them; ``always``: offered too."""
-        self._frame, self._fetch, self._always = frame, fetch, dict(always)
+        self._fetch, self._always = fetch, dict(always)
         self._cursor: str | None = None
         with ui.row().classes("no-wrap items-center gap-1 min-w-0 max-w-full") as self.whole:
             value = next(iter(always), None)
@@ -181,27 +190,24 @@ class PagedSelect:
         self._offer(options, chosen or next(iter(options), None))
 
     async def _show_more(self) -> None:
-        async with self._frame.errors_told():
-            found, self._cursor = await self._fetch(self._cursor)
-            options = self.select.options
-            assert isinstance(options, dict)
-            self._offer({**options, **found}, self.select.value)
+        found, self._cursor = await self._fetch(self._cursor)
+        options = self.select.options
+        assert isinstance(options, dict)
+        self._offer({**options, **found}, self.select.value)
 
     def _offer(self, options: dict[str, str], value: str | None) -> None:
         self.select.set_options(options, value=value)
         self._more.set_visibility(self._cursor is not None)
 
 
-def apps_to_choose(
-    frame: Frame, visitor: Visitor, label: str, everything: str, on_change: Callable[[], object]
-) -> PagedSelect:
+def apps_to_choose(view: PageView, label: str, everything: str, on_change: Callable[[], object]) -> PagedSelect:
     """Show a chooser of apps, of which none may be chosen."""
 
     async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await visitor.client.list_apps(limit=CHOICES, cursor=cursor)
+        page = await view.client.list_apps(limit=CHOICES, cursor=cursor)
         return {one.app_id: one.name for one in page.apps}, page.cursor
 
-    return PagedSelect(frame, label, fetch, {"": everything}, on_change)
+    return PagedSelect(label, fetch, {"": everything}, on_change)
 
 
 def _row(row: Row) -> ui.element:
@@ -283,9 +289,9 @@ _SHOWN = 12
 """Characters of an id by which tokens are told apart."""
 
 
-async def token_labels(visitor: Visitor, app_id: str) -> TokenLabels:
+async def token_labels(view: PageView) -> TokenLabels:
     """Return what an app's first tokens are for, of those of whom that is said."""
-    listed = await visitor.client.list_tokens(limit=CHOICES, app_id=app_id)
+    listed = await view.client.list_tokens(limit=CHOICES)
     return {one.token_id: one.label for one in listed.tokens if one.label}
 
 

@@ -3,63 +3,59 @@
 from __future__ import annotations
 
 from datetime import UTC
-from functools import partial
 from typing import Any
 
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame
+from loop.ui.frame import PageView
 from loop.ui.tables import heading, number, show_table
-from loop.ui.visitors import Labels, Visitor, in_words_of, tell_success
+from loop.ui.visitors import Labels, in_words_of, tell_success
 from shared.base.search_settings import AppTuning, Tuning, bounds_of
 
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
 
 
-async def show_settings(frame: Frame, visitor: Visitor) -> None:
+async def show_settings(view: PageView) -> None:
     """Show both."""
-    tuning = await visitor.client.show_tuning()
+    tuning = await view.client.show_tuning()
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Retrieval settings of all apps")
         ui.label("They hold at once, for apps that have none of their own.").classes("muted text-sm")
-        _build_form(frame, visitor, ui.column().classes("w-full gap-3"), tuning)
+        _build_form(view, ui.column().classes("w-full gap-3"), tuning)
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Storage")
         place = ui.column().classes("w-full gap-2")
 
         async def look() -> None:
-            async with frame.errors_told():
-                found = await visitor.client.show_storage()
-                place.clear()
-                with place:
-                    ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
-                    rows = [
-                        [one.table, number(one.rows), _size(one.size_bytes),
-                         "–" if one.oldest is None else one.oldest.astimezone(UTC).strftime("%Y-%m-%d %H:%M")]
-                        for one in found.tables
-                    ]  # fmt: skip
-                    show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
+            found = await view.client.show_storage()
+            place.clear()
+            with place:
+                ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
+                rows = [
+                    [one.table, number(one.rows), _size(one.size_bytes),
+                     "–" if one.oldest is None else one.oldest.astimezone(UTC).strftime("%Y-%m-%d %H:%M")]
+                    for one in found.tables
+                ]  # fmt: skip
+                show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
 
         with place:
             # Not by itself: on SQLite it goes through the whole database.
             ui.button("Look at the tables", icon="storage", on_click=look).props("outline no-caps")
 
 
-async def show_settings_of(frame: Frame, visitor: Visitor, app_id: str) -> None:
+async def show_settings_of(view: PageView) -> None:
     """Show an app's own."""
-    tuning = await visitor.client.show_app_tuning(app_id=app_id)
+    tuning = await view.client.show_app_tuning()
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Retrieval settings of this app")
         ui.label("They hold at once, over those of all apps.").classes("muted text-sm")
-        _build_form(frame, visitor, ui.column().classes("w-full gap-3"), tuning, app_id)
+        _build_form(view, ui.column().classes("w-full gap-3"), tuning)
 
 
-def _build_form(
-    frame: Frame, visitor: Visitor, place: ui.column, tuning: models.TuningAnswer, app_id: str | None = None
-) -> None:
+def _build_form(view: PageView, place: ui.column, tuning: models.TuningAnswer) -> None:
     place.clear()
-    group = Tuning if app_id is None else AppTuning
+    group = AppTuning if view.app_id else Tuning
     fields: dict[str, Any] = {}
     with place:
         for name in (name for name, one in group.model_fields.items() if one.annotation is bool):
@@ -72,13 +68,12 @@ def _build_form(
                     fields[name].props("outlined dense").classes("w-full")
 
         async def change(wanted: dict[str, Any]) -> None:
-            async with frame.errors_told():
-                tune = visitor.client.tune_all if app_id is None else partial(visitor.client.tune_app, app_id=app_id)
-                with in_words_of(_labels()):
-                    changed = await tune(**wanted)
-                told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
-                tell_success(" ".join(told))
-                _build_form(frame, visitor, place, changed, app_id)
+            tune = view.client.tune_app if view.app_id else view.client.tune_all
+            with in_words_of(_labels()):
+                changed = await tune(**wanted)
+            told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
+            tell_success(" ".join(told))
+            _build_form(view, place, changed)
 
         async def save() -> None:
             # What differs from what is in force; whole numbers as such.
@@ -96,7 +91,7 @@ def _build_form(
         with ui.row():
             ui.button("Save settings", on_click=save).props("unelevated no-caps color=cyan-9")
             ui.button("Take all changes back", on_click=take_back).props("flat no-caps")
-    if not visitor.may_write:
+    if not view.may_write:
         for one in [one for one in place.descendants() if hasattr(one, "disable")]:
             one.disable()
 

@@ -8,9 +8,9 @@ from nicegui import ui
 
 from afterthought_client import ApiError, models
 from loop.ui.confirmation import confirmed
-from loop.ui.frame import press_once
+from loop.ui.frame import PageView, press_once
 from loop.ui.originals import OriginalReader
-from loop.ui.session_view import SessionView, day, dialog, long_text, made_how, rows, size
+from loop.ui.session_view import day, dialog, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading
 from loop.ui.visitors import tell_success
 
@@ -19,37 +19,36 @@ _DIFFERENCES = 20
 _READ_CHARACTERS = 20_000
 
 
-async def read_version(view: SessionView, session_id: str, version: models.VersionAnswer) -> None:
+async def read_version(view: PageView, session_id: str, version: models.VersionAnswer) -> None:
     """Open a version beside its original, each of whose messages says how much of it is in the version."""
-    async with view.errors_told():
-        name = version.version_id
-        found = await view.client.read_version(session_id, name, app_id=view.app_id)
-        with dialog(f"{session_id}, {name}", is_wide=True):
-            told = [
-                ("Tokens", f"{found.version.input_tokens:,} before, {found.version.output_tokens:,} after"),
-                ("Ratio", f"{found.version.compression_ratio:.1f} to 1"),
-                ("Made", f"{day(found.version.created_at)} by {found.version.agent or 'nobody yet'}"),
-            ]
-            if found.version.keepit_stats:
-                kept = found.version.keepit_stats
-                told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
-            if found.version.why:
-                told.append(("Dropped", found.version.why))
-            rows(told)
-            with ui.element("div").classes("side-by-side"):
-                with ui.column().classes("gap-2 min-w-0"):
-                    heading(f"{name}: {made_how(version)}", 3)
-                    with ui.column().classes("card w-full").props("role=document aria-label=Version"):
-                        long_text(found.content, _READ_CHARACTERS)
-                with ui.column().classes("gap-2 min-w-0"):
-                    heading("Original", 3)
-                    await OriginalReader(view, session_id, version_id=name).build()
+    name = version.version_id
+    found = await view.client.read_version(session_id, name)
+    with dialog(f"{session_id}, {name}", is_wide=True):
+        told = [
+            ("Tokens", f"{found.version.input_tokens:,} before, {found.version.output_tokens:,} after"),
+            ("Ratio", f"{found.version.compression_ratio:.1f} to 1"),
+            ("Made", f"{day(found.version.created_at)} by {found.version.agent or 'nobody yet'}"),
+        ]
+        if found.version.keepit_stats:
+            kept = found.version.keepit_stats
+            told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
+        if found.version.why:
+            told.append(("Dropped", found.version.why))
+        rows(told)
+        with ui.element("div").classes("side-by-side"):
+            with ui.column().classes("gap-2 min-w-0"):
+                heading(f"{name}: {made_how(version)}", 3)
+                with ui.column().classes("card w-full").props("role=document aria-label=Version"):
+                    long_text(found.content, _READ_CHARACTERS)
+            with ui.column().classes("gap-2 min-w-0"):
+                heading("Original", 3)
+                await OriginalReader(view, session_id, version_id=name).build()
 
 
 class Comparison:
     """Two versions of a session compared."""
 
-    def __init__(self, view: SessionView, session_id: str, versions: list[models.VersionAnswer]) -> None:
+    def __init__(self, view: PageView, session_id: str, versions: list[models.VersionAnswer]) -> None:
         self._view = view
         self._session_id = session_id
         self._names = {one.version_id: f"{one.version_id} {made_how(one)}" for one in versions}
@@ -70,15 +69,14 @@ class Comparison:
     async def _compare(self) -> None:
         self._cursor = None
         self._place.clear()
-        async with self._view.errors_told():
-            found = await self._ask()
-            with self._place:
-                self._show(found)
+        found = await self._ask()
+        with self._place:
+            self._show(found)
 
     async def _ask(self) -> models.VersionComparison:
         found = await self._view.client.compare_versions(
             self._session_id, self._one.value, self._other.value,
-            limit=_DIFFERENCES, cursor=self._cursor, app_id=self._view.app_id,
+            limit=_DIFFERENCES, cursor=self._cursor,
         )  # fmt: skip
         self._cursor = found.cursor
         return found
@@ -112,8 +110,7 @@ class Comparison:
         self._show_differences(found)
 
     async def _show_more(self) -> None:
-        async with self._view.errors_told():
-            self._show_differences(await self._ask())
+        self._show_differences(await self._ask())
 
     def _show_differences(self, found: models.VersionComparison) -> None:
         self._more.set_visibility(found.cursor is not None)
@@ -129,9 +126,7 @@ class Comparison:
 class VersionManager:
     """A dialog that removes versions. What a composition uses is refused by the service, in its own words."""
 
-    def __init__(
-        self, view: SessionView, session: models.SessionDetail, changed: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, view: PageView, session: models.SessionDetail, changed: Callable[[], Awaitable[None]]) -> None:
         self._view = view
         self._session = session
         self._changed = changed
@@ -153,18 +148,15 @@ class VersionManager:
         await self._fill()
 
     async def _fill(self) -> None:
-        async with self._view.errors_told():
-            listed = await self._view.client.list_versions(
-                self._session.session_id, limit=_VERSIONS, app_id=self._view.app_id
-            )
-            self._list.clear()
-            self._chosen.clear()
-            self._count()
-            with self._list:
-                if not listed.versions:
-                    ui.label("No compressions yet.").classes("muted")
-                for version in listed.versions:
-                    self._entry(version)
+        listed = await self._view.client.list_versions(self._session.session_id, limit=_VERSIONS)
+        self._list.clear()
+        self._chosen.clear()
+        self._count()
+        with self._list:
+            if not listed.versions:
+                ui.label("No compressions yet.").classes("muted")
+            for version in listed.versions:
+                self._entry(version)
 
     def _entry(self, version: models.VersionAnswer) -> None:
         def choose(chosen: bool) -> None:
@@ -214,9 +206,7 @@ class VersionManager:
     async def _remove_one(self, version: models.VersionAnswer) -> bool:
         """Remove a version, or show the words it is refused with. Raises: ApiError for any other reason."""
         try:
-            await self._view.client.remove_version(
-                self._session.session_id, version.version_id, app_id=self._view.app_id
-            )
+            await self._view.client.remove_version(self._session.session_id, version.version_id)
         except ApiError as error:
             if error.code != "version_in_use":
                 raise
