@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
-from afterthought_client import Afterthought, ApiError
+from afterthought_client import ApiError
 from loop.cli.chats import (
     FILES_WITHOUT_TEXT,
     TIMES_OF_ALL,
@@ -429,20 +429,16 @@ def send_statements(
             user = user_id or one.user_id
             tally.users.add(user)
             try:
-                _send(call.patient_client, app_id, one, user, tally)
+                said_at = None if one.said_at is None else as_text(one.said_at)
+                written = call.patient_client.write_fact(one.text, user_id=user, said_at=said_at, app_id=app_id)
+                tally.known += written.merged
+                tally.facts += not written.merged
+                tally.evicted += len(written.evicted or ())
             except ApiError as error:
                 if error.status not in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.CONFLICT):
                     raise
                 tally.bad.append(BadChatLine(one.where, call.reason(error)))
             update(advance=1)
-
-
-def _send(client: Afterthought, app_id: str, one: Statement, user_id: str | None, tally: StatementTally) -> None:
-    said_at = None if one.said_at is None else as_text(one.said_at)
-    written = client.write_fact(one.text, user_id=user_id, said_at=said_at, app_id=app_id)
-    tally.known += written.merged
-    tally.facts += not written.merged
-    tally.evicted += len(written.evicted or ())
 
 
 def _elements(path: Path) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, minute, whole_number
+from loop.ui.session_view import dialog, foot, minute, whole_number
 from loop.ui.tables import counted, heading
 from loop.ui.visitors import tell_success
 
@@ -89,25 +89,21 @@ class ProjectRules:
             self._follow.props("outline no-caps").set_enabled(held.shown)
             ui.button("Save rules", on_click=self._save).props("unelevated no-caps color=cyan-9")
 
-    def _asked(self) -> dict[str, Any]:
+    async def _save(self) -> None:
+        client = self._view.client
         kept = self._kept.value
         of_kept = {"newest": "count", "days": "days"}
         retention = {"keep": kept} | ({of_kept[kept]: whole_number(self._count, 1)} if kept in of_kept else {})
         rules = {name: whole_number(field, 0) for name, field in self._days.items()}
         rules_with_presets = rules | {name: field.value for name, field in self._presets.items()}
         decay = {"enabled": self._enabled.value, "schedule": self._schedule.value, "rules": rules_with_presets}
-        return {"retention": retention, "auto_decay": decay}
-
-    async def _save(self) -> None:
-        client = self._view.client
-        ageing = self._asked()
         settings = {
             "defaultCompressionPreset": self._preset.value,
             "keepitDecayEnabled": self._decays.value,
             "autoRegisterNewSessions": self._registers.value,
         }
         await client.change_project(self._project_id, settings=settings)
-        saved = await client.change_ageing(self._project_id, **ageing)
+        saved = await client.change_ageing(self._project_id, retention=retention, auto_decay=decay)
         self._is_off = _is_off(saved)
         self._follow.set_enabled(saved.shown)
         tell_success("Rules saved.")
@@ -158,10 +154,8 @@ class Pruning:
             for field in (self._superseded, self._unused, self._days):
                 field.on_value_change(self._look)
             self._found = ui.column().classes("card gap-1").props("role=status aria-label='Versions to prune'")
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-                self._remove = ui.button("Remove them", on_click=self._prune).props("unelevated no-caps color=red-9")
-                self._remove.set_enabled(False)
+            self._remove = foot(self._dialog, "Remove them", self._prune, is_danger=True)
+            self._remove.set_enabled(False)
         await self._look()
 
     def _rules(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from loop.ui.tables import (
     counted,
     heading,
     number,
+    read_pages,
     show_time,
     token_labels,
 )
@@ -161,14 +162,12 @@ class AnswerQueue:
     @in_turn
     async def refresh(self) -> None:
         """Show the answers as they are now, as many pages as were asked for."""
-        answers: list[models.AnswerAnswer] = []
-        cursor = None
-        for _ in range(self.pages):
+
+        async def fetch(cursor: str | None) -> tuple[list[models.AnswerAnswer], str | None]:
             page = await self.view.client.list_answers(state=self.state.value, limit=_LISTED_AT_ONCE, cursor=cursor)
-            answers += page.answers
-            cursor = page.cursor
-            if cursor is None:
-                break
+            return page.answers, page.cursor
+
+        answers, cursor = await read_pages(fetch, self.pages)
         self.cards.show(((one.answer_id, one, partial(self._card, one)) for one in answers), self.written)
         self.none.set_visibility(not self.cards.built)
         self.more.set_visibility(cursor is not None)

@@ -18,7 +18,7 @@ from loop.ui.frame import Frame, PageView, in_turn
 from loop.ui.live import live
 from loop.ui.session_view import day, made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
-from loop.ui.tables import CHOICES, PagedSelect, counted, heading
+from loop.ui.tables import CHOICES, PagedSelect, counted, fill, heading
 from loop.ui.visitors import in_words_of, tell_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
@@ -285,12 +285,7 @@ class Composer:
         found = await self._view.client.suggest_sessions(
             self._project_id or "", text=self._work.value or None, token_budget=int(self._budget.value or 0),
         )  # fmt: skip
-        self._suggested.clear()
-        with self._suggested:
-            if not found.suggestions:
-                ui.label("No session seems to help.").classes("muted").props("role=listitem")
-            for one in found.suggestions:
-                self._suggestion(one)
+        fill(self._suggested, found.suggestions, self._suggestion, "No session seems to help.")
 
     def _suggestion(self, one: models.SuggestedSession) -> None:
         why = ", ".join([*one.matched_topics[:3], *one.matched_files[:3]])

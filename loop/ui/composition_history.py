@@ -9,8 +9,8 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, long_text, minute
-from loop.ui.tables import badge, counted, heading
+from loop.ui.session_view import dialog, foot, long_text, minute
+from loop.ui.tables import badge, counted, fill, heading
 from loop.ui.visitors import tell_success
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
@@ -57,12 +57,7 @@ class CompositionHistory:
         if found == self._found:
             return  # A button that is made anew loses a click that is on its way.
         self._found = found
-        self._list.clear()
-        with self._list:
-            if not found:
-                ui.label("Nothing was composed yet.").classes("muted").props("role=listitem")
-            for one in found:
-                self._entry(one)
+        fill(self._list, found, self._entry, "Nothing was composed yet.")
 
     async def _show_more(self) -> None:
         self._shown += _SHOWN
@@ -129,9 +124,7 @@ class CompositionHistory:
         with dialog(f"Who began with {one.name}?") as shown:
             session = ui.input("Session's id").props("outlined dense autofocus").classes("w-full")
             session.on("keydown.enter", note)
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=shown.close).props("flat no-caps")
-                ui.button("Note it", on_click=note).props("unelevated no-caps color=cyan-9")
+            foot(shown, "Note it", note)
 
     def _ask_to_remove(self, one: models.CompositionAnswer) -> None:
         async def remove() -> None:
@@ -141,9 +134,7 @@ class CompositionHistory:
 
         with dialog(f"Remove {one.name}?") as shown:
             ui.label("Its documents go; its sessions and their versions stay.")
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")
-                ui.button("Remove", on_click=remove).props("unelevated no-caps color=red-9")
+            foot(shown, "Remove", remove, is_danger=True)
 
 
 def _use_of(one: models.CompositionAnswer) -> str:

@@ -10,7 +10,7 @@ from nicegui import background_tasks, ui
 from afterthought_client import models
 from loop.ui.ageing import TIER_PRESETS
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, made_how, whole_number
+from loop.ui.session_view import dialog, foot, made_how, whole_number
 from loop.ui.tables import badge, heading
 from loop.ui.visitors import tell_success
 
@@ -152,9 +152,7 @@ class VersionRequest:
             self._form = CompressionForm(self._ask)
             heading("Preview", 3)
             self._preview = ui.column().classes("card gap-1").props("role=status aria-label=Preview")
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-                ui.button("Create compression", on_click=self._create).props("unelevated no-caps color=cyan-9")
+            foot(self._dialog, "Create compression", self._create)
         await self._foresee(self._asked)
 
     def _ask(self) -> None:

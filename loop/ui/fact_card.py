@@ -64,32 +64,31 @@ class FactCard:
         self.is_managed = False
         with ui.element("div").classes("fact").props("role=listitem") as self.element:
             with ui.row().classes("w-full items-start no-wrap gap-2") as self._view:
-                self._build_view()
+                self.box = ui.checkbox(on_change=self._handlers.choose).props("dense")
+                self.box.set_visibility(False)
+                with ui.column().classes("grow min-w-0 gap-1"):
+                    self._text = TextElement(tag="button" if self._may_write else "div", text="").classes(
+                        "fact-text said"
+                    )
+                    self._text.on("click", self._click, js_handler=_BARE)
+                    self._bar = ui.element("div").classes("confidence w-full")
+                    self._bar.props("role=meter aria-valuemin=0 aria-valuemax=100")
+                    with self._bar:
+                        self._fill = ui.element("div")
+                    self._said = ui.label().classes("muted text-xs ellipsis w-full")
+                # In the place of the button, while many are managed.
+                self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props(
+                    "role=img aria-label=Pinned aria-hidden=false"
+                )
+                self._pinned.set_visibility(False)
+                with ui.row().classes("fact-acts no-wrap gap-0") as self._acts:
+                    self._pin = icon_button("push_pin", "Pin", lambda: self._handlers.pin(self))
+                    icon_button("edit_note", "Edit in full", self._open_in_full)
+                    icon_button("delete_outline", "Delete", lambda: self._handlers.remove(self))
+                self._acts.set_visibility(self._may_write)
             self._editor = ui.element("div").classes("w-full")
         self.element.on("dblclick", self._open_in_full, js_handler=_BARE)
         self.show(fact)
-
-    def _build_view(self) -> None:
-        self.box = ui.checkbox(on_change=self._handlers.choose).props("dense")
-        self.box.set_visibility(False)
-        with ui.column().classes("grow min-w-0 gap-1"):
-            self._text = TextElement(tag="button" if self._may_write else "div", text="").classes("fact-text said")
-            self._text.on("click", self._click, js_handler=_BARE)
-            self._bar = ui.element("div").classes("confidence w-full")
-            self._bar.props("role=meter aria-valuemin=0 aria-valuemax=100")
-            with self._bar:
-                self._fill = ui.element("div")
-            self._said = ui.label().classes("muted text-xs ellipsis w-full")
-        # In the place of the button, while many are managed.
-        self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props(
-            "role=img aria-label=Pinned aria-hidden=false"
-        )
-        self._pinned.set_visibility(False)
-        with ui.row().classes("fact-acts no-wrap gap-0") as self._acts:
-            self._pin = icon_button("push_pin", "Pin", lambda: self._handlers.pin(self))
-            icon_button("edit_note", "Edit in full", self._open_in_full)
-            icon_button("delete_outline", "Delete", lambda: self._handlers.remove(self))
-        self._acts.set_visibility(self._may_write)
 
     @property
     def _shows_no_acts(self) -> bool:

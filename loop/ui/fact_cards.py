@@ -14,6 +14,7 @@ from afterthought_client.models import FactAnswer
 from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import PageView, in_turn
+from loop.ui.tables import fill
 
 PAGE = 50
 _MOST_AT_ONCE = 200
@@ -301,10 +302,7 @@ class DeletedFacts:
         found = await self._view.client.list_facts(state="deleted", user_id=self._user_id, limit=_MOST_AT_ONCE)
         kept = [one for one in found.facts if one.undo_until is not None and one.undo_until != cleared_until]
         self._whole.set_visibility(bool(kept))
-        self._list.clear()
-        with self._list:
-            for one in kept:
-                self._show(one)
+        fill(self._list, kept, self._show)
         if self._timer is not None:
             self._timer.cancel()
         if kept:

@@ -104,26 +104,23 @@ class MemorySection:
         self._wanted = _PAGE
         self._cards: dict[int, MemoryCard] = {}
         with ui.column().classes("w-full gap-3"):
-            self._build()
-
-    def _build(self) -> None:
-        with ui.row().classes("w-full items-center gap-3"):
-            heading("Memories").classes("text-lg")
-            self._used = ui.label().classes("muted text-sm tabular-nums")
-            ui.space()
-            if self.view.may_write and self.user_id is not None:
-                self._write = ui.button("Write a memory", icon="add", on_click=self._open_form, color=None)
-                self._write.props("outline no-caps dense").classes("px-2")
-        self._bar = ui.linear_progress(0, show_value=False, size="4px").props("color=cyan-8 aria-hidden=true")
-        # One after the other without a gap, as they are there while they say nothing: else nobody is told of them.
-        with ui.column().classes("w-full gap-0"):
-            self._notice = ui.element("div").classes("w-full").props("role=status")
-            self._undo = UndoBar()
-        self._form = ui.column().classes("w-full card")
-        self._form.set_visibility(False)
-        self._list = ui.column().classes("w-full gap-3").props("role=list aria-label=Memories")
-        self._empty = ui.label("No memories yet. One is made when a conversation ends.").classes("muted")
-        self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
+            with ui.row().classes("w-full items-center gap-3"):
+                heading("Memories").classes("text-lg")
+                self._used = ui.label().classes("muted text-sm tabular-nums")
+                ui.space()
+                if self.view.may_write and self.user_id is not None:
+                    self._write = ui.button("Write a memory", icon="add", on_click=self._open_form, color=None)
+                    self._write.props("outline no-caps dense").classes("px-2")
+            self._bar = ui.linear_progress(0, show_value=False, size="4px").props("color=cyan-8 aria-hidden=true")
+            # One after the other without a gap, as they are there while they say nothing: else nobody is told of them.
+            with ui.column().classes("w-full gap-0"):
+                self._notice = ui.element("div").classes("w-full").props("role=status")
+                self._undo = UndoBar()
+            self._form = ui.column().classes("w-full card")
+            self._form.set_visibility(False)
+            self._list = ui.column().classes("w-full gap-3").props("role=list aria-label=Memories")
+            self._empty = ui.label("No memories yet. One is made when a conversation ends.").classes("muted")
+            self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
 
     async def refresh(self) -> None:
         """Show the memories as they are now."""

@@ -12,8 +12,8 @@ from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.frame import PageView
 from loop.ui.keepit import edit_keepit
-from loop.ui.session_view import UNKNOWN, dialog, made_how, minute, rows, short, size, time_range, weight_name
-from loop.ui.tables import badge, counted, heading
+from loop.ui.session_view import UNKNOWN, dialog, foot, made_how, minute, rows, short, size, time_range, weight_name
+from loop.ui.tables import badge, counted, fill, heading
 from loop.ui.visitors import tell_success
 
 _VERSIONS = 20
@@ -62,11 +62,8 @@ class SessionDetails:
             self._versions(session, listed, progress)
             more = "" if markers.cursor is None else ", the first of them"
             heading(f"Keepit markers: {len(markers.keepits)}{more}", 3)
-            with ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'"):
-                for marker in markers.keepits:
-                    self._marker(marker)
-                if not markers.keepits:
-                    ui.label("Nothing is marked.").classes("muted").props("role=listitem")
+            shown = ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'")
+            fill(shown, markers.keepits, self._marker, "Nothing is marked.")
             for problem in markers.problems[:_PROBLEMS]:
                 ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
             if session.files:
@@ -214,6 +211,4 @@ class SessionDetails:
             ui.label(
                 f"{session.session_id} leaves memory with its {counted(session.versions, 'version')}. Its file stays."
             ).classes("said")
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=shown.close).props("flat no-caps autofocus")
-                ui.button("Remove", on_click=remove).props("unelevated no-caps color=red-9")
+            foot(shown, "Remove", remove, is_danger=True)

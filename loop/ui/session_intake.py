@@ -11,7 +11,7 @@ from nicegui import events, ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, rows, size, time_range, weight_name
+from loop.ui.session_view import dialog, foot, rows, size, time_range, weight_name
 from loop.ui.tables import counted, heading
 from loop.ui.visitors import in_words_of, tell_error, tell_success
 
@@ -54,10 +54,7 @@ async def look_at(view: PageView, transcript: TranscriptSource, taken: Taken) ->
 
     with dialog("Add session to memory") as shown:
         _show_foreseen(foreseen)
-        with ui.row().classes("w-full justify-end gap-2"):
-            ui.button("Cancel", on_click=shown.close).props("flat no-caps")
-            if view.may_write:
-                ui.button("Add to memory", on_click=add).props("unelevated no-caps color=cyan-9")
+        foot(shown, "Add to memory", add).set_visibility(view.may_write)
 
 
 async def _register(
@@ -149,9 +146,7 @@ def open_project(view: PageView, taken: Taken) -> None:
             shown.close()
 
         path.on("keydown.enter", opened)
-        with ui.row().classes("w-full justify-end gap-2"):
-            ui.button("Cancel", on_click=shown.close).props("flat no-caps")
-            ui.button("Open project", on_click=opened).props("unelevated no-caps color=cyan-9")
+        foot(shown, "Open project", opened)
 
 
 async def export_project(view: PageView, project_id: str) -> None:

@@ -50,6 +50,13 @@ def dialog(title: str, *, is_wide: bool = False) -> Iterator[ui.dialog]:
     shown.open()
 
 
+def foot(shown: ui.dialog, name: str, act: Callable[[], object], *, is_danger: bool = False) -> ui.button:
+    """End a dialog with a way out of it, and with the button that does what it is for."""
+    with ui.row().classes("w-full justify-end gap-2"):
+        ui.button("Cancel", on_click=shown.close).props("flat no-caps")
+        return ui.button(name, on_click=act).props(f"unelevated no-caps color={'red-9' if is_danger else 'cyan-9'}")
+
+
 def rows(pairs: Sequence[tuple[str, str]]) -> None:
     """Show names with their values, two columns."""
     with ui.element("dl").classes("figures"):

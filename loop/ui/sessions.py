@@ -75,23 +75,6 @@ class SessionBrowser:
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
-        self._head()
-        with ui.element().classes("browser") as self._whole:
-            with ui.column().classes("list gap-2"):
-                box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
-                box.on("keydown.enter", lambda: self._search(box.value or ""))
-                box.on("clear", self._draw)
-                self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
-                self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
-                self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
-            with ui.column().classes("detail gap-3"):
-                back = ui.button("All sessions", icon="arrow_back", on_click=self._close).props("flat dense no-caps")
-                back.classes("back")
-                self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
-        await self._load_projects(project_id)
-        live(self._view).on({"job.finished"}, self._refresh)
-
-    def _head(self) -> None:
         with ui.row().classes("w-full items-center gap-2"):
             self._projects = projects_to_choose(self._view, self._choose)
             self._choice = self._projects.select
@@ -108,6 +91,20 @@ class SessionBrowser:
                 self._prune = _action("Prune", "content_cut", self._prune_here)
             self._export = _action("Export", "archive", self._export_here)
             self._rules = _action("Rules", "rule", self._rules_here)
+        with ui.element().classes("browser") as self._whole:
+            with ui.column().classes("list gap-2"):
+                box = ui.input("Search sessions").props("outlined dense clearable").classes("w-full")
+                box.on("keydown.enter", lambda: self._search(box.value or ""))
+                box.on("clear", self._draw)
+                self._list = ui.column().classes("w-full gap-1").props("role=region aria-label=Sessions")
+                self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
+                self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
+            with ui.column().classes("detail gap-3"):
+                back = ui.button("All sessions", icon="arrow_back", on_click=self._close).props("flat dense no-caps")
+                back.classes("back")
+                self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
+        await self._load_projects(project_id)
+        live(self._view).on({"job.finished"}, self._refresh)
 
     async def _load_projects(self, project_id: str = "") -> None:
         await self._projects.load(project_id or None)

@@ -109,6 +109,22 @@ def fill(place: ui.element, items: Collection[ItemT], build: Callable[[ItemT], o
             build(one)
 
 
+Fetch = Callable[[str | None], Awaitable[tuple[Iterable[ItemT], str | None]]]
+"""Returns the items after a cursor, and the cursor of those after them."""
+
+
+async def read_pages(fetch: Fetch[ItemT], pages: int) -> tuple[list[ItemT], str | None]:
+    """Return what stands on so many pages, and the cursor of the next."""
+    items: list[ItemT] = []
+    cursor = None
+    for _ in range(pages):
+        found, cursor = await fetch(cursor)
+        items += found
+        if cursor is None:
+            break
+    return items, cursor
+
+
 class PagedTable:
     """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
 
@@ -116,11 +132,10 @@ class PagedTable:
         self,
         caption: str,
         head: Sequence[str],
-        fetch: Callable[[str | None], Awaitable[tuple[Iterable[Row], str | None]]],
+        fetch: Fetch[Row],
         *,
         empty: str,
     ) -> None:
-        """``fetch`` returns the rows after a cursor, and the cursor of those after them."""
         self._caption, self._head, self._fetch, self._empty = caption, head, fetch, empty
         self._rows: list[Row] = []
         self._pages = 1
@@ -132,16 +147,8 @@ class PagedTable:
     @in_turn
     async def refresh(self) -> None:
         """Show the rows as they are now, as many pages as were asked for."""
-        self._rows, self._cursor = [], None
-        for _ in range(self._pages):
-            await self._add_page()
-            if self._cursor is None:
-                break
+        self._rows, self._cursor = await read_pages(self._fetch, self._pages)
         self._draw()
-
-    async def _add_page(self) -> None:
-        found, self._cursor = await self._fetch(self._cursor)
-        self._rows += found
 
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
@@ -154,7 +161,8 @@ class PagedTable:
 
     @in_turn
     async def _show_more(self) -> None:
-        await self._add_page()
+        found, self._cursor = await self._fetch(self._cursor)
+        self._rows += found
         self._pages += 1
         self._draw()
 

@@ -10,7 +10,7 @@ from afterthought_client import ApiError, models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, press_once
 from loop.ui.originals import OriginalReader
-from loop.ui.session_view import day, dialog, long_text, made_how, rows, size
+from loop.ui.session_view import day, dialog, foot, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading
 from loop.ui.visitors import tell_success
 
@@ -140,11 +140,7 @@ class VersionManager:
             self._refusals = ui.column().classes("w-full gap-1").props("role=alert")
             self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Compressions")
             self._told = ui.label().props("role=status")
-            with ui.row().classes("w-full justify-end gap-2"):
-                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-                self._delete = ui.button("Delete selected", on_click=self._remove).props(
-                    "unelevated no-caps color=red-9"
-                )
+            self._delete = foot(self._dialog, "Delete selected", self._remove, is_danger=True)
         await self._fill()
 
     async def _fill(self) -> None:

@@ -265,7 +265,22 @@ def show_composition(
         if format_ == "json":
             return answer(_shown(session, composition))
         project_id = session.get_one(Project, composition.project_key).project_id
-    content = _content(ctx, composition, project_id, _ENDINGS[format_])
+    ending = _ENDINGS[format_]
+    refuse_unready(composition)
+    if ending not in composition.digests:
+        raise NotFound(f"Composition {composition.name} was asked for without this format; ask for it again with it.")
+    folder = ctx.loop.store.composition_folder(composition.app_id, project_id, composition.name)
+    path = folder / FILES[ending]
+    content = path.read_bytes() if path.is_file() else b""
+    if sha256(content).hexdigest() != composition.digests[ending]:
+        raise Conflict(
+            f"{path.name} of composition {composition.name} is not what was written; ask for it again "
+            "with {operation}.",
+            code="composition_damaged",
+            operation=Operation(
+                "composeAgain", {"appId": composition.app_id, "compositionId": composition.composition_id}
+            ),
+        )
     with ctx.loop.database.write() as session:
         count_composition_use(session, composition, ctx.now())
     return Response(content, media_type=_TYPES[_ENDINGS[format_]])
@@ -343,26 +358,6 @@ def _shown(session: Session, composition: Composition) -> CompositionAnswer:
     project = session.get_one(Project, composition.project_key)
     rows = queries.rows_of(session, [composition.key])[composition.key]
     return CompositionAnswer.of(composition, project.project_id, rows)
-
-
-def _content(ctx: RequestContext, composition: Composition, project_id: str, ending: str) -> bytes:
-    """Return a document. Raises: Conflict, NotFound."""
-    refuse_unready(composition)
-    if ending not in composition.digests:
-        raise NotFound(f"Composition {composition.name} was asked for without this format; ask for it again with it.")
-    folder = ctx.loop.store.composition_folder(composition.app_id, project_id, composition.name)
-    path = folder / FILES[ending]
-    content = path.read_bytes() if path.is_file() else b""
-    if sha256(content).hexdigest() != composition.digests[ending]:
-        raise Conflict(
-            f"{path.name} of composition {composition.name} is not what was written; ask for it again "
-            "with {operation}.",
-            code="composition_damaged",
-            operation=Operation(
-                "composeAgain", {"appId": composition.app_id, "compositionId": composition.composition_id}
-            ),
-        )
-    return content
 
 
 def _clear_away(ctx: RequestContext, app_id: str, project_id: str, name: str) -> None:

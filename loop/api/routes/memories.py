@@ -362,15 +362,11 @@ def _answers(session: Session, memories: Sequence[Memory]) -> list[MemoryAnswer]
         MemoryAnswer.of(
             memory,
             origins[memory.memory_id].conversation_id,
-            _sources(linked.get(memory.memory_id, [])),
+            [Source(conversation_id=name, message_ids=ids) for name, ids in linked.get(memory.memory_id, [])],
             zones[memory.memory_id],
         )
         for memory in memories
     ]
-
-
-def _sources(linked: Sequence[tuple[str, list[str]]]) -> list[Source]:
-    return [Source(conversation_id=name, message_ids=ids) for name, ids in linked]
 
 
 compactions_router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"], route_class=under(OF_APP))
