@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from functools import wraps
+from inspect import Signature, signature
+from typing import Annotated, Concatenate, ParamSpec
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.dependencies.models import Dependant
@@ -15,13 +18,15 @@ from sqlalchemy.orm import Session
 from loop.api.cursors import PageRequest
 from loop.api.errors import RouteWords
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN
-from loop.api.writes import IdempotentRequest, Work, carry_out
+from loop.api.writes import IdempotentRequest, Work, WriteResult, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Grant, Scope
 from shared.apps.tokens import Caller
 from shared.base.audit import Cause
 from shared.base.errors import Denied, Invalid
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, UserOrNobody
+
+_P = ParamSpec("_P")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,20 @@ class RequestContext:
             raise Denied(
                 f'This token may not {what}: use the admin token, or one that was issued with "grants": ["{grant}"].'
             )
+
+
+def as_write(
+    route: Callable[Concatenate[RequestContext, Session, _P], WriteResult],
+) -> Callable[..., Response]:
+    """Make a route of what a write does in its transaction, whose session it takes second; it is done once per key."""
+
+    @wraps(route)
+    def write(ctx: RequestContext, *args: _P.args, **given: _P.kwargs) -> Response:
+        return ctx.write(lambda session: route(ctx, session, *args, **given))
+
+    first, _, *others = signature(route).parameters.values()
+    setattr(write, "__signature__", Signature([first, *others]))  # noqa: B010
+    return write
 
 
 def _refuse_unknown_query(request: Request) -> None:

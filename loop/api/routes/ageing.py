@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
 from pydantic import ConfigDict, Field, model_validator
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
+from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.projects import shown
 from loop.api.schema import Flag, RequestModel, ResponseModel
@@ -127,31 +127,30 @@ router = APIRouter(prefix="/api/memory/projects/{projectId}", tags=["Ageing"], r
 
 
 @router.post("/prune", response_model=Pruned, summary="Prune versions")
-def prune_versions(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: PruneVersions) -> Response:
+@as_write
+def prune_versions(
+    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, body: PruneVersions
+) -> WriteResult:
     """Remove versions nobody needs, or say which would go; what a composition uses is never removed."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        project = lock_project(session, app_id, project_id)
-        if body.versions is None:
-            plan = runs.by_rules(session, project, body, ctx.now())
-        else:
-            plan = runs.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
-        shown = Pruned(
-            dry_run=body.dry_run,
-            removed=[VersionDecision.of(one) for one in plan.remove],
-            kept=[VersionDecision.of(one) for one in plan.stay],
-            tokens=sum(one.version.row.output_tokens for one in plan.remove),
-            warnings=list(plan.warnings),
-        )
-        if body.dry_run:
-            return WriteResult(shown)
-        if body.versions is not None:
-            _refuse_held(plan.stay)
-        done = runs.remove_chosen(session, project, plan, ctx.cause(BY_HAND))
-        return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    project = lock_project(session, app_id, project_id)
+    if body.versions is None:
+        plan = runs.by_rules(session, project, body, ctx.now())
+    else:
+        plan = runs.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
+    shown = Pruned(
+        dry_run=body.dry_run,
+        removed=[VersionDecision.of(one) for one in plan.remove],
+        kept=[VersionDecision.of(one) for one in plan.stay],
+        tokens=sum(one.version.row.output_tokens for one in plan.remove),
+        warnings=list(plan.warnings),
+    )
+    if body.dry_run:
+        return WriteResult(shown)
+    if body.versions is not None:
+        _refuse_held(plan.stay)
+    done = runs.remove_chosen(session, project, plan, ctx.cause(BY_HAND))
+    return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
 
 
 @router.get("/ageing", summary="Show how versions age")
@@ -162,35 +161,31 @@ def show_ageing(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) ->
 
 
 @router.put("/ageing", response_model=AgeingAnswer, summary="Change how versions age")
-def change_ageing(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeAgeing) -> Response:
+@as_write
+def change_ageing(
+    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeAgeing
+) -> WriteResult:
     """Change the rules. The first run after that only shows what it would do; the next one does it."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        project = lock_project(session, app_id, project_id)
-        given = {name: getattr(body, name) for name in body.model_fields_set}
-        runs.change_rules(session, project, ctx.cause(BY_HAND), given)
-        return WriteResult(_shown(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    project = lock_project(session, app_id, project_id)
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    runs.change_rules(session, project, ctx.cause(BY_HAND), given)
+    return WriteResult(_shown(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
 
 @router.post("/ageing/run", response_model=AgeingDone, summary="Age versions now")
+@as_write
 def run_ageing(
-    ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: RunAgeing | None = None
-) -> Response:
+    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, body: RunAgeing | None = None
+) -> WriteResult:
     """Follow the rules now: write the plan down, or carry it out; versions to be made are asked for as jobs."""
     is_dry = (body or RunAgeing()).dry_run
-
-    def work(session: Session) -> WriteResult:
-        app = lock_app(session, app_id)
-        get_installed_app(session, app_id)
-        project = lock_project(session, app_id, project_id)
-        done = runs.run_ageing(session, app, project, ctx.cause(BY_HAND), ctx.loop.settings, is_dry)
-        shown = AgeingDone(project_id=project_id, dry_run=is_dry, plan=done.plan.shown())
-        return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
-
-    return ctx.write(work)
+    app = lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    project = lock_project(session, app_id, project_id)
+    done = runs.run_ageing(session, app, project, ctx.cause(BY_HAND), ctx.loop.settings, is_dry)
+    shown = AgeingDone(project_id=project_id, dry_run=is_dry, plan=done.plan.shown())
+    return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
 
 
 def _refuse_held(stay: Sequence[VersionRemoval]) -> None:

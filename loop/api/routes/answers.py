@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes, as_write
 from loop.api.errors import TOO_LARGE
 from loop.api.policy import OF_APP, under
 from loop.api.routes.conversations import Reason
@@ -85,62 +85,56 @@ def list_answers(
 
 
 @router.post("/{answerId}/approve", response_model=AnswerAnswer, summary="Approve an answer")
+@as_write
 def approve_answer(
-    ctx: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
+) -> WriteResult:
     """Send an answer that waits, as it is or in other words. Approving it again changes nothing."""
     content = body.content if body is not None else None
     limit = ctx.loop.settings.max_message_chars
     if content is not None and len(content) > limit:
         raise Limit(f"content has {len(content)} characters; the most is {limit}.", code=TOO_LARGE)
+    get_installed_app(session, app_id)
+    answer, conversation = _locked(session, app_id, answer_id)
+    waited = ctx.now() - (conversation.unanswered_since or ctx.now())
+    was_pending = answer.state == AnswerState.PENDING
+    answers.approve(
+        session,
+        conversation,
+        answer,
+        content,
+        ctx.caller.name,
+        ctx.now(),
+        ctx.loop.settings,
+        tuning_of(ctx.loop.settings),
+    )
 
-    def work(session: Session) -> WriteResult:
-        get_installed_app(session, app_id)
-        answer, conversation = _locked(session, app_id, answer_id)
-        waited = ctx.now() - (conversation.unanswered_since or ctx.now())
-        was_pending = answer.state == AnswerState.PENDING
-        answers.approve(
-            session,
-            conversation,
-            answer,
-            content,
-            ctx.caller.name,
-            ctx.now(),
-            ctx.loop.settings,
-            tuning_of(ctx.loop.settings),
-        )
+    def count() -> None:
+        if was_pending:
+            ctx.loop.metrics.answers.labels(AnswerState.SENT).inc()
+            ctx.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
 
-        def count() -> None:
-            if was_pending:
-                ctx.loop.metrics.answers.labels(AnswerState.SENT).inc()
-                ctx.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
-
-        return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
-
-    return ctx.write(work)
+    return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
 
 
 @router.post("/{answerId}/reject", response_model=AnswerAnswer, summary="Reject an answer")
+@as_write
 def reject_answer(
-    ctx: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: RejectAnswer | None = None
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, answer_id: AnswerInPath, body: RejectAnswer | None = None
+) -> WriteResult:
     """Refuse an answer that waits; the loop thinks again, and after three rejections leaves the message alone."""
     reason = body.reason if body is not None else None
+    app = get_installed_app(session, app_id)
+    answer, conversation = _locked(session, app_id, answer_id)
+    was_pending = answer.state == AnswerState.PENDING
+    answers.reject(session, answer, reason, ctx.caller.name, ctx.now())
+    refresh(session, conversation, app.answered_by == AnsweredBy.LOOP, ctx.now())
 
-    def work(session: Session) -> WriteResult:
-        app = get_installed_app(session, app_id)
-        answer, conversation = _locked(session, app_id, answer_id)
-        was_pending = answer.state == AnswerState.PENDING
-        answers.reject(session, answer, reason, ctx.caller.name, ctx.now())
-        refresh(session, conversation, app.answered_by == AnsweredBy.LOOP, ctx.now())
+    def count() -> None:
+        if was_pending:
+            ctx.loop.metrics.answers.labels(AnswerState.REJECTED).inc()
 
-        def count() -> None:
-            if was_pending:
-                ctx.loop.metrics.answers.labels(AnswerState.REJECTED).inc()
-
-        return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
-
-    return ctx.write(work)
+    return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
 
 
 def _locked(session: Session, app_id: str, answer_id: str) -> tuple[Answer, Conversation]:

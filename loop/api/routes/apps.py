@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, PageOf50, Reads, UserInPath, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, UserInPath, Writes, as_write
 from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, NamedUser, RequestModel, ResponseModel, Success, Units
@@ -179,17 +179,14 @@ _APPS = "apps"
 
 @router.post("", status_code=201, response_model=AppAnswer, summary="Install an app")
 @policy(OF_ADMIN)
-def install_app(ctx: Writes, body: InstallApp) -> Response:
+@as_write
+def install_app(ctx: Writes, session: Session, body: InstallApp) -> WriteResult:
     """Install an app; one that was uninstalled comes back with what it remembered."""
-
-    def work(session: Session) -> WriteResult:
-        app = queries.install(session, body.app_id, body.name, body.config, ctx.now())
-        queries.change(session, body.app_id, _behaviour(body), ctx.now())
-        app.time_zone = body.time_zone or app.time_zone
-        _attend(session, app)
-        return WriteResult(AppAnswer.of(app), 201, about=app.app_id)
-
-    return ctx.write(work)
+    app = queries.install(session, body.app_id, body.name, body.config, ctx.now())
+    queries.change(session, body.app_id, _behaviour(body), ctx.now())
+    app.time_zone = body.time_zone or app.time_zone
+    _attend(session, app)
+    return WriteResult(AppAnswer.of(app), 201, about=app.app_id)
 
 
 @router.get("", summary="List apps")
@@ -213,34 +210,31 @@ def show_app(ctx: Reads, app_id: AppInPath) -> AppDetails:
 
 
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
-def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
+@as_write
+def change_app(ctx: Writes, session: Session, app_id: AppInPath, body: ChangeApp) -> WriteResult:
     """Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight."""
     if body.sets("hourly_budget") or body.sets("daily_budget") or body.weight is not None:
         ctx.require_admin("change an app's budgets or weight")
     if body.answered_by is not None or body.approve_answers is not None:
         ctx.require_grant(Grant.ANSWERS, "change who answers")
-
-    def work(session: Session) -> WriteResult:
-        wanted = replace(_behaviour(body), name=body.name, config=body.config)
-        app = queries.change(session, app_id, wanted, ctx.now())
-        # Set the budgets that were sent; whether there were any.
-        if body.sets("hourly_budget"):
-            app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
-        if body.sets("daily_budget"):
-            app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
-        has_new_budgets = body.sets("hourly_budget") or body.sets("daily_budget")
-        if body.sets("time_zone"):
-            app.time_zone = body.time_zone
-        session.flush()
-        if has_new_budgets:
-            look_again(session, app_id)
-        if has_new_budgets or body.answered_by is not None:
-            _attend(session, app)
-        if has_new_budgets:
-            lift_hold(session, app_id, ctx.now())
-        return WriteResult(AppAnswer.of(app), about=app_id)
-
-    return ctx.write(work)
+    wanted = replace(_behaviour(body), name=body.name, config=body.config)
+    app = queries.change(session, app_id, wanted, ctx.now())
+    # Set the budgets that were sent; whether there were any.
+    if body.sets("hourly_budget"):
+        app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
+    if body.sets("daily_budget"):
+        app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
+    has_new_budgets = body.sets("hourly_budget") or body.sets("daily_budget")
+    if body.sets("time_zone"):
+        app.time_zone = body.time_zone
+    session.flush()
+    if has_new_budgets:
+        look_again(session, app_id)
+    if has_new_budgets or body.answered_by is not None:
+        _attend(session, app)
+    if has_new_budgets:
+        lift_hold(session, app_id, ctx.now())
+    return WriteResult(AppAnswer.of(app), about=app_id)
 
 
 def _behaviour(body: InstallApp | ChangeApp) -> AppChange:
@@ -262,27 +256,22 @@ def _attend(session: Session, app: App) -> None:
 
 
 @router.delete("/{appId}", response_model=Uninstalled, summary="Uninstall an app")
+@as_write
 def uninstall_app(
-    ctx: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
+) -> WriteResult:
     """Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for.
 
     An app's token needs the grant `uninstall`.
     """
     ctx.require_grant(Grant.UNINSTALL, "uninstall its app")
-
-    def work(session: Session) -> WriteResult:
-        queries.uninstall(session, app_id, ctx.now())
-        hide_all(session, app_id)
-        if purge:
-            erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now())
-            erasures.open_receipt(session, erasure)
-            return WriteResult(
-                _without_memories(erasure), then=lambda: _without_memories(erasures.complete(ctx, erasure))
-            )
-        return WriteResult(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
-
-    return ctx.write(work)
+    queries.uninstall(session, app_id, ctx.now())
+    hide_all(session, app_id)
+    if purge:
+        erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now())
+        erasures.open_receipt(session, erasure)
+        return WriteResult(_without_memories(erasure), then=lambda: _without_memories(erasures.complete(ctx, erasure)))
+    return WriteResult(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
 
 
 def _without_memories(erasure: Erasure) -> Uninstalled:
@@ -296,7 +285,8 @@ def _without_memories(erasure: Erasure) -> Uninstalled:
 
 
 @router.post("/{appId}/tokens", status_code=201, response_model=IssuedToken, summary="Issue a token")
-def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
+@as_write
+def issue_token(ctx: Writes, session: Session, app_id: AppInPath, body: IssueToken | None = None) -> WriteResult:
     """Make a token that opens this app alone. It is shown this once.
 
     An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what it
@@ -304,13 +294,9 @@ def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) 
     """
     ctx.require_grant(Grant.TOKENS, "issue tokens")
     wanted = body or IssueToken()
-
-    def work(session: Session) -> WriteResult:
-        token, secret = tokens.issue(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
-        shown = TokenAnswer.of(token).model_dump()
-        return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
-
-    return ctx.write(work)
+    token, secret = tokens.issue(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
+    shown = TokenAnswer.of(token).model_dump()
+    return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 
 
 @router.get("/{appId}/tokens", summary="List an app's tokens")
@@ -323,18 +309,15 @@ def list_tokens(ctx: Reads, page: PageOf50, app_id: AppInPath) -> TokenList:
 
 
 @router.delete("/{appId}/tokens/{tokenId}", response_model=Success, summary="Revoke a token")
+@as_write
 def revoke_token(
-    ctx: Writes, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
+) -> WriteResult:
     """Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`."""
     if token_id != ctx.caller.token_id:
         ctx.require_grant(Grant.TOKENS, "revoke other tokens")
-
-    def work(session: Session) -> WriteResult:
-        tokens.revoke(session, app_id, token_id, ctx.now())
-        return WriteResult(Success(), about=app_id)
-
-    return ctx.write(work)
+    tokens.revoke(session, app_id, token_id, ctx.now())
+    return WriteResult(Success(), about=app_id)
 
 
 @router.get("/{appId}/erasures", summary="List an app's erasure receipts")
@@ -395,26 +378,20 @@ def list_users(ctx: Reads, page: PageOf50, app_id: AppInPath) -> UserList:
 
 
 @users_router.patch("/{userId}", response_model=UserAnswer, summary="Change what is set for a user")
-def change_user(ctx: Writes, app_id: AppInPath, user_id: UserInPath, body: ChangeUser) -> Response:
+@as_write
+def change_user(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInPath, body: ChangeUser) -> WriteResult:
     """Set a user's time zone, or take it back with null. They need not have said anything yet."""
-
-    def work(session: Session) -> WriteResult:
-        # Locked: two that set something for the same user come one after the other.
-        lock_app(session, app_id)
-        get_installed_app(session, app_id)
-        if "time_zone" in body.model_fields_set:
-            set_time_zone(session, app_id, user_id, body.time_zone)
-        return WriteResult(UserAnswer.model_validate(count_of_user(session, app_id, user_id)), about=app_id)
-
-    return ctx.write(work)
+    # Locked: two that set something for the same user come one after the other.
+    lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    if "time_zone" in body.model_fields_set:
+        set_time_zone(session, app_id, user_id, body.time_zone)
+    return WriteResult(UserAnswer.model_validate(count_of_user(session, app_id, user_id)), about=app_id)
 
 
 @users_router.delete("/{userId}/data", response_model=Erased, summary="Erase everything of a user")
-def erase_user_data(ctx: Writes, app_id: AppInPath, user_id: UserInPath) -> Response:
+@as_write
+def erase_user_data(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInPath) -> WriteResult:
     """Erase everything an app ever held of one user, in every store, and stop what is being thought about them."""
-
-    def work(session: Session) -> WriteResult:
-        erasure = erase_user(session, Subject(app_id, user_id), ctx.caller.name, ctx.now())
-        return erasures.erased(ctx, session, erasure)
-
-    return ctx.write(work)
+    erasure = erase_user(session, Subject(app_id, user_id), ctx.caller.name, ctx.now())
+    return erasures.erased(ctx, session, erasure)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import PageOf50, ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, RequestContext, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
@@ -287,58 +287,53 @@ def show_composition(
 
 
 @router.delete("/compositions/{compositionId}", response_model=CompositionRemoved, summary="Remove a composition")
-def remove_composition(ctx: Writes, app_id: SessionsAppId, composition_id: CompositionInPath) -> Response:
+@as_write
+def remove_composition(
+    ctx: Writes, session: Session, app_id: SessionsAppId, composition_id: CompositionInPath
+) -> WriteResult:
     """Remove a composition with its documents, and stop its job; its sessions and versions stay."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        composition = queries.get_composition(session, app_id, composition_id)
-        project = lock_project_by_key(session, composition.project_key)
-        compositions.remove_composition(session, project, composition, ctx.cause("removed"))
-        gone = CompositionRemoved(composition_id=composition_id)
-        return WriteResult(gone, then=lambda: _clear_away(ctx, app_id, project.project_id, composition.name))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    composition = queries.get_composition(session, app_id, composition_id)
+    project = lock_project_by_key(session, composition.project_key)
+    compositions.remove_composition(session, project, composition, ctx.cause("removed"))
+    gone = CompositionRemoved(composition_id=composition_id)
+    return WriteResult(gone, then=lambda: _clear_away(ctx, app_id, project.project_id, composition.name))
 
 
 @router.post("/compositions/{compositionId}/used", response_model=CompositionAnswer, summary="Say who used it")
+@as_write
 def use_composition(
-    ctx: Writes, app_id: SessionsAppId, composition_id: CompositionInPath, body: UseComposition
-) -> Response:
+    ctx: Writes, session: Session, app_id: SessionsAppId, composition_id: CompositionInPath, body: UseComposition
+) -> WriteResult:
     """Say that a session began with a composition; a session is noted once."""
+    composition = record_session_use(session, app_id, composition_id, body.session_id, ctx.cause("a session used it"))
+    shown = _shown(session, composition)
 
-    def work(session: Session) -> WriteResult:
-        composition = record_session_use(
-            session, app_id, composition_id, body.session_id, ctx.cause("a session used it")
-        )
-        shown = _shown(session, composition)
+    def show() -> None:
+        manifest.write(ctx.loop.database, ctx.loop.store, app_id, shown.project_id)
 
-        def show() -> None:
-            manifest.write(ctx.loop.database, ctx.loop.store, app_id, shown.project_id)
-
-        return WriteResult(shown, about=app_id, then=show)
-
-    return ctx.write(work)
+    return WriteResult(shown, about=app_id, then=show)
 
 
 @router.post(
     "/compositions/{compositionId}/again", status_code=202, response_model=CompositionMade, summary="Compose again"
 )
+@as_write
 def compose_again(
-    ctx: Writes, app_id: SessionsAppId, composition_id: CompositionInPath, body: ComposeAgain | None = None
-) -> Response:
+    ctx: Writes,
+    session: Session,
+    app_id: SessionsAppId,
+    composition_id: CompositionInPath,
+    body: ComposeAgain | None = None,
+) -> WriteResult:
     """Ask for the same over what there is now, under a new name or in this one's place."""
     wanted = body or ComposeAgain()
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        former = queries.get_composition(session, app_id, composition_id)
-        project_id = session.get_one(Project, former.project_key).project_id
-        takes_its_place = wanted.name in (None, former.name)
-        named = {"name": wanted.name or former.name, "replace": wanted.replace or takes_its_place}
-        return _asked(ctx, session, app_id, project_id, MakeComposition.model_validate(former.request | named))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    former = queries.get_composition(session, app_id, composition_id)
+    project_id = session.get_one(Project, former.project_key).project_id
+    takes_its_place = wanted.name in (None, former.name)
+    named = {"name": wanted.name or former.name, "replace": wanted.replace or takes_its_place}
+    return _asked(ctx, session, app_id, project_id, MakeComposition.model_validate(former.request | named))
 
 
 def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: MakeComposition) -> WriteResult:

@@ -10,7 +10,16 @@ from pydantic import Discriminator, Field, StrictInt, Tag, WithJsonSchema
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, LimitInQuery, PageOf50, Reads, Writes
+from loop.api.dependencies import (
+    AppInPath,
+    ConversationInPath,
+    CursorInQuery,
+    LimitInQuery,
+    PageOf50,
+    Reads,
+    Writes,
+    as_write,
+)
 from loop.api.erasures import Erased
 from loop.api.errors import TOO_LARGE
 from loop.api.policy import OF_APP, under
@@ -230,7 +239,10 @@ router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"],
 
 
 @router.post("", status_code=201, response_model=ConversationDetails, summary="Open a conversation")
-def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation | None = None) -> Response:
+@as_write
+def start_conversation(
+    ctx: Writes, session: Session, app_id: AppInPath, body: StartConversation | None = None
+) -> WriteResult:
     """Open a conversation; without an id it is given one."""
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
@@ -243,14 +255,10 @@ def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation |
         body.time_zone,
         body.memory,
     )
-
-    def work(session: Session) -> WriteResult:
-        hold_off_erasure(session, app_id, body.user_id)
-        get_installed_app(session, app_id)
-        conversation = lifecycle.start(session, app_id, wanted, ctx.now())
-        return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)
-
-    return ctx.write(work)
+    hold_off_erasure(session, app_id, body.user_id)
+    get_installed_app(session, app_id)
+    conversation = lifecycle.start(session, app_id, wanted, ctx.now())
+    return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)
 
 
 @router.get("", summary="List conversations")
@@ -289,25 +297,20 @@ def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: Conversati
 
 
 @router.patch("/{conversationId}", response_model=ConversationAnswer, summary="Change a conversation")
+@as_write
 def change_conversation(
-    ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: ChangeConversation
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath, body: ChangeConversation
+) -> WriteResult:
     """Change an open conversation's time zone, or what it has to do with memory, which holds for all that was said."""
-
-    def work(session: Session) -> WriteResult:
-        conversation = queries.lock_conversation(session, app_id, conversation_id)
-        if conversation.ended_at is not None:
-            raise Conflict(
-                f"Conversation {conversation_id} has ended and is as it was then.", code="conversation_ended"
-            )
-        if "time_zone" in body.model_fields_set:
-            conversation.time_zone = body.time_zone
-        if body.memory is not None:
-            settings = ctx.loop.settings
-            lifecycle.set_memory(session, conversation, body.memory, ctx.now(), settings, tuning_of(settings))
-        return WriteResult(ConversationAnswer.of(conversation, ctx.now()), about=app_id)
-
-    return ctx.write(work)
+    conversation = queries.lock_conversation(session, app_id, conversation_id)
+    if conversation.ended_at is not None:
+        raise Conflict(f"Conversation {conversation_id} has ended and is as it was then.", code="conversation_ended")
+    if "time_zone" in body.model_fields_set:
+        conversation.time_zone = body.time_zone
+    if body.memory is not None:
+        settings = ctx.loop.settings
+        lifecycle.set_memory(session, conversation, body.memory, ctx.now(), settings, tuning_of(settings))
+    return WriteResult(ConversationAnswer.of(conversation, ctx.now()), about=app_id)
 
 
 @router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")
@@ -363,69 +366,63 @@ def list_messages(
 
 
 @router.post("/{conversationId}/end", status_code=202, response_model=EndedConversation, summary="End a conversation")
+@as_write
 def end_conversation(
-    ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: EndConversation | None = None
-) -> Response:
+    ctx: Writes,
+    session: Session,
+    app_id: AppInPath,
+    conversation_id: ConversationInPath,
+    body: EndConversation | None = None,
+) -> WriteResult:
     """End a conversation and ask for its memory; it never waits for one. Ending it again answers the same jobs."""
     reason = body.reason if body is not None else None
-
-    def work(session: Session) -> WriteResult:
-        epoch = lock_app(session, app_id).purge_epoch
-        conversation = queries.lock_conversation(session, app_id, conversation_id)
-        attempts = ctx.loop.settings.job_max_attempts
-        jobs = lifecycle.end(session, conversation, epoch, reason, ctx.now(), attempts, ctx.loop.settings)
-        answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
-        return WriteResult(answer, 202, about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    epoch = lock_app(session, app_id).purge_epoch
+    conversation = queries.lock_conversation(session, app_id, conversation_id)
+    attempts = ctx.loop.settings.job_max_attempts
+    jobs = lifecycle.end(session, conversation, epoch, reason, ctx.now(), attempts, ctx.loop.settings)
+    answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
+    return WriteResult(answer, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 @router.post("/{conversationId}/extract", status_code=202, response_model=RequestedJob, summary="Extract facts now")
-def extract_facts(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+@as_write
+def extract_facts(ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath) -> WriteResult:
     """Ask for the facts of what was said since they were last extracted; while a job is under way, answer that one."""
     settings = ctx.loop.settings
     if not settings.facts:
         raise Conflict(
             "Facts are switched off (AFTERTHOUGHT_FACTS): nothing is extracted, now or later.", code="facts_off"
         )
-
-    def work(session: Session) -> WriteResult:
-        epoch = lock_app(session, app_id).purge_epoch
-        conversation = queries.lock_conversation(session, app_id, conversation_id)
-        job = extraction.ask_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
-        if job is None:
-            raise Conflict(
-                f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
-                code="nothing_new",
-            )
-        asked = RequestedJob(
-            conversation_id=conversation_id, job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
+    epoch = lock_app(session, app_id).purge_epoch
+    conversation = queries.lock_conversation(session, app_id, conversation_id)
+    job = extraction.ask_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
+    if job is None:
+        raise Conflict(
+            f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
+            code="nothing_new",
         )
-        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    asked = RequestedJob(
+        conversation_id=conversation_id, job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
+    )
+    return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 @router.post("/{conversationId}/snooze", response_model=ConversationAnswer, summary="Snooze a conversation")
+@as_write
 def snooze_conversation(
-    ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: SnoozeConversation
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath, body: SnoozeConversation
+) -> WriteResult:
     """Hide an open conversation for a number of minutes."""
-
-    def work(session: Session) -> WriteResult:
-        conversation = queries.lock_conversation(session, app_id, conversation_id)
-        lifecycle.snooze(session, conversation, body.minutes, ctx.now())
-        return WriteResult(ConversationAnswer.of(conversation, ctx.now()), about=app_id)
-
-    return ctx.write(work)
+    conversation = queries.lock_conversation(session, app_id, conversation_id)
+    lifecycle.snooze(session, conversation, body.minutes, ctx.now())
+    return WriteResult(ConversationAnswer.of(conversation, ctx.now()), about=app_id)
 
 
 @router.delete("/{conversationId}", response_model=Erased, operation_id="eraseConversation", summary="Erase one")
-def erase_one_conversation(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+@as_write
+def erase_one_conversation(
+    ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath
+) -> WriteResult:
     """Erase a conversation and everything derived from it."""
-
-    def work(session: Session) -> WriteResult:
-        erasure = erase_conversation(session, app_id, conversation_id, ctx.caller.name, ctx.now())
-        return erasures.erased(ctx, session, erasure)
-
-    return ctx.write(work)
+    erasure = erase_conversation(session, app_id, conversation_id, ctx.caller.name, ctx.now())
+    return erasures.erased(ctx, session, erasure)

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, PageOf50, PageOf200, Reads, RequestContext, UserInQuery, Writes
+from loop.api.dependencies import AppInPath, PageOf50, PageOf200, Reads, RequestContext, UserInQuery, Writes, as_write
 from loop.api.erasures import Receipt
 from loop.api.policy import OF_APP, under
 from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
@@ -254,75 +254,63 @@ def list_facts(
     responses={200: {"model": WrittenFact, "description": "It was known already and has one source more."}},
     summary="Write a fact by hand",
 )
-def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
+@as_write
+def write_fact(ctx: Writes, session: Session, app_id: AppInPath, body: WriteFact) -> WriteResult:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
     written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY, body.said_at)
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        get_installed_app(session, app_id)
-        outcome = editing.write(session, app_id, written, ctx.cause("written by hand"))
-        shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
-        made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
-        return WriteResult(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(ctx, outcome))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    outcome = editing.write(session, app_id, written, ctx.cause("written by hand"))
+    shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
+    made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
+    return WriteResult(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(ctx, outcome))
 
 
 @router.delete("", response_model=ClearedFacts, operation_id="clearFacts", summary="Clear all facts")
-def clear_all_facts(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+@as_write
+def clear_all_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Delete all facts, or all of one user's. For some seconds that can be taken back; then they are erased.
 
     A receipt says so.
     """
+    cause, seconds = ctx.cause("all facts were cleared"), ctx.loop.settings.fact_clear_seconds
+    opened, former = clear_facts(session, app_id, cause, seconds, user_id)
+    cleared = ClearedFacts(
+        user_id=user_id, deleted_count=opened.count, undo_until=opened.undo_until, clear_id=opened.clear_id
+    )
+    if former is None:
+        return WriteResult(cleared)
+    erasures.open_receipt(session, former)
 
-    def work(session: Session) -> WriteResult:
-        cause, seconds = ctx.cause("all facts were cleared"), ctx.loop.settings.fact_clear_seconds
-        opened, former = clear_facts(session, app_id, cause, seconds, user_id)
-        cleared = ClearedFacts(
-            user_id=user_id, deleted_count=opened.count, undo_until=opened.undo_until, clear_id=opened.clear_id
-        )
-        if former is None:
-            return WriteResult(cleared)
-        erasures.open_receipt(session, former)
+    def receipted(erasure: Erasure) -> ClearedFacts:
+        return cleared.model_copy(update={"receipt": Receipt.model_validate(erasure)})
 
-        def receipted(erasure: Erasure) -> ClearedFacts:
-            return cleared.model_copy(update={"receipt": Receipt.model_validate(erasure)})
-
-        return WriteResult(receipted(former), then=lambda: receipted(erasures.complete(ctx, former)))
-
-    return ctx.write(work)
+    return WriteResult(receipted(former), then=lambda: receipted(erasures.complete(ctx, former)))
 
 
 @router.post("/undo", response_model=RestoredFacts, summary="Take back clearing all facts")
-def undo_clearing_facts(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+@as_write
+def undo_clearing_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        restored = clearing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
-        return WriteResult(RestoredFacts(restored_count=restored))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    restored = clearing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
+    return WriteResult(RestoredFacts(restored_count=restored))
 
 
 @router.post("/bulk", response_model=ChangedFacts, summary="Change many facts")
-def change_facts(ctx: Writes, app_id: AppInPath, body: ChangeFacts) -> Response:
+@as_write
+def change_facts(ctx: Writes, session: Session, app_id: AppInPath, body: ChangeFacts) -> WriteResult:
     """Delete, move, pin or unpin many facts, all or none."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        facts = [queries.get_standing(session, app_id, fact_id) for fact_id in body.ids]
-        untils = [_change(ctx, session, fact, body) for fact in facts]
-        deleted = body.action is BulkAction.DELETE
-        shown = [None] * len(facts) if deleted else _answers(session, facts)
-        results = [
-            FactOutcome(id=fact.fact_id, undo_until=until, fact=now)
-            for fact, until, now in zip(facts, untils, shown, strict=True)
-        ]
-        return WriteResult(ChangedFacts(results=results), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    facts = [queries.get_standing(session, app_id, fact_id) for fact_id in body.ids]
+    untils = [_change(ctx, session, fact, body) for fact in facts]
+    deleted = body.action is BulkAction.DELETE
+    shown = [None] * len(facts) if deleted else _answers(session, facts)
+    results = [
+        FactOutcome(id=fact.fact_id, undo_until=until, fact=now)
+        for fact, until, now in zip(facts, untils, shown, strict=True)
+    ]
+    return WriteResult(ChangedFacts(results=results), about=app_id)
 
 
 def _change(ctx: RequestContext, session: Session, fact: Fact, body: ChangeFacts) -> datetime | None:
@@ -373,16 +361,13 @@ def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFac
 
 
 @router.delete("/{factId}", response_model=DeletedFact, summary="Delete a fact")
-def delete_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+@as_write
+def delete_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Delete a fact. For a while that can be taken back; then it is gone with the text of its history."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        fact = queries.get_standing(session, app_id, fact_id)
-        cause, seconds = ctx.cause("deleted by hand"), ctx.loop.settings.fact_undo_seconds
-        return WriteResult(DeletedFact(id=fact_id, undo_until=editing.delete(session, fact, cause, seconds)))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    fact = queries.get_standing(session, app_id, fact_id)
+    cause, seconds = ctx.cause("deleted by hand"), ctx.loop.settings.fact_undo_seconds
+    return WriteResult(DeletedFact(id=fact_id, undo_until=editing.delete(session, fact, cause, seconds)))
 
 
 @router.post("/{factId}/pin", response_model=ChangedFact, summary="Pin a fact")
@@ -400,15 +385,12 @@ def unpin_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
 
 
 @router.post("/{factId}/undo", response_model=ChangedFact, summary="Take back a deletion")
-def undo_deleting_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+@as_write
+def undo_deleting_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Bring back a fact that was deleted a moment ago."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        fact = editing.undo(session, app_id, fact_id, ctx.cause("taken back"))
-        return WriteResult(ChangedFact(fact=_answer(session, fact)), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    fact = editing.undo(session, app_id, fact_id, ctx.cause("taken back"))
+    return WriteResult(ChangedFact(fact=_answer(session, fact)), about=app_id)
 
 
 @router.get("/{factId}/history", summary="Show a fact's history")

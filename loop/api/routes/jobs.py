@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import JobInPath, PageOf50, Reads, RequestContext, Writes
+from loop.api.dependencies import JobInPath, PageOf50, Reads, RequestContext, Writes, as_write
 from loop.api.policy import OF_ADMIN, OF_APP_IN_QUERY, policy, under
 from loop.api.schema import APP_ID_PATTERN, AppId, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
@@ -150,23 +150,20 @@ def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:
 
 @router.post("/replay", response_model=ReplayAnswer, summary="Replay dead letters")
 @policy(OF_ADMIN)
-def replay_jobs(ctx: Writes, wanted: ReplayJobs) -> Response:
+@as_write
+def replay_jobs(ctx: Writes, session: Session, wanted: ReplayJobs) -> WriteResult:
     """Run dead letters again with fresh attempts, by app, by kind, by reason, or all, oldest first, 100 at a time."""
-
-    def work(session: Session) -> WriteResult:
-        after = cursors.decode_number(_REPLAYS, wanted.cursor) or 0
-        dead = JobFilter(JobState.DEAD, wanted.app_id, wanted.kind, reason=wanted.reason)
-        matching = queries.count_jobs(session, dead, after)
-        done = ReplayRound(0, 0, None)
-        if not wanted.dry_run:
-            done = control.replay_dead(session, dead, after, _REPLAYED_AT_ONCE, ctx.now())
-        left = max(0, sum(matching.values()) - done.replayed - done.refused)
-        cursor = cursors.encode(_REPLAYS, done.last) if left and done.last is not None else None
-        named = {JobKind(kind): count for kind, count in matching.items()}
-        body = ReplayAnswer(matching=named, replayed=done.replayed, refused=done.refused, left=left, cursor=cursor)
-        return WriteResult(body, about=wanted.app_id, then=lambda: _told(ctx, body))
-
-    return ctx.write(work)
+    after = cursors.decode_number(_REPLAYS, wanted.cursor) or 0
+    dead = JobFilter(JobState.DEAD, wanted.app_id, wanted.kind, reason=wanted.reason)
+    matching = queries.count_jobs(session, dead, after)
+    done = ReplayRound(0, 0, None)
+    if not wanted.dry_run:
+        done = control.replay_dead(session, dead, after, _REPLAYED_AT_ONCE, ctx.now())
+    left = max(0, sum(matching.values()) - done.replayed - done.refused)
+    cursor = cursors.encode(_REPLAYS, done.last) if left and done.last is not None else None
+    named = {JobKind(kind): count for kind, count in matching.items()}
+    body = ReplayAnswer(matching=named, replayed=done.replayed, refused=done.refused, left=left, cursor=cursor)
+    return WriteResult(body, about=wanted.app_id, then=lambda: _told(ctx, body))
 
 
 def _told(ctx: RequestContext, body: ReplayAnswer) -> None:
@@ -177,38 +174,30 @@ def _told(ctx: RequestContext, body: ReplayAnswer) -> None:
 
 @router.post("/{jobId}/replay", response_model=JobAnswer, summary="Replay a job")
 @policy(OF_ADMIN)
-def replay_job(ctx: Writes, job_id: JobInPath) -> Response:
+@as_write
+def replay_job(ctx: Writes, session: Session, job_id: JobInPath) -> WriteResult:
     """Run a dead or cancelled job again, with fresh attempts."""
-
-    def work(session: Session) -> WriteResult:
-        app_id = queries.get_job(session, job_id).app_id
-        # Locked, so that no purge comes between looking at the epoch and running the job under it.
-        epoch = lock_app(session, app_id).purge_epoch if app_id is not None else 0
-        job = control.replay(session, job_id, epoch, ctx.now())
-        return WriteResult(JobAnswer.of(job), about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    app_id = queries.get_job(session, job_id).app_id
+    # Locked, so that no purge comes between looking at the epoch and running the job under it.
+    epoch = lock_app(session, app_id).purge_epoch if app_id is not None else 0
+    job = control.replay(session, job_id, epoch, ctx.now())
+    return WriteResult(JobAnswer.of(job), about=app_id, then=ctx.loop.ticker.wake)
 
 
 @router.post("/{jobId}/cancel", response_model=JobAnswer, summary="Cancel a job")
 @policy(OF_ADMIN)
-def cancel_job(ctx: Writes, job_id: JobInPath) -> Response:
+@as_write
+def cancel_job(ctx: Writes, session: Session, job_id: JobInPath) -> WriteResult:
     """Stop a job that has not finished; one that is being worked on can write nothing any more."""
-
-    def work(session: Session) -> WriteResult:
-        app_id = queries.get_job(session, job_id).app_id
-        if app_id is not None:
-            lock_app(session, app_id)  # The answer names what the job is about, which may be erased at this moment.
-        known = queries.lock_job(session, job_id)
-        was_cancelled = known is not None and known.state == JobState.CANCELLED
-        job = control.cancel(session, job_id, ctx.caller.name, ctx.now())
-        if not was_cancelled:
-            record_end_of_job(session, job.app_id, job_id, job.kind, job.state, ctx.now(), job.conversation_id)
-        return WriteResult(
-            JobAnswer.of(job), about=job.app_id, then=lambda: None if was_cancelled else _count(ctx, job)
-        )
-
-    return ctx.write(work)
+    app_id = queries.get_job(session, job_id).app_id
+    if app_id is not None:
+        lock_app(session, app_id)  # The answer names what the job is about, which may be erased at this moment.
+    known = queries.lock_job(session, job_id)
+    was_cancelled = known is not None and known.state == JobState.CANCELLED
+    job = control.cancel(session, job_id, ctx.caller.name, ctx.now())
+    if not was_cancelled:
+        record_end_of_job(session, job.app_id, job_id, job.kind, job.state, ctx.now(), job.conversation_id)
+    return WriteResult(JobAnswer.of(job), about=job.app_id, then=lambda: None if was_cancelled else _count(ctx, job))
 
 
 def _count(ctx: RequestContext, job: Job) -> None:

@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path
 from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import PageOf50, Reads, SessionInPath, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, Reads, SessionInPath, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import shown
 from loop.api.routes.session_items import MarkerForeseen, MarkerProblemItem
@@ -152,22 +152,24 @@ def list_keepits(ctx: Reads, page: PageOf50, app_id: SessionsAppId, session_id: 
 
 
 @router.put("/sessions/{sessionId}/keepits/{markerId}", response_model=MarkerItem, summary="Weigh a marked part")
+@as_write
 def weigh_keepit(
-    ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, marker_id: MarkerInPath, body: Weigh
-) -> Response:
+    ctx: Writes,
+    session: Session,
+    app_id: SessionsAppId,
+    session_id: SessionInPath,
+    marker_id: MarkerInPath,
+    body: Weigh,
+) -> WriteResult:
     """Put another weight in the place of the one that is written, or take it back. No file is changed.
 
     Versions that are there stay as they are; those made from now on go by it.
     """
-
-    def work(session: Session) -> WriteResult:
-        marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, ctx.cause(BY_HAND))
-        recorded = get_session(session, app_id, session_id)
-        project_id = project_by_key(session, recorded.project_key).project_id
-        item = MarkerItem.of(marker, manifest.marker_entries(session, [marker])[marker.key])
-        return WriteResult(item, about=app_id, then=lambda: shown(ctx, app_id, project_id))
-
-    return ctx.write(work)
+    marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, ctx.cause(BY_HAND))
+    recorded = get_session(session, app_id, session_id)
+    project_id = project_by_key(session, recorded.project_key).project_id
+    item = MarkerItem.of(marker, manifest.marker_entries(session, [marker])[marker.key])
+    return WriteResult(item, about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
 
 @router.post("/decay/preview", summary="Preview decay")

@@ -23,6 +23,7 @@ from loop.api.dependencies import (
     RequestContext,
     UserInQuery,
     Writes,
+    as_write,
 )
 from loop.api.erasures import PurgedMemories
 from loop.api.policy import OF_APP, under
@@ -187,33 +188,27 @@ def list_memories(
 
 
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
-def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
+@as_write
+def write_memory(ctx: Writes, session: Session, app_id: AppInPath, body: WriteMemory) -> WriteResult:
     """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
     columns = body.model_dump(exclude={"user_id"}) | {"content": _content(ctx, body.content)}
-
-    def work(session: Session) -> WriteResult:
-        epoch = lock_app(session, app_id).purge_epoch
-        get_installed_app(session, app_id)
-        new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
-        subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
-        placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
-        memory = _placed_memory(session, app_id, placed)
-        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(placed.evictions))
-        return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, placed))
-
-    return ctx.write(work)
+    epoch = lock_app(session, app_id).purge_epoch
+    get_installed_app(session, app_id)
+    new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
+    subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
+    placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
+    memory = _placed_memory(session, app_id, placed)
+    written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(placed.evictions))
+    return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, placed))
 
 
 @router.delete("", response_model=PurgedMemories, operation_id="purgeMemories", summary="Purge all memories")
-def purge_all(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+@as_write
+def purge_all(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Remove all memories of an app, or of one user, with the text of their history, and stop memory work that was
     asked for before. The answer says what else still remembers, and how to erase it."""
-
-    def work(session: Session) -> WriteResult:
-        erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now(), user_id)
-        return erasures.purged(ctx, session, erasure, user_id)
-
-    return ctx.write(work)
+    erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now(), user_id)
+    return erasures.purged(ctx, session, erasure, user_id)
 
 
 @router.get("/changes", summary="List what happened to an app's memories")
@@ -240,46 +235,43 @@ def show_memory(ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> Memor
 
 
 @router.patch("/{memoryId}", response_model=EditedMemory, summary="Change a memory")
-def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
+@as_write
+def edit_memory(
+    ctx: Writes, session: Session, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory
+) -> WriteResult:
     """Change a memory by hand; what it was stays in its history."""
     columns = body.given()
     if "content" in columns:
         columns["content"] = _content(ctx, body.content)
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        memory = queries.get_memory(session, app_id, memory_id)
-        how_edited = (
-            "edited by hand"
-            if body.pinned is None or body.model_fields_set != {"pinned"}
-            else ("pinned by hand" if body.pinned else "unpinned by hand")
-        )
-        edit(session, memory, columns, ctx.cause(how_edited))
-        return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    memory = queries.get_memory(session, app_id, memory_id)
+    how_edited = (
+        "edited by hand"
+        if body.pinned is None or body.model_fields_set != {"pinned"}
+        else ("pinned by hand" if body.pinned else "unpinned by hand")
+    )
+    edit(session, memory, columns, ctx.cause(how_edited))
+    return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
 
 
 @router.delete("/{memoryId}", response_model=DeletedMemory, summary="Delete a memory")
+@as_write
 def delete_memory(
     ctx: Writes,
+    session: Session,
     app_id: AppInPath,
     memory_id: MemoryInPath,
     erase: Annotated[bool, Query(description="Also empty the text of its history, for good.")] = False,
-) -> Response:
+) -> WriteResult:
     """Delete a memory. Its history can bring it back, unless it is erased."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        memory = queries.get_memory(session, app_id, memory_id)
-        if not erase:
-            remove(session, memory, ctx.cause("deleted by hand"))
-            return WriteResult(DeletedMemory(), about=app_id)
-        erasure = erase_memory(session, memory, ctx.cause("erased by hand"))
-        erasures.open_receipt(session, erasure)
-        return WriteResult(DeletedMemory(), then=lambda: _erased_for_good(ctx, erasure))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    memory = queries.get_memory(session, app_id, memory_id)
+    if not erase:
+        remove(session, memory, ctx.cause("deleted by hand"))
+        return WriteResult(DeletedMemory(), about=app_id)
+    erasure = erase_memory(session, memory, ctx.cause("erased by hand"))
+    erasures.open_receipt(session, erasure)
+    return WriteResult(DeletedMemory(), then=lambda: _erased_for_good(ctx, erasure))
 
 
 def _erased_for_good(ctx: RequestContext, erasure: Erasure) -> DeletedMemory:
@@ -296,21 +288,18 @@ def show_memory_history(ctx: Reads, page: PageOf200, app_id: AppInPath, memory_i
 
 
 @router.post("/{memoryId}/restore", response_model=RestoredMemory, summary="Take back a change")
+@as_write
 def restore_memory(
-    ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: RestoreMemory | None = None
-) -> Response:
+    ctx: Writes, session: Session, app_id: AppInPath, memory_id: MemoryInPath, body: RestoreMemory | None = None
+) -> WriteResult:
     """Take back the latest change of a memory, or the one named; one that was removed gets a place again."""
     change_id = body.change_id if body is not None else None
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        cap = ctx.loop.settings.memory_cap
-        placed = restore(session, app_id, memory_id, ctx.cause("restored by hand"), cap, change_id)
-        memory = _placed_memory(session, app_id, placed)
-        restored = RestoredMemory(memory=_answer(session, memory), made_room=_evictions_of(placed.evictions))
-        return WriteResult(restored, about=app_id, then=lambda: _count_evictions(ctx, placed))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    cap = ctx.loop.settings.memory_cap
+    placed = restore(session, app_id, memory_id, ctx.cause("restored by hand"), cap, change_id)
+    memory = _placed_memory(session, app_id, placed)
+    restored = RestoredMemory(memory=_answer(session, memory), made_room=_evictions_of(placed.evictions))
+    return WriteResult(restored, about=app_id, then=lambda: _count_evictions(ctx, placed))
 
 
 def _content(ctx: RequestContext, text: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import erasures
-from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, Writes, as_write
 from loop.api.erasures import Erased, Receipt
 from loop.api.errors import opens_only
 from loop.api.policy import OF_APP, OF_APP_IN_QUERY, OF_TOKEN, policy, under
@@ -196,26 +196,22 @@ def show_profile(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> Pr
 
 
 @router.put("/apps/{appId}/profile", response_model=ProfileAnswer, summary="Write a profile")
-def write_profile(ctx: Writes, app_id: AppInPath, body: WriteProfile, user_id: UserInQuery = "") -> Response:
+@as_write
+def write_profile(
+    ctx: Writes, session: Session, app_id: AppInPath, body: WriteProfile, user_id: UserInQuery = ""
+) -> WriteResult:
     """Write a user's profile in the place of what it said. Without their consent that is refused."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        get_installed_app(session, app_id)
-        consent.write(session, app_id, user_id, body.content, ctx.caller.name, ctx.now())
-        return WriteResult(_shown(session, app_id, user_id), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    consent.write(session, app_id, user_id, body.content, ctx.caller.name, ctx.now())
+    return WriteResult(_shown(session, app_id, user_id), about=app_id)
 
 
 @router.delete("/apps/{appId}/profile", response_model=Erased, operation_id="eraseProfile", summary="Erase a profile")
-def erase_one_profile(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = "") -> Response:
+@as_write
+def erase_one_profile(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = "") -> WriteResult:
     """Erase a user's profile; their consent stays as it is."""
-
-    def work(session: Session) -> WriteResult:
-        return erasures.erased(ctx, session, erase_profile(session, app_id, user_id, ctx.caller.name, ctx.now()))
-
-    return ctx.write(work)
+    return erasures.erased(ctx, session, erase_profile(session, app_id, user_id, ctx.caller.name, ctx.now()))
 
 
 @router.get("/apps/{appId}/profile/audit", summary="Show what became of profiles")

@@ -24,6 +24,7 @@ from loop.api.dependencies import (
     RequestContext,
     SessionsAppId,
     Writes,
+    as_write,
 )
 from loop.api.policy import OF_APP, OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.session_items import SessionForeseen, SessionList, StorageFigures, session_page
@@ -217,23 +218,18 @@ def list_projects(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> ProjectL
 
 
 @router.post("", status_code=201, response_model=ProjectItem, summary="Open a project")
-def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Response:
+@as_write
+def open_project(ctx: Writes, session: Session, app_id: SessionsAppId, body: OpenProject) -> WriteResult:
     """Open a project for a folder; registering a session of one that is not there opens it as well."""
     if body.source_folder is not None:
         ctx.require_admin(_FOLDERS)
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        get_installed_app(session, app_id)
-        cause = ctx.cause(BY_HAND)
-        project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
-        project.settings = projects.overlaid({}, _changed(ctx, body.settings))
-        project.source_folder = None if body.source_folder is None else projects.led_to(body.source_folder)
-        return WriteResult(
-            _items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id)
-        )
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    cause = ctx.cause(BY_HAND)
+    project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
+    project.settings = projects.overlaid({}, _changed(ctx, body.settings))
+    project.source_folder = None if body.source_folder is None else projects.led_to(body.source_folder)
+    return WriteResult(_items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id))
 
 
 @router.get("/{projectId}", summary="Show a project")
@@ -256,42 +252,39 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
 
 
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
-def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject) -> Response:
+@as_write
+def change_project(
+    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject
+) -> WriteResult:
     """Change a project's name, settings or folder."""
     wanted = {name: getattr(body, name) for name in body.model_fields_set}
     if "source_folder" in wanted:
         ctx.require_admin(_FOLDERS)
     if body.settings is not None:
         wanted["settings"] = _changed(ctx, body.settings)
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        project = queries.lock_project(session, app_id, project_id)
-        projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
-        return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    project = queries.lock_project(session, app_id, project_id)
+    projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
+    return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
 
 @router.delete("/{projectId}", response_model=Unregistered, summary="Remove a project")
+@as_write
 def remove_project(
     ctx: Writes,
+    session: Session,
     app_id: SessionsAppId,
     project_id: ProjectInPath,
     force: Annotated[bool, Query(description="With its sessions, where no composition uses one.")] = False,
-) -> Response:
+) -> WriteResult:
     """Remove a project that is empty. Originals outside of the store are never touched."""
+    left = remove_project_with_sessions(session, app_id, project_id, ctx.cause(BY_HAND), force)
+    answer = Unregistered(project_id=project_id, sessions=[one.session_id for one in left])
 
-    def work(session: Session) -> WriteResult:
-        left = remove_project_with_sessions(session, app_id, project_id, ctx.cause(BY_HAND), force)
-        answer = Unregistered(project_id=project_id, sessions=[one.session_id for one in left])
+    def clear() -> None:
+        remove_project_files(ctx.loop.database, ctx.loop.store, app_id, project_id)
 
-        def clear() -> None:
-            remove_project_files(ctx.loop.database, ctx.loop.store, app_id, project_id)
-
-        return WriteResult(answer, about=app_id, then=clear)
-
-    return ctx.write(work)
+    return WriteResult(answer, about=app_id, then=clear)
 
 
 @router.post("/{projectId}/scan", response_model=ScanAnswer, summary="Look through a project's folder")

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes, as_write
 from loop.api.policy import OF_ADMIN, OF_ADMIN_ABOUT_APP, OF_APP, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
@@ -291,14 +291,11 @@ def show_retrieval_stats(ctx: Reads, app_id: _AppInQuery = None, user_id: _UserI
 
 @router.post("/api/memory/rebuild", response_model=Rebuilt, status_code=202, summary="Make the word index anew")
 @policy(OF_ADMIN)
-def rebuild_word_index(ctx: Writes) -> Response:
+@as_write
+def rebuild_word_index(ctx: Writes, session: Session) -> WriteResult:
     """Make the word index of the whole installation anew; until an app is filled in, its old words are not found."""
-
-    def work(session: Session) -> WriteResult:
-        apps = recreate_word_index(session, ctx.now(), ctx.loop.settings.job_max_attempts)
-        return WriteResult(Rebuilt(apps=apps), 202, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    apps = recreate_word_index(session, ctx.now(), ctx.loop.settings.job_max_attempts)
+    return WriteResult(Rebuilt(apps=apps), 202, then=ctx.loop.ticker.wake)
 
 
 @router.get("/apps/{appId}/indexes", summary="Show how complete an app's indexes are")
@@ -312,15 +309,12 @@ def show_indexes(ctx: Reads, app_id: AppInPath) -> IndexAnswer:
 @router.post(
     "/apps/{appId}/indexes/backfill", response_model=JobAnswer, status_code=202, summary="Index an app's old messages"
 )
-def backfill_indexes(ctx: Writes, app_id: AppInPath) -> Response:
+@as_write
+def backfill_indexes(ctx: Writes, session: Session, app_id: AppInPath) -> WriteResult:
     """Bring messages into the indexes that are not there yet; again while it is under way: the same job."""
-
-    def work(session: Session) -> WriteResult:
-        app = lock_app(session, app_id)
-        job = request_backfill(session, app_id, app.purge_epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
-        return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    app = lock_app(session, app_id)
+    job = request_backfill(session, app_id, app.purge_epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
+    return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 def _taken_apart(hit: SearchHit) -> DebugResult:

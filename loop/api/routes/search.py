@@ -13,7 +13,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field, StrictInt, create_model
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes, as_write
 from loop.api.policy import OF_ADMIN, OF_APP, Trait, policy, under
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
@@ -315,15 +315,12 @@ def show_app_tuning(ctx: Reads, app_id: AppInPath) -> TuningAnswer:
 @tuning_router.patch(
     "/apps/{appId}/retrieval-settings", response_model=TuningAnswer, summary="Change an app's retrieval settings"
 )
-def tune_app(ctx: Writes, app_id: AppInPath, body: TuneApp) -> Response:
+@as_write
+def tune_app(ctx: Writes, session: Session, app_id: AppInPath, body: TuneApp) -> WriteResult:
     """Change how retrieval works for an app, at once and without a restart. Numbers out of bounds are clamped."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        get_installed_app(session, app_id)
-        return _change(ctx, session, app_id, body)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    return _change(ctx, session, app_id, body)
 
 
 def _change(ctx: RequestContext, session: Session, scope: str, body: Changes) -> WriteResult:

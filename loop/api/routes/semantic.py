@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query
 from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import RequestModel, ResponseModel, Success
@@ -124,18 +124,15 @@ def list_semantic_memories(
     status_code=202,
     summary="Learn from sessions",
 )
-def learn_from_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath) -> Response:
+@as_write
+def learn_from_project(ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath) -> WriteResult:
     """Ask for what a project's sessions teach; while a job is at it, answer that one."""
-
-    def work(session: Session) -> WriteResult:
-        app = lock_app(session, app_id)
-        project = lock_project(session, app_id, project_id)
-        job = request_learning(session, app, project, ctx.now(), ctx.loop.settings.job_max_attempts)
-        expected = ctx.loop.regulator.expected(session, job)
-        asked = RequestedLearning(project_id=project_id, job=JobAnswer.of(job, expected))
-        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    app = lock_app(session, app_id)
+    project = lock_project(session, app_id, project_id)
+    job = request_learning(session, app, project, ctx.now(), ctx.loop.settings.job_max_attempts)
+    expected = ctx.loop.regulator.expected(session, job)
+    asked = RequestedLearning(project_id=project_id, job=JobAnswer.of(job, expected))
+    return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 @router.get("/semantic/{semanticId}", summary="Show a semantic memory")
@@ -147,25 +144,23 @@ def show_semantic_memory(ctx: Reads, app_id: SessionsAppId, memory_id: SemanticI
 
 
 @router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
-def judge_semantic_memory(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath, body: JudgeMemory) -> Response:
+@as_write
+def judge_semantic_memory(
+    ctx: Writes, session: Session, app_id: SessionsAppId, memory_id: SemanticInPath, body: JudgeMemory
+) -> WriteResult:
     """Confirm or reject a memory, or put it in other words. A rejected one is not proposed again."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        cause = ctx.cause("judged by a person")
-        memory = judge_memory(session, app_id, memory_id, body.verdict, body.content, cause)
-        return WriteResult(SemanticItem.of(memory, queries.sources_of(session, [memory.key])), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    cause = ctx.cause("judged by a person")
+    memory = judge_memory(session, app_id, memory_id, body.verdict, body.content, cause)
+    return WriteResult(SemanticItem.of(memory, queries.sources_of(session, [memory.key])), about=app_id)
 
 
 @router.delete("/semantic/{semanticId}", response_model=Success, summary="Remove a semantic memory")
-def remove_semantic_memory(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath) -> Response:
+@as_write
+def remove_semantic_memory(
+    ctx: Writes, session: Session, app_id: SessionsAppId, memory_id: SemanticInPath
+) -> WriteResult:
     """Remove a memory; found again, it is proposed again, unlike a rejected one."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        remove_memory(session, app_id, memory_id, ctx.cause("removed by a person"))
-        return WriteResult(Success(), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    remove_memory(session, app_id, memory_id, ctx.cause("removed by a person"))
+    return WriteResult(Success(), about=app_id)

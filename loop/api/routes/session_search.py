@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes
+from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
@@ -223,26 +223,22 @@ def list_links(ctx: Reads, page: PageOf50, app_id: SessionsAppId, project_id: Pr
 
 
 @router.post("/projects/{projectId}/links", response_model=LinkItem, status_code=201, summary="Link a session")
-def make_link(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeLink) -> Response:
+@as_write
+def make_link(
+    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeLink
+) -> WriteResult:
     """Let this project use a session of another project of the same app."""
-
-    def work(session: Session) -> WriteResult:
-        cause = ctx.cause(body.reason)
-        made = link_session(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
-        return WriteResult(LinkItem.of(made), 201, about=app_id)
-
-    return ctx.write(work)
+    cause = ctx.cause(body.reason)
+    made = link_session(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
+    return WriteResult(LinkItem.of(made), 201, about=app_id)
 
 
 @router.delete("/links/{linkId}", response_model=Success, summary="Take a link away")
-def remove_link(ctx: Writes, app_id: SessionsAppId, link_id: LinkInPath) -> Response:
+@as_write
+def remove_link(ctx: Writes, session: Session, app_id: SessionsAppId, link_id: LinkInPath) -> WriteResult:
     """Take a link away; refused while a composition of the project uses the session."""
-
-    def work(session: Session) -> WriteResult:
-        unlink_session(session, app_id, link_id, ctx.cause("unlinked"))
-        return WriteResult(Success(), about=app_id)
-
-    return ctx.write(work)
+    unlink_session(session, app_id, link_id, ctx.cause("unlinked"))
+    return WriteResult(Success(), about=app_id)
 
 
 def _search(ctx: Reads, app_id: str, project_id: str | None, body: AskSessions) -> Response:

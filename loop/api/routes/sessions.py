@@ -16,7 +16,16 @@ from sqlalchemy.orm import Session
 
 from loop.api import bodies
 from loop.api.bodies import STREAMED_TYPES, is_streamed
-from loop.api.dependencies import PageOf50, ProjectInPath, Reads, RequestContext, SessionInPath, SessionsAppId, Writes
+from loop.api.dependencies import (
+    PageOf50,
+    ProjectInPath,
+    Reads,
+    RequestContext,
+    SessionInPath,
+    SessionsAppId,
+    Writes,
+    as_write,
+)
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.projects import DryRunInQuery, ServerPath, Unregistered, shown
 from loop.api.routes.session_items import (
@@ -226,29 +235,23 @@ async def sync_session(request: Request, ctx: Writes, app_id: SessionsAppId, ses
 @router.delete(
     "/projects/{projectId}/sessions/{sessionId}", response_model=Unregistered, summary="Unregister a session"
 )
+@as_write
 def unregister_session(
-    ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, session_id: SessionInPath
-) -> Response:
+    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, session_id: SessionInPath
+) -> WriteResult:
     """Take a session out of the registry, with its versions; refused while a composition uses it."""
-
-    def work(session: Session) -> WriteResult:
-        left = unregister(session, app_id, session_id, ctx.cause(BY_HAND), project_id)
-        answer = Unregistered(project_id=project_id, sessions=[session_id])
-        return WriteResult(answer, about=app_id, then=lambda: _clear(ctx, [left]))
-
-    return ctx.write(work)
+    left = unregister(session, app_id, session_id, ctx.cause(BY_HAND), project_id)
+    answer = Unregistered(project_id=project_id, sessions=[session_id])
+    return WriteResult(answer, about=app_id, then=lambda: _clear(ctx, [left]))
 
 
 @router.post("/sessions/delete", response_model=DeletedSessions, summary="Unregister several sessions")
-def delete_sessions(ctx: Writes, app_id: SessionsAppId, body: DeleteSessions) -> Response:
+@as_write
+def delete_sessions(ctx: Writes, session: Session, app_id: SessionsAppId, body: DeleteSessions) -> WriteResult:
     """Take several sessions out of the registry and say of each what became of it."""
-
-    def work(session: Session) -> WriteResult:
-        left: list[SessionPlace] = []
-        outcomes = [_outcome(ctx, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
-        return WriteResult(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(ctx, left))
-
-    return ctx.write(work)
+    left: list[SessionPlace] = []
+    outcomes = [_outcome(ctx, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
+    return WriteResult(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(ctx, left))
 
 
 def _register(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, ConversationInPath, PageOf50, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, ConversationInPath, PageOf50, Reads, RequestContext, Writes, as_write
 from loop.api.policy import OF_APP, under
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import ResponseModel
@@ -82,18 +82,15 @@ def list_summaries(
 
 
 @router.post("", status_code=202, response_model=RequestedJob, summary="Summarise now")
-def make_summary(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+@as_write
+def make_summary(ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath) -> WriteResult:
     """Ask for a summary of what was said since the last; while one is under way, answer its job."""
-
-    def work(session: Session) -> WriteResult:
-        epoch = lock_app(session, app_id).purge_epoch
-        conversation = lock_conversation(session, app_id, conversation_id)
-        job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(ctx, session, conversation, epoch)
-        expected = ctx.loop.regulator.expected(session, job)
-        asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
-        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    epoch = lock_app(session, app_id).purge_epoch
+    conversation = lock_conversation(session, app_id, conversation_id)
+    job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(ctx, session, conversation, epoch)
+    expected = ctx.loop.regulator.expected(session, job)
+    asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
+    return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 def _ask(ctx: RequestContext, session: Session, conversation: Conversation, epoch: int) -> Job:

@@ -13,7 +13,16 @@ from fastapi.responses import FileResponse
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import JobInPath, PageOf50, Reads, RequestContext, SessionInPath, SessionsAppId, Writes
+from loop.api.dependencies import (
+    JobInPath,
+    PageOf50,
+    Reads,
+    RequestContext,
+    SessionInPath,
+    SessionsAppId,
+    Writes,
+    as_write,
+)
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.session_items import MarkerForeseen
@@ -305,30 +314,25 @@ def read_version(
 
 
 @router.delete("/sessions/{sessionId}/versions/{versionId}", response_model=VersionRemoved, summary="Remove a version")
+@as_write
 def remove_version(
-    ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, version_id: VersionInPath
-) -> Response:
+    ctx: Writes, session: Session, app_id: SessionsAppId, session_id: SessionInPath, version_id: VersionInPath
+) -> WriteResult:
     """Remove a version that nothing uses, with its files; the session and its other versions stay."""
+    lock_app(session, app_id)
+    project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
+    recorded = lock_session(session, app_id, session_id)
+    version = queries.get_version(session, recorded, version_id)
+    files = versions.remove_version(session, project, recorded, version, SessionChangeKind.REMOVED, ctx.cause(BY_HAND))
+    folder = ctx.loop.store.versions_folder(app_id, project.project_id, session_id)
 
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
-        recorded = lock_session(session, app_id, session_id)
-        version = queries.get_version(session, recorded, version_id)
-        files = versions.remove_version(
-            session, project, recorded, version, SessionChangeKind.REMOVED, ctx.cause(BY_HAND)
-        )
-        folder = ctx.loop.store.versions_folder(app_id, project.project_id, session_id)
+    def clear() -> None:
+        for file in files:
+            ctx.loop.store.remove(folder / file)
+        manifest.write(ctx.loop.database, ctx.loop.store, app_id, project.project_id)
+        ctx.loop.metrics.versions_removed.labels("by_hand").inc()
 
-        def clear() -> None:
-            for file in files:
-                ctx.loop.store.remove(folder / file)
-            manifest.write(ctx.loop.database, ctx.loop.store, app_id, project.project_id)
-            ctx.loop.metrics.versions_removed.labels("by_hand").inc()
-
-        return WriteResult(VersionRemoved(version_id=version_id), about=app_id, then=clear)
-
-    return ctx.write(work)
+    return WriteResult(VersionRemoved(version_id=version_id), about=app_id, then=clear)
 
 
 @router.get("/jobs", summary="List jobs about sessions")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, PageOf50, Reads, RequestContext, Writes
+from loop.api.dependencies import AppInPath, PageOf50, Reads, RequestContext, Writes, as_write
 from loop.api.policy import OF_APP, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
@@ -150,38 +150,32 @@ def change_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath, bo
 
 
 @router.delete("/{webhookId}", response_model=Success, summary="Remove a webhook")
-def remove_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
+@as_write
+def remove_webhook(ctx: Writes, session: Session, app_id: AppInPath, webhook_id: WebhookInPath) -> WriteResult:
     """Remove a webhook with its secret; what was to be sent there is not."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        session.delete(queries.get_webhook(session, app_id, webhook_id))
-        return WriteResult(Success(), about=app_id)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    session.delete(queries.get_webhook(session, app_id, webhook_id))
+    return WriteResult(Success(), about=app_id)
 
 
 @router.post("/{webhookId}/test", status_code=202, response_model=JobAnswer, summary="Try a webhook")
-def try_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
+@as_write
+def try_webhook(ctx: Writes, session: Session, app_id: AppInPath, webhook_id: WebhookInPath) -> WriteResult:
     """Send an event of kind webhook.test now; the job says how it went."""
-
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        webhook = queries.get_webhook(session, app_id, webhook_id)
-        if webhook.disabled_at is not None:
-            raise Conflict(f"Webhook {webhook_id} is disabled ({webhook.disabled_why}); enable it first.")
-        wanted = NewJob(
-            kind=JobKind.DELIVER_WEBHOOK,
-            app_id=app_id,
-            dedupe=f"webhook:{webhook_id}:{new_id('test', ctx.now())}",
-            max_attempts=1,
-            payload=WebhookPayload(webhook_id=webhook_id, position=None),
-            sequence=webhook_id,
-        )
-        job = enqueue(session, wanted, ctx.now())
-        return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
-
-    return ctx.write(work)
+    lock_app(session, app_id)
+    webhook = queries.get_webhook(session, app_id, webhook_id)
+    if webhook.disabled_at is not None:
+        raise Conflict(f"Webhook {webhook_id} is disabled ({webhook.disabled_why}); enable it first.")
+    wanted = NewJob(
+        kind=JobKind.DELIVER_WEBHOOK,
+        app_id=app_id,
+        dedupe=f"webhook:{webhook_id}:{new_id('test', ctx.now())}",
+        max_attempts=1,
+        payload=WebhookPayload(webhook_id=webhook_id, position=None),
+        sequence=webhook_id,
+    )
+    job = enqueue(session, wanted, ctx.now())
+    return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 def _resume(session: Session, webhook: Webhook, now: datetime) -> None:

@@ -19,7 +19,16 @@ from sqlalchemy.orm import Session
 
 from loop.api import bodies, erasures
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
-from loop.api.dependencies import AppInPath, ProjectInPath, Reads, RequestContext, SessionsAppId, UserInQuery, Writes
+from loop.api.dependencies import (
+    AppInPath,
+    ProjectInPath,
+    Reads,
+    RequestContext,
+    SessionsAppId,
+    UserInQuery,
+    Writes,
+    as_write,
+)
 from loop.api.erasures import Erased
 from loop.api.policy import OF_APP, OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.apps import units_or_none
@@ -238,13 +247,10 @@ def show_app_energy(ctx: Reads, app_id: AppInPath) -> AppEnergy:
 
 
 @router.delete("/data", response_model=Erased, tags=["Memories"], summary="Erase everything of an app")
-def erase_app_data(ctx: Writes, app_id: AppInPath) -> Response:
+@as_write
+def erase_app_data(ctx: Writes, session: Session, app_id: AppInPath) -> WriteResult:
     """Erase everything an app ever held, in every store. The app itself stays, empty."""
-
-    def work(session: Session) -> WriteResult:
-        return erasures.erased(ctx, session, erase_app(session, app_id, ctx.caller.name, ctx.now()))
-
-    return ctx.write(work)
+    return erasures.erased(ctx, session, erase_app(session, app_id, ctx.caller.name, ctx.now()))
 
 
 @router.get("/export", response_model=Archive, operation_id="exportApp", tags=["Archives"], summary="Export an app")
@@ -258,15 +264,12 @@ def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) 
 
 @router.post("/import", response_model=ImportedAnswer, tags=["Archives"], summary="Import an app")
 @policy(OF_APP, Trait.COSTLY, Trait.LARGE_BODY)
-def import_app(ctx: Writes, app_id: AppInPath, body: Archive) -> Response:
+@as_write
+def import_app(ctx: Writes, session: Session, app_id: AppInPath, body: Archive) -> WriteResult:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
-
-    def work(session: Session) -> WriteResult:
-        app = _receiving_app(ctx, session, app_id, body)
-        imported = import_archive(session, app, body, ctx.loop.settings, ctx.now())
-        return WriteResult(ImportedAnswer.of(imported), about=app_id)
-
-    return ctx.write(work)
+    app = _receiving_app(ctx, session, app_id, body)
+    imported = import_archive(session, app, body, ctx.loop.settings, ctx.now())
+    return WriteResult(ImportedAnswer.of(imported), about=app_id)
 
 
 def _receiving_app(ctx: RequestContext, session: Session, app_id: str, archive: Archive) -> App:
