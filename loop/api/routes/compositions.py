@@ -343,9 +343,7 @@ def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, 
     composition = request_composition(session, app, project_id, new.name, new.asked, cause, settings, new.replace)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
-    made = CompositionMade(
-        composition=_shown(session, composition), job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
-    )
+    made = CompositionMade(composition=_shown(session, composition), job=JobAnswer.awaited(ctx, session, job))
     return WriteResult(made, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 

@@ -288,8 +288,7 @@ def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: Conversati
     """Show where a conversation stands, what it has cost and what it gave rise to."""
     with ctx.read() as session:
         conversation = queries.get_conversation(session, app_id, conversation_id)
-        expected = ctx.loop.regulator.expected
-        jobs = [JobAnswer.of(job, expected(session, job)) for job in jobs_of_conversation(session, conversation.key)]
+        jobs = [JobAnswer.awaited(ctx, session, job) for job in jobs_of_conversation(session, conversation.key)]
         spent = spent_by_conversation(session, conversation.key)
         pending = queries.pending_answer(session, conversation.key)
         waiting = None if pending is None else pending.answer_id
@@ -401,9 +400,7 @@ def extract_facts(ctx: Writes, session: Session, app_id: AppInPath, conversation
             f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
             code="nothing_new",
         )
-    asked = RequestedJob(
-        conversation_id=conversation_id, job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
-    )
+    asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
     return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 

@@ -16,7 +16,7 @@ from loop.api.dependencies import AppInPath, PageOf50, PageOf200, Reads, Request
 from loop.api.erasures import Receipt
 from loop.api.policy import OF_APP, under
 from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
-from loop.api.writes import Work, WriteResult, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.choices import FactState
@@ -219,7 +219,6 @@ class FactChangeList(ResponseModel):
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]
-Changing = Callable[[Session, Fact], None]
 _FACTS = "facts"
 
 
@@ -353,11 +352,12 @@ def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
 
 
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
-def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
+@as_write
+def edit_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> WriteResult:
     """Change a fact by hand; what it was stays in its history."""
     wanted = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
     cause = ctx.cause("edited by hand")
-    return ctx.write(_changing(app_id, fact_id, lambda session, fact: editing.edit(session, fact, wanted, cause)))
+    return _changed(session, app_id, fact_id, lambda fact: editing.edit(session, fact, wanted, cause))
 
 
 @router.delete("/{factId}", response_model=DeletedFact, summary="Delete a fact")
@@ -371,17 +371,19 @@ def delete_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactI
 
 
 @router.post("/{factId}/pin", response_model=ChangedFact, summary="Pin a fact")
-def pin_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+@as_write
+def pin_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Exempt a fact from eviction and expiry; at most ten of a user are."""
     cause = ctx.cause("pinned by hand")
-    return ctx.write(_changing(app_id, fact_id, lambda session, fact: editing.pin(session, fact, cause)))
+    return _changed(session, app_id, fact_id, lambda fact: editing.pin(session, fact, cause))
 
 
 @router.post("/{factId}/unpin", response_model=ChangedFact, summary="Unpin a fact")
-def unpin_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+@as_write
+def unpin_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath) -> WriteResult:
     """Let a fact be evicted and expire again."""
     cause = ctx.cause("unpinned by hand")
-    return ctx.write(_changing(app_id, fact_id, lambda session, fact: editing.unpin(session, fact, cause)))
+    return _changed(session, app_id, fact_id, lambda fact: editing.unpin(session, fact, cause))
 
 
 @router.post("/{factId}/undo", response_model=ChangedFact, summary="Take back a deletion")
@@ -402,14 +404,11 @@ def show_fact_history(ctx: Reads, page: PageOf200, app_id: AppInPath, fact_id: F
         return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
-def _changing(app_id: str, fact_id: int, change: Changing) -> Work:
-    def work(session: Session) -> WriteResult:
-        lock_app(session, app_id)
-        fact = queries.get_standing(session, app_id, fact_id)
-        change(session, fact)
-        return WriteResult(ChangedFact(fact=_answer(session, fact)), about=app_id)
-
-    return work
+def _changed(session: Session, app_id: str, fact_id: int, change: Callable[[Fact], None]) -> WriteResult:
+    lock_app(session, app_id)
+    fact = queries.get_standing(session, app_id, fact_id)
+    change(fact)
+    return WriteResult(ChangedFact(fact=_answer(session, fact)), about=app_id)
 
 
 def _statement(text: str) -> str:

@@ -54,6 +54,11 @@ class JobAnswer(ResponseModel):
         """Return a job as it goes over the wire."""
         return cls.from_row(job, expected_at=expected_at)
 
+    @classmethod
+    def awaited(cls, ctx: RequestContext, session: Session, job: Job) -> JobAnswer:
+        """Return a job with when it is expected to start."""
+        return cls.of(job, ctx.loop.regulator.expected(session, job))
+
 
 class RequestedJob(ResponseModel):
     """The job of a conversation that was asked for."""
@@ -118,7 +123,7 @@ def list_jobs(
             "jobs", lambda most, before: queries.list_jobs(session, JobFilter(state, app_id, kind), most, before), "seq"
         )
         return JobList(
-            jobs=[JobAnswer.of(job, ctx.loop.regulator.expected(session, job)) for job in rows],
+            jobs=[JobAnswer.awaited(ctx, session, job) for job in rows],
             cursor=following,
         )
 
@@ -132,7 +137,7 @@ def show_job(ctx: Reads, job_id: JobInPath) -> JobAnswer:
     """Show one job."""
     with ctx.read() as session:
         job = _visible(ctx, session, job_id)
-        return JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
+        return JobAnswer.awaited(ctx, session, job)
 
 
 def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:

@@ -88,8 +88,7 @@ def make_summary(ctx: Writes, session: Session, app_id: AppInPath, conversation_
     epoch = lock_app(session, app_id).purge_epoch
     conversation = lock_conversation(session, app_id, conversation_id)
     job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(ctx, session, conversation, epoch)
-    expected = ctx.loop.regulator.expected(session, job)
-    asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
+    asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
     return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 

@@ -280,9 +280,7 @@ def make_version(
         asked = request_version(session, app, recorded, settings, cause, ctx.now(), source, wanted.reason, attempts)
         assert asked.job_id is not None
         job = get_job(session, asked.job_id)
-        made = VersionMade(
-            version_id=asked.version_id, job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
-        )
+        made = VersionMade(version_id=asked.version_id, job=JobAnswer.awaited(ctx, session, job))
         return WriteResult(made, 202, about=app_id, then=ctx.loop.ticker.wake)
 
     return ctx.write(work)
