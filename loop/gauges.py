@@ -55,8 +55,6 @@ DATABASE_UP = Gauge("database_up", "Whether the database answered this scrape.")
 UNEMBEDDED = Gauge("unembedded_messages", "Messages whose vectors are still to be made, of all apps.")
 WORD_INDEX = Gauge("word_index_present", "Whether there is a word index; without it, words are not found.")
 SEARCH_CACHE = Gauge("search_cache_bytes", "Memory that the vectors of searched apps take in this loop.")
-REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
-TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
 THINKING = Gauge("thinking", "Whether this loop answers conversations: a model is set and thinking is switched on.")
 UNANSWERED = Gauge("unanswered_conversations", "Open conversations in which a user's message waits for an answer.")
 OLDEST_UNANSWERED = Gauge(
@@ -66,44 +64,17 @@ BREAKER = Gauge(
     "model_breaker_open",
     "Whether 18 of the last 20 jobs got nothing usable from the model, so that the built-in agent does them.",
 )
+REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
+TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
 STREAMS = Gauge("streams_open", "Streams and long polls that are open at this loop.")
 UNPLACED = Gauge("unplaced_event_seconds", "Age of the oldest event that listeners cannot hear of yet; 0 for none.")
+BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
 TOTALS_AGE = Gauge(
     "totals_age_seconds", "Age of the totals, which are counted beside the scrape where that takes long."
 )
-BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
 
-CATALOGUE = (
-    ENERGY_LEVEL,
-    ENERGY_FLOOR,
-    ENERGY_GATE,
-    ENERGY_SHARE,
-    ENERGY_RESERVED,
-    DEFERRED,
-    OLDEST_DEFERRED,
-    OLDEST,
-    APPS_WAITING,
-    APPS_HELD,
-    DEPTH,
-    WORKERS,
-    REDIS_UP,
-    DATABASE_UP,
-    UNEMBEDDED,
-    WORD_INDEX,
-    SEARCH_CACHE,
-    THINKING,
-    UNANSWERED,
-    OLDEST_UNANSWERED,
-    BREAKER,
-    REGULATING,
-    TICK_AGE,
-    STREAMS,
-    UNPLACED,
-    BUILD,
-    TOTALS_AGE,
-    *GAUGES_OF_TOTALS,
-    *GAUGES_OF_APPS,
-)
+_OF_STATE = [one for one in vars().values() if isinstance(one, Gauge) and one is not JOBS]
+CATALOGUE = (*_OF_STATE, *GAUGES_OF_TOTALS, *GAUGES_OF_APPS)
 
 
 class StateGauges(Collector):

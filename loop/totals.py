@@ -74,10 +74,7 @@ SESSION_BYTES = Gauge("recorded_session_bytes", "What the copies of their origin
 VERSIONS = Gauge("session_versions", "Versions of sessions, by where they stand.", ("state",))
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 BUDGETS = Gauge("conversation_budgets", "Open conversations with an energy budget, by where they stand.", ("status",))
-GAUGES_OF_TOTALS = (
-    *(JOBS, APPS, APPS_REMEMBERING, UTILISATION, MEMORIES, FACTS),
-    *(SESSIONS, SESSION_BYTES, VERSIONS, CONVERSATIONS, BUDGETS),
-)
+GAUGES_OF_TOTALS = tuple(one for one in vars().values() if isinstance(one, Gauge))
 
 
 def count_totals(database: Transactions) -> Totals:
@@ -160,7 +157,7 @@ APP_OLDEST = Gauge(
 APP_COMPACTIONS = Gauge("app_compactions", "Times room was made in the last 24 hours, by how.", ("app", "outcome"))
 APP_MEMORIES = Gauge("app_memories", "Memories that stand.", ("app",))
 APP_FACTS = Gauge("app_facts", "Facts that stand, pinned ones included.", ("app",))
-GAUGES_OF_APPS = (APP_ENERGY, APP_JOBS, APP_OLDEST, APP_COMPACTIONS, APP_MEMORIES, APP_FACTS)
+GAUGES_OF_APPS = tuple(one for one in vars().values() if isinstance(one, Gauge) and one not in GAUGES_OF_TOTALS)
 _HOUR, _DAY = timedelta(hours=1), timedelta(hours=24)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event, Thread
 
@@ -57,8 +57,8 @@ _BOOKING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Loop:
-    """Everything the central process is made of."""
+class Foundation:
+    """What everything else in the process is built on."""
 
     settings: Settings
     clock: Clock
@@ -66,21 +66,29 @@ class Loop:
     celery: Celery
     redis: redis.Redis
     metrics: Metrics
-    regulator: Regulator
     leadership: LeaderElection
-    ticker: Ticker
-    notices: Notices
+    fenced: Transactions
+    """The database, for what only the regulating loop may write."""
+    regulator: Regulator
     hub: Hub
-    searching: SearchServices
+    draining: Event
+    """Set once the process was asked to stop; readiness is false from then on."""
     store: Store
     """Where the files of recorded sessions lie."""
+    tracing: Tracing
+
+
+@dataclass(frozen=True)
+class Loop(Foundation):
+    """Everything the central process is made of."""
+
+    ticker: Ticker
+    notices: Notices
+    searching: SearchServices
     registrar: Registrar
     admin_token: str
     totals: BackgroundReader[Totals]
     """What only accumulates, for the scrape."""
-    tracing: Tracing
-    draining: Event = field(default_factory=Event)
-    """Set once the process was asked to stop; readiness is false from then on."""
     resolve: Resolve = resolve
     """How the names in the addresses of webhooks are looked up."""
     drains: Sequence[Drain] = ()
@@ -124,26 +132,6 @@ def _heard(client: redis.Redis, clock: Clock, settings: Settings) -> list[str]:
     return workers_heard(client, clock.now().timestamp() - settings.worker_silence_seconds)
 
 
-@dataclass(frozen=True)
-class _Base:
-    """What everything else is built on."""
-
-    settings: Settings
-    clock: Clock
-    database: Database
-    celery: Celery
-    redis: redis.Redis
-    metrics: Metrics
-    leadership: LeaderElection
-    fenced: Transactions
-    """The database, for what only the regulating loop may write."""
-    regulator: Regulator
-    hub: Hub
-    draining: Event
-    store: Store
-    tracing: Tracing
-
-
 def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     """Build the loop of an installation. Raises: Configuration."""
     base = _base(settings, clock or SystemClock())
@@ -161,35 +149,24 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
             ticker.wake()
 
     return Loop(
-        settings=settings,
-        clock=base.clock,
-        database=base.database,
-        celery=base.celery,
-        redis=base.redis,
-        metrics=base.metrics,
-        regulator=base.regulator,
-        leadership=base.leadership,
+        **vars(base),
         ticker=ticker,
         notices=Notices(base.redis, hear),
-        hub=base.hub,
         searching=searching,
-        store=base.store,
         registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
         totals=BackgroundReader("totals", lambda: _totals(base)),
-        tracing=base.tracing,
-        draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
     )
 
 
-def _base(settings: Settings, clock: Clock) -> _Base:
+def _base(settings: Settings, clock: Clock) -> Foundation:
     database = Database(settings.database)
     metrics = Metrics(CollectorRegistry())
     leadership = LeaderElection(database, clock, my_name(), settings.lock_seconds, metrics)
     fenced = leadership.transactions
     first_guess = to_micro(_FIRST_GUESS * (1 if settings.model else settings.extractive_fraction))
-    return _Base(
+    return Foundation(
         settings=settings,
         clock=clock,
         database=database,
@@ -206,12 +183,12 @@ def _base(settings: Settings, clock: Clock) -> _Base:
     )
 
 
-def _totals(base: _Base) -> Totals:
+def _totals(base: Foundation) -> Totals:
     of_apps = count_of_apps(base.database, base.clock.now(), base.settings.metrics_apps)
     return count_totals(base.database) | of_apps
 
 
-def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:
+def _steps(base: Foundation, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:
     """Return what a tick does, in order."""
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
 
@@ -239,14 +216,14 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
     return steps
 
 
-def _scan(base: _Base) -> ScanSessions:
+def _scan(base: Foundation) -> ScanSessions:
     settings = base.settings
     registrar = Registrar(base.fenced, base.store, settings)
     seconds = settings.sessions_scan_seconds
     return ScanSessions(base.fenced, base.clock, base.store, registrar, seconds, base.metrics)
 
 
-def _relay(base: _Base) -> RelayJobs:
+def _relay(base: Foundation) -> RelayJobs:
     def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
         send(base.celery, task, queue, message, priority)
 
@@ -264,7 +241,7 @@ def _relay(base: _Base) -> RelayJobs:
     )
 
 
-def _upkeep(base: _Base) -> Upkeep:
+def _upkeep(base: Foundation) -> Upkeep:
     settings = base.settings
     longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
     return Upkeep(
@@ -277,7 +254,7 @@ def _upkeep(base: _Base) -> Upkeep:
     )
 
 
-def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> Thinker | None:
+def _thinker(base: Foundation, reach: RecallSources, on_free: Callable[[], None]) -> Thinker | None:
     """Return what thinks about conversations; None without a model, or when thinking is switched off."""
     settings = base.settings
     if settings.model is None or not settings.thinking:
