@@ -98,11 +98,7 @@ def _jobs(session: Session) -> Totals:
 
 def _apps(session: Session) -> Totals:
     apps, remembering = count_remembering(session)
-    return {
-        APPS: one(apps),
-        APPS_REMEMBERING: one(remembering),
-        UTILISATION: one(remembering / apps if apps else 0.0),
-    }
+    return {APPS: one(apps), APPS_REMEMBERING: one(remembering), UTILISATION: one(remembering / apps if apps else 0.0)}
 
 
 def _memories(session: Session) -> Totals:

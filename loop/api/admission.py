@@ -115,9 +115,7 @@ class Turns:
         turn, leaving = asyncio.ensure_future(turns.acquire()), asyncio.ensure_future(heard.leaving())
         try:
             await asyncio.wait(
-                (turn, leaving),
-                timeout=self._settings.app_wait_seconds,
-                return_when=asyncio.FIRST_COMPLETED,
+                (turn, leaving), timeout=self._settings.app_wait_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if turn.done() and not leaving.done():
                 return True

@@ -67,9 +67,7 @@ class RequestContext:
             )
 
 
-def as_write(
-    route: Callable[Concatenate[RequestContext, Session, _P], WriteResult],
-) -> Callable[..., Response]:
+def as_write(route: Callable[Concatenate[RequestContext, Session, _P], WriteResult]) -> Callable[..., Response]:
     """Make a route of what a write does in its transaction, whose session it takes second; it is done once per key."""
 
     @wraps(route)

@@ -213,8 +213,7 @@ def migrate(as_json: JsonOption = False) -> None:
 def mcp(
     app_id: Annotated[str, typer.Option("--app", help="The app whose memory it is.", show_default=False)],
     user_id: Annotated[
-        str | None,
-        typer.Option("--user", help="Whose memory it is; left out: what names nobody.", show_default=False),
+        str | None, typer.Option("--user", help="Whose memory it is; left out: what names nobody.", show_default=False)
     ] = None,
     url: UrlOption = None,
     token: TokenOption = None,

@@ -40,8 +40,7 @@ Answer = dict[str, Any]
 """An answer of the service, as it is in JSON."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", envvar="AFTERTHOUGHT_URL", help="Address of the service; else from the settings."),
+    str | None, typer.Option("--url", envvar="AFTERTHOUGHT_URL", help="Address of the service; else from the settings.")
 ]
 TokenOption = Annotated[
     str | None,

@@ -9,24 +9,11 @@ from rich.console import Group, RenderableType
 
 from loop.cli.operations import follow
 from loop.cli.output import card, columns, moment, plain, table
-from loop.cli.sessions import (
-    SESSION,
-    AppArgument,
-    DryRunOption,
-    NeededProject,
-    SessionArgument,
-    short,
-)
+from loop.cli.sessions import SESSION, AppArgument, DryRunOption, NeededProject, SessionArgument, short
 from loop.cli.table import APP, Answer, Command, Invocation, YesOption, confirm, given
 from loop.cli.table import argument as arg
 from loop.cli.table import option as opt
-from shared.base.choices import (
-    AgeingSchedule,
-    Aggressiveness,
-    DecayLevel,
-    KeepitMode,
-    TierPreset,
-)
+from shared.base.choices import AgeingSchedule, Aggressiveness, DecayLevel, KeepitMode, TierPreset
 from shared.base.errors import Invalid
 
 _VERSION = arg("version_id", "VERSION", "The version's id, as v001.")

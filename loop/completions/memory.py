@@ -21,12 +21,7 @@ from starlette.responses import Response
 from shared.base.errors import Conflict
 from shared.conversations.chat_message import PassedMessage, Sent, role_of, text_of
 from shared.conversations.models import MemoryMode
-from shared.conversations.queries import (
-    StoredMessageId,
-    find_message_ids,
-    get_conversation,
-    latest_of_assistant,
-)
+from shared.conversations.queries import StoredMessageId, find_message_ids, get_conversation, latest_of_assistant
 from shared.db.engine import Database
 from shared.text.housekeeping import is_housekeeping
 

@@ -59,13 +59,7 @@ class UserTable:
             button.props["aria-label"] = f"Erase {one.user_id}"
 
         counts = (one.conversations, one.messages, one.memories, one.facts)
-        return [
-            one.user_id or "nobody named",
-            erase,
-            *map(number, counts),
-            "yes" if one.has_profile else "no",
-            active,
-        ]
+        return [one.user_id or "nobody named", erase, *map(number, counts), "yes" if one.has_profile else "no", active]
 
     async def _erase(self, one: models.UserAnswer) -> None:
         user_id = one.user_id
@@ -216,14 +210,7 @@ def build_archives(view: PageView) -> None:
         upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")
 
 
-_VIEWS = {
-    "app": "App",
-    "tokens": "Tokens",
-    "answers": "Answers",
-    "users": "Users",
-    "data": "Data",
-    "audit": "Audit",
-}
+_VIEWS = {"app": "App", "tokens": "Tokens", "answers": "Answers", "users": "Users", "data": "Data", "audit": "Audit"}
 _NAME = ("Name", "1 to 200 characters.")
 _BUDGET = "a number, 0 or more; or nothing."
 _INSTALL_LABELS = {

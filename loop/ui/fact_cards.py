@@ -26,12 +26,7 @@ class FactCards:
     """What the sheet of memories holds."""
 
     def __init__(
-        self,
-        view: PageView,
-        user_id: str | None,
-        *,
-        manage: ui.button,
-        changed: Callable[[], Awaitable[None]],
+        self, view: PageView, user_id: str | None, *, manage: ui.button, changed: Callable[[], Awaitable[None]]
     ) -> None:
         self._view = view
         self._user_id = user_id
@@ -282,12 +277,7 @@ class FactCards:
 class DeletedFacts:
     """Facts that were deleted one by one, for as long as the service keeps them to be brought back."""
 
-    def __init__(
-        self,
-        view: PageView,
-        user_id: str | None,
-        changed: Callable[[], Awaitable[None]],
-    ) -> None:
+    def __init__(self, view: PageView, user_id: str | None, changed: Callable[[], Awaitable[None]]) -> None:
         self._view = view
         self._user_id = user_id
         self._changed = changed

@@ -39,11 +39,7 @@ class OriginalReader:
 
     async def _show_more(self, from_uuid: str | None = None) -> None:
         page = await self._view.client.read_original(
-            self._session_id,
-            message_uuid=from_uuid,
-            version_id=self._version_id,
-            limit=_SHOWN,
-            cursor=self._cursor,
+            self._session_id, message_uuid=from_uuid, version_id=self._version_id, limit=_SHOWN, cursor=self._cursor
         )
         self._cursor = page.cursor
         self._more.set_visibility(page.cursor is not None)

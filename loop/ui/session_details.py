@@ -128,10 +128,7 @@ class SessionDetails:
     async def read(self, from_uuid: object = None) -> None:
         """Open the original, at a message where one is named."""
         await originals.read_original(
-            self._view,
-            self._session_id,
-            edit=self._edit,
-            from_uuid=from_uuid if isinstance(from_uuid, str) else None,
+            self._view, self._session_id, edit=self._edit, from_uuid=from_uuid if isinstance(from_uuid, str) else None
         )
 
     async def _edit(self, session_id: str, marker_id: str) -> None:

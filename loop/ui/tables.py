@@ -128,14 +128,7 @@ async def read_pages(fetch: Fetch[ItemT], pages: int) -> tuple[list[ItemT], str 
 class PagedTable:
     """A table of what is listed page by page: its first rows, and the next ones when they are asked for."""
 
-    def __init__(
-        self,
-        caption: str,
-        head: Sequence[str],
-        fetch: Fetch[Row],
-        *,
-        empty: str,
-    ) -> None:
+    def __init__(self, caption: str, head: Sequence[str], fetch: Fetch[Row], *, empty: str) -> None:
         self._caption, self._head, self._fetch, self._empty = caption, head, fetch, empty
         self._rows: list[Row] = []
         self._pages = 1

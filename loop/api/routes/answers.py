@@ -66,22 +66,14 @@ AnswerInPath = Annotated[str, Path(alias="answerId", pattern=ID_PATTERN)]
 
 
 @router.get("", summary="List answers")
-def list_answers(
-    ctx: Reads,
-    page: PageOf50,
-    app_id: AppInPath,
-    state: AnswerState | None = None,
-) -> AnswerList:
+def list_answers(ctx: Reads, page: PageOf50, app_id: AppInPath, state: AnswerState | None = None) -> AnswerList:
     """List what the loop answered or would answer in an app, newest first."""
     with ctx.read() as session:
         get_app(session, app_id)
         rows, following = page.numbered(
             "answers", lambda most, before: queries.list_answers(session, app_id, state, most, before)
         )
-        return AnswerList(
-            answers=[AnswerAnswer.model_validate(one) for one in rows],
-            cursor=following,
-        )
+        return AnswerList(answers=[AnswerAnswer.model_validate(one) for one in rows], cursor=following)
 
 
 @router.post("/{answerId}/approve", response_model=AnswerAnswer, summary="Approve an answer")

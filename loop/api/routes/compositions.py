@@ -22,11 +22,7 @@ from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.jobs.queries import get_job
 from shared.sessions import manifest
 from shared.sessions.compose import compositions, queries
-from shared.sessions.compose.compositions import (
-    count_composition_use,
-    record_session_use,
-    refuse_unready,
-)
+from shared.sessions.compose.compositions import count_composition_use, record_session_use, refuse_unready
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.plan import ComponentForm, ComponentPlan
 from shared.sessions.compose.queries import ComponentRow
@@ -216,8 +212,7 @@ def list_compositions(
         )
         rows = queries.rows_of(session, [one.key for one in found])
         return CompositionList(
-            compositions=[CompositionAnswer.of(one, project_id, rows[one.key]) for one in found],
-            cursor=following,
+            compositions=[CompositionAnswer.of(one, project_id, rows[one.key]) for one in found], cursor=following
         )
 
 

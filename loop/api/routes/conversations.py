@@ -108,10 +108,7 @@ def _how_many(body: object) -> str:
     return MANY if isinstance(body, AddMessages) or (isinstance(body, dict) and "messages" in body) else ONE
 
 
-AddedMessages = Annotated[
-    Annotated[AddMessage, Tag(ONE)] | Annotated[AddMessages, Tag(MANY)],
-    Discriminator(_how_many),
-]
+AddedMessages = Annotated[Annotated[AddMessage, Tag(ONE)] | Annotated[AddMessages, Tag(MANY)], Discriminator(_how_many)]
 """One message or several; which of them is told by the field ``messages``."""
 
 
@@ -247,13 +244,7 @@ def start_conversation(
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
     wanted = NewConversation(
-        body.conversation_id,
-        body.user_id,
-        budget,
-        body.metadata,
-        body.end_after_minutes,
-        body.time_zone,
-        body.memory,
+        body.conversation_id, body.user_id, budget, body.metadata, body.end_after_minutes, body.time_zone, body.memory
     )
     hold_off_erasure(session, app_id, body.user_id)
     get_installed_app(session, app_id)
@@ -277,10 +268,7 @@ def list_conversations(
         rows, following = page.numbered(
             "conversations", lambda most, before: queries.list_conversations(session, app_id, wanted, most, before)
         )
-        return ConversationList(
-            conversations=[ConversationAnswer.of(one, ctx.now()) for one in rows],
-            cursor=following,
-        )
+        return ConversationList(conversations=[ConversationAnswer.of(one, ctx.now()) for one in rows], cursor=following)
 
 
 @router.get("/{conversationId}", summary="Show a conversation")

@@ -327,12 +327,7 @@ def _change(ctx: RequestContext, session: Session, fact: Fact, body: ChangeFacts
 
 
 @router.get("/changes", summary="List what happened to an app's facts")
-def list_fact_changes(
-    ctx: Reads,
-    page: PageOf50,
-    app_id: AppInPath,
-    user_id: UserInQuery = None,
-) -> FactChangeList:
+def list_fact_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: UserInQuery = None) -> FactChangeList:
     """List every change to facts, newest first: which went, why, and by whom."""
     with ctx.read() as session:
         get_app(session, app_id)

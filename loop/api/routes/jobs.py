@@ -122,10 +122,7 @@ def list_jobs(
         rows, following = page.numbered(
             "jobs", lambda most, before: queries.list_jobs(session, JobFilter(state, app_id, kind), most, before), "seq"
         )
-        return JobList(
-            jobs=[JobAnswer.awaited(ctx, session, job) for job in rows],
-            cursor=following,
-        )
+        return JobList(jobs=[JobAnswer.awaited(ctx, session, job) for job in rows], cursor=following)
 
 
 def _may_list(ctx: RequestContext, app_id: str | None) -> bool:

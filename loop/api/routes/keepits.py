@@ -184,9 +184,7 @@ def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> Deca
     return DecayPreview(
         markers=[
             MarkerForeseen(
-                marker_id=one.marker_id,
-                weight=one.weight_in_force / 100,
-                survives=survives(one.weight_in_force, *how),
+                marker_id=one.marker_id, weight=one.weight_in_force / 100, survives=survives(one.weight_in_force, *how)
             )
             for one in markers
         ],

@@ -168,12 +168,7 @@ router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"], route_cla
 
 
 @router.get("", response_model=MemoryList, summary="List memories")
-def list_memories(
-    ctx: Reads,
-    page: PageOf200,
-    app_id: AppInPath,
-    user_id: UserInQuery = None,
-) -> Response:
+def list_memories(ctx: Reads, page: PageOf200, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """List the memories of an app, or of one of its users, last updated first. Costs no energy."""
     with ctx.read() as session:
         get_app(session, app_id)
@@ -212,12 +207,7 @@ def purge_all(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQ
 
 
 @router.get("/changes", summary="List what happened to an app's memories")
-def list_memory_changes(
-    ctx: Reads,
-    page: PageOf50,
-    app_id: AppInPath,
-    user_id: UserInQuery = None,
-) -> ChangeList:
+def list_memory_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: UserInQuery = None) -> ChangeList:
     """List every change to the memories of an app, or of one user, newest first: which went, why, and by whom."""
     with ctx.read() as session:
         get_app(session, app_id)

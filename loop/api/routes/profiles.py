@@ -137,16 +137,10 @@ def _named(body: bytes) -> object:
     return value.get("appId") if isinstance(value, dict) else None
 
 
-@router.get(
-    "/api/memory/consent",
-    summary="Show a consent",
-    dependencies=[Depends(_only_their_own)],
-)
+@router.get("/api/memory/consent", summary="Show a consent", dependencies=[Depends(_only_their_own)])
 @policy(OF_APP_IN_QUERY)
 def show_consent(
-    ctx: Reads,
-    app_id: Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)],
-    user_id: UserInQuery = "",
+    ctx: Reads, app_id: Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)], user_id: UserInQuery = ""
 ) -> ConsentAnswer:
     """Show whether a user agrees to having a profile."""
     with ctx.read() as session:

@@ -47,11 +47,7 @@ from shared.sessions.registry.configuration import (
     refuse_unknown_model,
     settings_of,
 )
-from shared.sessions.registry.registration import (
-    lock_place,
-    remove_project_files,
-    remove_project_with_sessions,
-)
+from shared.sessions.registry.registration import lock_place, remove_project_files, remove_project_with_sessions
 from shared.sessions.registry.scan import FolderScan, FolderScanner
 
 if TYPE_CHECKING:

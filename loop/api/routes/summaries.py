@@ -60,12 +60,7 @@ router = APIRouter(
 
 
 @router.get("", summary="List summaries")
-def list_summaries(
-    ctx: Reads,
-    page: PageOf50,
-    app_id: AppInPath,
-    conversation_id: ConversationInPath,
-) -> SummaryList:
+def list_summaries(ctx: Reads, page: PageOf50, app_id: AppInPath, conversation_id: ConversationInPath) -> SummaryList:
     """List a conversation's summaries, newest first. Costs no energy."""
     with ctx.read() as session:
         conversation = get_conversation(session, app_id, conversation_id)

@@ -55,12 +55,7 @@ from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.jobs.tenant_queues import held
 from shared.sessions.archive.export import packed
-from shared.sessions.archive.restore import (
-    CheckedArchive,
-    ProjectWork,
-    check_archive,
-    restore_archive,
-)
+from shared.sessions.archive.restore import CheckedArchive, ProjectWork, check_archive, restore_archive
 from shared.sessions.store import chunks_of
 from shared.telemetry.metrics import CompactionStage
 
