@@ -14,19 +14,26 @@ from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
 from loop.ui import tuning
-from loop.ui.audit import build_erasures, show_answers, show_audit
+from loop.ui.audit import Audit, build_erasures, show_answers
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
-from loop.ui.tables import PagedTable, Row, amount, counted, heading, number, show_table, show_time, show_views
+from loop.ui.tables import (
+    OUTLINED,
+    PRIMARY,
+    PagedTable,
+    Row,
+    action,
+    amount,
+    counted,
+    heading,
+    number,
+    rows_of,
+    show_table,
+    show_time,
+    show_views,
+)
 from loop.ui.visitors import in_words_of, tell_error, tell_success
 from shared.text.lines import read_json
-
-_LISTED = 25
-
-
-async def show_users(view: PageView) -> None:
-    """Show the first users."""
-    await UserTable(view).build()
 
 
 @dataclass
@@ -40,12 +47,13 @@ class UserTable:
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Users")
             head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
-            self.table = PagedTable("Users by id", head, self._fetch, empty="The app holds nothing of anybody yet.")
+            self.table = PagedTable(
+                "Users by id",
+                head,
+                rows_of(self.view.client.list_users, "users", self._row),
+                empty="The app holds nothing of anybody yet.",
+            )
         await self.table.refresh()
-
-    async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await self.view.client.list_users(limit=_LISTED, cursor=cursor)
-        return [self._row(one) for one in page.users], page.cursor
 
     def _row(self, one: models.UserAnswer) -> Row:
         def active() -> None:
@@ -83,11 +91,6 @@ Grant = Literal["tokens", "uninstall", "answers"]
 _GRANTS: dict[Grant, str] = {"tokens": "issue tokens", "uninstall": "uninstall", "answers": "choose who answers"}
 
 
-async def show_tokens(view: PageView) -> None:
-    """Show them."""
-    await TokenTable(view).build()
-
-
 @dataclass
 class TokenTable:
     """The tokens of an app, the oldest first."""
@@ -104,16 +107,17 @@ class TokenTable:
                 self.label.on("keydown.enter", self._issue)
                 for grant, told in _GRANTS.items():
                     self.granted[grant] = ui.checkbox(f"May {told}").props("dense")
-                ui.button("Issue", icon="key", on_click=self._issue).props("unelevated no-caps color=cyan-9")
+                action("Issue", self._issue, PRIMARY, icon="key")
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Tokens")
             head = ["For", "Number", "May also", "Issued", "By", ""]
-            self.table = PagedTable("Tokens, the oldest first", head, self._fetch, empty="The app has no token.")
+            self.table = PagedTable(
+                "Tokens, the oldest first",
+                head,
+                rows_of(self.view.client.list_tokens, "tokens", self._row),
+                empty="The app has no token.",
+            )
         await self.table.refresh()
-
-    async def _fetch(self, cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await self.view.client.list_tokens(limit=_LISTED, cursor=cursor)
-        return [self._row(one) for one in page.tokens], page.cursor
 
     def _row(self, one: models.TokenAnswer) -> Row:
         def end() -> None:
@@ -165,7 +169,7 @@ def _show_once(token: str) -> None:
 
         with ui.row().classes("w-full justify-end"):
             ui.button("Copy", icon="content_copy", on_click=copy).props("outline no-caps autofocus")
-            ui.button("Done", on_click=close).props("unelevated no-caps color=cyan-9")
+            action("Done", close, PRIMARY)
 
 
 _MOST_BYTES = 64_000_000
@@ -184,7 +188,7 @@ def build_archives(view: PageView) -> None:
                 text = archive.model_dump_json(by_alias=True, exclude_unset=True)
                 ui.download.content(text, f"{view.app_id}.json", "application/json")
 
-            ui.button("Export", icon="download", on_click=export).props("outline no-caps")
+            action("Export", export, OUTLINED, icon="download")
 
         done = ui.label().classes("text-sm").props("role=status")
 
@@ -235,14 +239,12 @@ def register(frame: Frame) -> None:
             return
         _build_install(page)
 
-        async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
-            listed = await page.client.list_apps(limit=_LISTED, cursor=cursor)
-            return [_row(one) for one in listed.apps], listed.cursor
-
         with ui.column().classes("card gap-2 min-w-0"):
             heading("Apps")
             head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
-            table = PagedTable("Apps by id", head, fetch, empty="No app is installed yet.")
+            table = PagedTable(
+                "Apps by id", head, rows_of(page.client.list_apps, "apps", _row), empty="No app is installed yet."
+            )
         await table.refresh()
 
     @frame.page("/administration/{app_id}", "Administration")
@@ -279,7 +281,7 @@ def _build_install(view: PageView) -> None:
                 ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
             name.on("keydown.enter", install)
-            ui.button("Install", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
+            action("Install", install, PRIMARY, icon="add")
 
 
 def _row(one: models.AppAnswer) -> Row:
@@ -309,7 +311,7 @@ async def show_app(view: PageView) -> None:
                 await view.client.install_app(details.app_id, details.name)
                 ui.navigate.reload()
 
-            ui.button("Install it again", icon="add", on_click=install).props("unelevated no-caps color=cyan-9")
+            action("Install it again", install, PRIMARY, icon="add")
             return
         _build_form(view, details)
     with ui.column().classes("card gap-2 min-w-0"):
@@ -360,7 +362,7 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
         held.update({name: getattr(changed, name) for name in fields})
         tell_success("Saved.")
 
-    ui.button("Save", on_click=save).props("unelevated no-caps color=cyan-9")
+    action("Save", save, PRIMARY)
 
 
 async def show_data(view: PageView) -> None:
@@ -372,9 +374,9 @@ async def show_data(view: PageView) -> None:
 Build = Callable[[PageView], Awaitable[None]]
 _BUILD: dict[str, Build] = {
     "app": show_app,
-    "tokens": show_tokens,
+    "tokens": lambda view: TokenTable(view).build(),
     "answers": show_answers,
-    "users": show_users,
+    "users": lambda view: UserTable(view).build(),
     "data": show_data,
-    "audit": show_audit,
+    "audit": lambda view: Audit(view).build(),
 }

@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, minute, whole_number
-from loop.ui.tables import counted, heading
+from loop.ui.tables import OUTLINED, PRIMARY, action, counted, heading, note
 from loop.ui.visitors import tell_success
 
 TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
@@ -70,24 +70,24 @@ class ProjectRules:
             field.props("outlined dense options-dense")
 
     def _build_foot(self, held: models.AgeingAnswer) -> None:
-        ui.label("Nothing that a composition uses ever goes, nor a session's only version.").classes("muted text-sm")
+        note("Nothing that a composition uses ever goes, nor a session's only version.")
         self._plan = ui.column().classes("card gap-1").props("role=status aria-label=Plan")
         self._is_off = _is_off(held)
         with self._plan:
             if self._is_off:
                 ui.label(_OFF).classes("font-medium text-sm")
             elif held.last_plan is None:
-                ui.label("These rules did nothing yet.").classes("muted text-sm")
+                note("These rules did nothing yet.")
             else:
                 did = "Foreseen" if held.last_plan.dry_run else "Done"
                 _show_plan(held.last_plan.plan, f"{did} {minute(held.last_plan.at)} UTC by {held.last_plan.by}")
         if not self._view.may_write:
             return
         with ui.row().classes("w-full justify-end gap-2"):
-            ui.button("See what they would do", on_click=lambda: self._run(is_dry=True)).props("outline no-caps")
+            action("See what they would do", lambda: self._run(is_dry=True), OUTLINED)
             self._follow = ui.button("Follow them now", on_click=lambda: self._run(is_dry=False))
             self._follow.props("outline no-caps").set_enabled(held.shown)
-            ui.button("Save rules", on_click=self._save).props("unelevated no-caps color=cyan-9")
+            action("Save rules", self._save, PRIMARY)
 
     async def _save(self) -> None:
         client = self._view.client
@@ -171,7 +171,7 @@ class Pruning:
         self._found.clear()
         with self._found:
             if found is None:
-                ui.label("Choose a rule.").classes("muted text-sm")
+                note("Choose a rule.")
                 return
             told = f"{counted(len(found.removed), 'version')} would go, {found.tokens:,} tokens."
             ui.label(told).classes("font-medium text-sm")

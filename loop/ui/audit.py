@@ -19,22 +19,25 @@ from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.tables import (
-    Cell,
+    OUTLINED,
+    PRIMARY,
     KeptInPlace,
     PagedTable,
     Row,
     TokenLabels,
+    action,
     actor_cell,
     counted,
     heading,
+    note,
     number,
     read_pages,
+    rows_of,
     show_time,
     token_labels,
 )
 from loop.ui.visitors import tell_success
 
-_LISTED = 25
 _SHOWN_CHARACTERS = 300
 _OF = {"memories": "Memories", "facts": "Facts", "profiles": "Profiles", "settings": "Settings of sessions"}
 _HEAD = {
@@ -43,12 +46,6 @@ _HEAD = {
     "profiles": ["When", "What", "Of", "Who", "Times"],
     "settings": ["When", "What", "Who", "Why", "Before", "After"],
 }
-Rows = tuple[list[Row], str | None]
-
-
-async def show_audit(view: PageView) -> None:
-    """Show the newest changes of memories; others can be chosen."""
-    await Audit(view).build()
 
 
 @dataclass
@@ -70,51 +67,28 @@ class Audit:
     @in_turn
     async def show(self) -> None:
         """Show the newest changes of what is chosen."""
-        read = {
-            "memories": self._memories, "facts": self._facts, "profiles": self._profiles, "settings": self._settings,
-        }  # fmt: skip
-        caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
+        client = self.view.client
+        fetch = {
+            "memories": rows_of(client.list_memory_changes, "changes", lambda one: self._row(one, str(one.memory_id))),
+            "facts": rows_of(client.list_fact_changes, "changes", lambda one: self._row(one, _whose(one))),
+            "profiles": rows_of(client.list_profile_changes, "audit", self._profile_row),
+            "settings": rows_of(client.list_session_settings_changes, "changes", self._row),
+        }[self.of.value]
         self.found.clear()
         with self.found:
-            table = PagedTable(caption, _HEAD[self.of.value], read[self.of.value], empty="Nothing was changed.")
-            await table.refresh()
+            caption = f"Changes of {_OF[self.of.value].lower()}, newest first"
+            await PagedTable(caption, _HEAD[self.of.value], fetch, empty="Nothing was changed.").refresh()
 
-    def _who(self, actor: str) -> Cell:
-        return actor_cell(actor, self.labels)
+    def _row(self, one: Any, *about: str) -> Row:
+        who = actor_cell(one.actor, self.labels)
+        return [_at(one.at), one.kind, *about, who, one.reason, _in_short(one.before), _in_short(one.after)]
 
-    async def _memories(self, cursor: str | None) -> Rows:
-        page = await self.view.client.list_memory_changes(limit=_LISTED, cursor=cursor)
-        rows: list[Row] = [
-            [_at(one.at), one.kind, str(one.memory_id), self._who(one.actor), one.reason, _in_short(one.before),
-             _in_short(one.after)]
-            for one in page.changes
-        ]  # fmt: skip
-        return rows, page.cursor
+    def _profile_row(self, one: models.AuditLine) -> Row:
+        return [_at(one.last_at), one.kind, _whose(one), actor_cell(one.actor, self.labels), number(one.count)]
 
-    async def _facts(self, cursor: str | None) -> Rows:
-        page = await self.view.client.list_fact_changes(limit=_LISTED, cursor=cursor)
-        rows: list[Row] = [
-            [_at(one.at), one.kind, one.user_id or "nobody named", self._who(one.actor), one.reason,
-             _in_short(one.before), _in_short(one.after)]
-            for one in page.changes
-        ]  # fmt: skip
-        return rows, page.cursor
 
-    async def _profiles(self, cursor: str | None) -> Rows:
-        page = await self.view.client.list_profile_changes(limit=_LISTED, cursor=cursor)
-        rows: list[Row] = [
-            [_at(one.last_at), one.kind, one.user_id or "nobody named", self._who(one.actor), number(one.count)]
-            for one in page.audit
-        ]
-        return rows, page.cursor
-
-    async def _settings(self, cursor: str | None) -> Rows:
-        page = await self.view.client.list_session_settings_changes(limit=_LISTED, cursor=cursor)
-        rows: list[Row] = [
-            [_at(one.at), one.kind, self._who(one.actor), one.reason, _in_short(one.before), _in_short(one.after)]
-            for one in page.changes
-        ]
-        return rows, page.cursor
+def _whose(one: Any) -> str:
+    return one.user_id or "nobody named"
 
 
 def _at(at: Any) -> Callable[[], object]:
@@ -129,7 +103,7 @@ def _in_short(value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-_LISTED_AT_ONCE = 10
+_LISTED = 10
 _EVENTS = ("answer.pending", "answer.sent", "answer.rejected")
 _STATES = {"pending": "Waiting", "sent": "Sent", "rejected": "Rejected", "superseded": "Superseded"}
 
@@ -162,11 +136,7 @@ class AnswerQueue:
     @in_turn
     async def refresh(self) -> None:
         """Show the answers as they are now, as many pages as were asked for."""
-
-        async def fetch(cursor: str | None) -> tuple[list[models.AnswerAnswer], str | None]:
-            page = await self.view.client.list_answers(state=self.state.value, limit=_LISTED_AT_ONCE, cursor=cursor)
-            return page.answers, page.cursor
-
+        fetch = rows_of(self.view.client.list_answers, "answers", lambda one: one, _LISTED, state=self.state.value)
         answers, cursor = await read_pages(fetch, self.pages)
         self.cards.show(((one.answer_id, one, partial(self._card, one)) for one in answers), self.written)
         self.none.set_visibility(not self.cards.built)
@@ -186,7 +156,7 @@ class AnswerQueue:
             card.props["aria-label"] = f"Answer in {one.conversation_id}"
             with ui.row().classes("items-center gap-3"):
                 ui.link(one.conversation_id, chat_address(self.view.app_id, conversation=one.conversation_id))
-                ui.label(one.model).classes("muted text-sm")
+                note(one.model)
                 show_time(one.created_at)
             if one.state != "pending":
                 decided = f"{_STATES[one.state]} by {one.decided_by or '–'}"
@@ -214,8 +184,8 @@ class AnswerQueue:
                 await self.refresh()
 
             with ui.row():
-                ui.button("Approve and send", icon="check", on_click=approve).props("unelevated no-caps color=cyan-9")
-                ui.button("Reject", icon="close", on_click=reject).props("outline no-caps")
+                action("Approve and send", approve, PRIMARY, icon="check")
+                action("Reject", reject, OUTLINED, icon="close")
         return card
 
 
@@ -237,10 +207,7 @@ async def build_erasures(view: PageView) -> None:
             "Uninstall, and purge the memories", "Its tokens are revoked; its memories go.", erasing.uninstall_purged
         )
 
-    async def fetch(cursor: str | None) -> tuple[list[Row], str | None]:
-        page = await view.client.list_erasure_receipts(limit=_LISTED_AT_ONCE, cursor=cursor)
-        return [_row(one, labels) for one in page.erasures], page.cursor
-
+    fetch = rows_of(view.client.list_erasure_receipts, "erasures", lambda one: _row(one, labels), _LISTED)
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Receipts")
         head = ["What", "Of", "By", "When", "Rows", ""]
@@ -251,7 +218,7 @@ async def build_erasures(view: PageView) -> None:
 def _offer(name: str, told: str, action: Any) -> None:
     with ui.row().classes("items-center gap-3 w-full"):
         ui.button(name, on_click=action, color=None).props("outline no-caps").classes("danger")
-        ui.label(told).classes("muted text-sm")
+        note(told)
 
 
 def _row(one: models.Receipt, labels: TokenLabels) -> Row:

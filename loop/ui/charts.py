@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from loop.ui.tables import amount, show_table
+from loop.ui.tables import amount, note, show_table
 
 _COLOURS = (
     "#0891b2",
@@ -40,7 +40,7 @@ class Chart:
         ui.add_css(_STYLE)
         with ui.column().classes("card gap-1 min-w-0"):
             ui.label(title).classes("font-medium").props("role=heading aria-level=3")
-            self._none = ui.label("Nothing in this time.").classes("muted text-sm")
+            self._none = note("Nothing in this time.")
             with ui.column().classes("w-full gap-1") as self._whole:
                 self._chart = (
                     ui.echart(_options((), {}, as_lines, most), renderer="svg").classes("chart").props("role=img")

@@ -13,7 +13,7 @@ from loop.ui.frame import Frame, PageView, chat_address, in_turn, press_once
 from loop.ui.live import live
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.session_view import long_text
-from loop.ui.tables import badge, counted
+from loop.ui.tables import FLAT, PRIMARY, action, badge, counted, note
 from loop.ui.visitors import tell_success
 
 _LISTED = 30
@@ -128,9 +128,7 @@ class ChatPage:
                 back = ui.button("All conversations", icon="arrow_back", on_click=self.close)
                 back.props("flat dense no-caps").classes("back")
                 self.head = ui.row().classes("w-full items-center gap-2")
-                self.earlier = ui.button("Earlier messages", icon="expand_less", on_click=self.show_earlier).props(
-                    "flat dense no-caps"
-                )
+                self.earlier = action("Earlier messages", self.show_earlier, FLAT, icon="expand_less")
                 self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
                 self.foot = ui.column().classes("w-full gap-2")
             self.beside = ui.column().classes("beside gap-2").props("role=complementary aria-label='What was recalled'")
@@ -264,7 +262,7 @@ class ChatPage:
                 )
                 return
             if not self.is_answered:
-                ui.label("Nobody answers here: it is kept as what the user said.").classes("muted text-sm")
+                note("Nobody answers here: it is kept as what the user said.")
             said = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full draft")
             draft = json.dumps(f"{self.view.app_id}/{conversation.conversation_id}")
             ui.run_javascript(f"keepDraft({draft})")
@@ -278,7 +276,7 @@ class ChatPage:
                         said.value = text
 
             said.on("keydown.enter.exact.prevent", send)
-            ui.button("Send", icon="send", on_click=send).props("unelevated no-caps color=cyan-9")
+            action("Send", send, PRIMARY, icon="send")
 
     async def send(self, text: str) -> bool:
         """Say something, and show what is recalled for it; return whether it was taken."""
@@ -329,7 +327,7 @@ class ChatPage:
             ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
             used = f"{context.memory_tokens} tokens, {context.percent_used or 0:.0f} % of the window used"
             stays = f"the first {context.stable_prefix_tokens} stay the same for the next question"
-            ui.label(f"{used}; {stays}").classes("muted text-sm")
+            note(f"{used}; {stays}")
             for fact_id in context.included.facts:
                 if fact := facts.get(fact_id):
                     _recalled("Fact", fact.fact, _why_fact(fact))
@@ -340,7 +338,7 @@ class ChatPage:
                 if message_id in why:
                     _recalled("Message", why[message_id].content, _why_found(why[message_id]))
             for part in (*context.missing, *context.degraded):
-                ui.label(f"Without: {part}").classes("muted text-sm")
+                note(f"Without: {part}")
             if not context.system_prompt:
                 ui.label("Nothing that is remembered fits.").classes("muted")
 
@@ -382,7 +380,7 @@ def _bubble(message: dict[str, Any]) -> ui.column:
             ui.label(str(message.get("createdAt", ""))[:16].replace("T", " ")).classes("muted text-xs")
         long_text(_text_of(message), _SHOWN_CHARACTERS)
         for call in message.get("tool_calls") or ():
-            ui.label(f"calls {call.get('function', call).get('name', '?')}").classes("muted text-sm")
+            note(f"calls {call.get('function', call).get('name', '?')}")
     return bubble
 
 

@@ -18,7 +18,7 @@ from loop.ui.frame import Frame, PageView, in_turn
 from loop.ui.live import live
 from loop.ui.session_view import day, made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
-from loop.ui.tables import CHOICES, PagedSelect, counted, fill, heading
+from loop.ui.tables import CHOICES, FLAT, OUTLINED, PRIMARY, PagedSelect, action, counted, fill, heading, note
 from loop.ui.visitors import in_words_of, tell_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
@@ -58,10 +58,10 @@ class PartCard:
                 self.up = _button("Move up", "arrow_upward", lambda: move(self, -1), session.session_id)
                 self.down = _button("Move down", "arrow_downward", lambda: move(self, 1), session.session_id)
                 _button("Remove", "close", lambda: remove(self), session.session_id)
-            ui.label(
+            note(
                 f"{day(session.last_timestamp)} · original {session.original_tokens:,} tokens, "
                 f"{session.original_messages:,} messages"
-            ).classes("muted text-sm")
+            )
             with ui.element("div").classes("fields"):
                 self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=changed)
                 self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=self._change_tokens)
@@ -212,20 +212,20 @@ class Composer:
             self._sessions = PagedSelect("Session to add", self._fetch_sessions)
             self._session = self._sessions.select
             self._sessions.whole.classes("grow")
-            ui.button("Add session", icon="add", on_click=self._add_chosen).props("outline no-caps")
+            action("Add session", self._add_chosen, OUTLINED, icon="add")
         with ui.row().classes("w-full items-center gap-2"):
             self._work = ui.input("What you work on").props("outlined dense").classes("grow min-w-[14rem]")
             self._work.on("keydown.enter", self.suggest)
-            ui.button("Suggest sessions", icon="lightbulb", on_click=self.suggest).props("outline no-caps")
+            action("Suggest sessions", self.suggest, OUTLINED, icon="lightbulb")
         self._suggested = ui.column().classes("w-full gap-1").props("role=list aria-label='Suggested sessions'")
         with ui.row().classes("w-full items-center gap-2"):
             ui.label("Output:")
             self._markdown = ui.checkbox("Markdown", value=True)
             self._jsonl = ui.checkbox("JSONL", value=True)
             ui.space()
-            ui.button("Preview", icon="visibility", on_click=self.preview).props("outline no-caps")
+            action("Preview", self.preview, OUTLINED, icon="visibility")
             if self._view.may_write:
-                ui.button("Compose", icon="layers", on_click=self.compose).props("unelevated no-caps color=cyan-9")
+                action("Compose", self.compose, PRIMARY, icon="layers")
         self._history.build()
         await self._projects.load(project_id or None)
         await self._choose()
@@ -298,7 +298,7 @@ class Composer:
                 row.delete()
                 await self.add(one.session_id, one.component)
 
-            button = ui.button("Add", icon="add", on_click=take).props("flat dense no-caps").classes("shrink-0")
+            button = action("Add", take, FLAT, icon="add").classes("shrink-0")
             button.props["aria-label"] = f"Add {one.session_id}"
 
     @in_turn

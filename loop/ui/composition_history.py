@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, long_text, minute
-from loop.ui.tables import badge, counted, fill, heading
+from loop.ui.tables import FLAT, action, badge, counted, fill, heading, note
 from loop.ui.visitors import tell_success
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
@@ -33,7 +33,7 @@ class CompositionHistory:
         """Build the place of the list."""
         heading("History")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=History")
-        self._more = ui.button("More compositions", on_click=self._show_more).props("flat dense no-caps")
+        self._more = action("More compositions", self._show_more, FLAT)
         self._more.set_visibility(False)
 
     async def show(self, project_id: str | None) -> None:
@@ -69,9 +69,7 @@ class CompositionHistory:
                 ui.label(one.name).classes("font-medium").style("overflow-wrap: anywhere")
                 badge(one.state, _COLOURS[one.state])
             tokens = f"{one.total_tokens:,} of {one.token_budget:,} tokens" if one.state == "ready" else "…"
-            ui.label(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)} UTC").classes(
-                "muted text-sm"
-            )
+            note(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)} UTC")
             parts = ", ".join(f"{part.session_id} {part.version_id}" for part in one.components)
             ui.label(parts).classes("muted text-sm said")
             used = ui.label(_use_of(one)).classes("muted text-sm said")

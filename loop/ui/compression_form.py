@@ -11,7 +11,7 @@ from afterthought_client import models
 from loop.ui.ageing import TIER_PRESETS
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, made_how, whole_number
-from loop.ui.tables import badge, heading
+from loop.ui.tables import FLAT, action, badge, heading, note
 from loop.ui.visitors import tell_success
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
@@ -81,9 +81,9 @@ class TierList:
         self._changed = changed
         self._tiers: list[tuple[ui.row, ui.number, ui.number, ui.select]] = []
         with ui.column().classes("w-full gap-2") as self.whole:
-            ui.label("From the oldest part to the newest; the last one ends at 100 %.").classes("muted text-sm")
+            note("From the oldest part to the newest; the last one ends at 100 %.")
             self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Tiers")
-            ui.button("Add a tier", icon="add", on_click=self._add_last).props("flat dense no-caps")
+            action("Add a tier", self._add_last, FLAT, icon="add")
         for end, ratio, level in _FIRST_TIERS:
             self._add(end, ratio, level)
 
@@ -188,15 +188,15 @@ class VersionRequest:
         ui.label(f"Estimated messages: about {foreseen.output_messages:,}")
         ui.label(f"Compression ratio: about {foreseen.compression_ratio:.1f} to 1")
         if foreseen.is_sampled:
-            ui.label("Estimated from a sample: the session is long.").classes("muted text-sm")
+            note("Estimated from a sample: the session is long.")
         if foreseen.note:
-            ui.label(foreseen.note).classes("muted text-sm")
+            note(foreseen.note)
         least = " / ".join(f"{one:.2f}" for one in foreseen.thresholds)
         ui.label(f"Keepits: {foreseen.preserved} will be preserved, {foreseen.summarized} summarised").classes(
             "font-medium"
         )
         if least and foreseen.markers:
-            ui.label(f"What weighs {least} or more survives").classes("muted text-sm")
+            note(f"What weighs {least} or more survives")
         for marker in foreseen.markers[:_SAMPLE]:
             with ui.row().classes("w-full no-wrap gap-2 items-start"):
                 badge("survives" if marker.survives else "summarised", "green-9" if marker.survives else "grey-8")
@@ -205,7 +205,7 @@ class VersionRequest:
                     "dir=auto"
                 )
         if len(foreseen.markers) > _SAMPLE:
-            ui.label(f"and {len(foreseen.markers) - _SAMPLE} more").classes("muted text-sm")
+            note(f"and {len(foreseen.markers) - _SAMPLE} more")
 
     async def _create(self) -> None:
         assert self._form is not None

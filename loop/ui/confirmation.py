@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.tables import NO_LABELS, TokenLabels, actor_name, number, show_table
+from loop.ui.tables import NO_LABELS, OUTLINED, TokenLabels, action, actor_name, number, show_table
 
 
 async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase") -> bool:
@@ -60,7 +60,7 @@ def show_receipt(receipt: models.Receipt, note: str | None = None, labels: Token
         if note:
             ui.label(note).classes("said")
         with ui.row().classes("w-full justify-end"):
-            ui.button("Download JSON", icon="download", on_click=lambda: download(receipt)).props("outline no-caps")
+            action("Download JSON", lambda: download(receipt), OUTLINED, icon="download")
             ui.button("Close", on_click=dialog.close).props("flat no-caps autofocus")
     dialog.props["aria-label"] = "Receipt"
 

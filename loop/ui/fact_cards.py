@@ -14,7 +14,7 @@ from afterthought_client.models import FactAnswer
 from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import PageView, in_turn
-from loop.ui.tables import fill
+from loop.ui.tables import FLAT, action, fill, note
 
 PAGE = 50
 _MOST_AT_ONCE = 200
@@ -63,7 +63,7 @@ class FactCards:
         with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as self._bulk:
             self._bulk.props("role=toolbar aria-label='Chosen memories'")
             self._chosen_count = ui.label().classes("grow").props("role=status")
-            ui.button("Choose all", on_click=self._choose_all, color=None).props("flat dense no-caps")
+            action("Choose all", self._choose_all, FLAT, color=None)
             self._move = ui.button("Move to", color=None)
             self._move.props("outline dense no-caps  icon-right=expand_more").classes("px-2")
             with self._move, ui.menu():
@@ -85,7 +85,7 @@ class FactCards:
 
     def _build_composer(self) -> None:
         if self._user_id is None:
-            ui.label("Choose whose memory it is to write into it.").classes("muted text-sm")
+            note("Choose whose memory it is to write into it.")
             return
         with ui.row().classes("w-full items-center no-wrap gap-2 pt-2 border-t border-[color:var(--line)]"):
             text = ui.input(placeholder="Remember something…").classes("grow")
@@ -241,9 +241,7 @@ class FactCards:
         if not self._view.may_write or self._category is not None or not self._total:
             return
         with self._clear_all:
-            ui.button("Clear all memory", on_click=self._ask_to_clear, color=None).props("flat dense no-caps").classes(
-                "muted"
-            )
+            action("Clear all memory", self._ask_to_clear, FLAT, color=None).classes("muted")
 
     def _ask_to_clear(self) -> None:
         self._clear_all.clear()
@@ -251,7 +249,7 @@ class FactCards:
         what = "the 1 fact" if self._total == 1 else f"all {self._total:,} facts"
         with self._clear_all:
             ui.label(f"This will remove {what}{whose}").classes("grow")
-            ui.button("Cancel", on_click=self._show_clear_all, color=None).props("flat dense no-caps")
+            action("Cancel", self._show_clear_all, FLAT, color=None)
             ui.button("Clear", on_click=self._clear, color=None).props("outline dense no-caps autofocus")
 
     async def _clear(self) -> None:

@@ -12,7 +12,7 @@ from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn
 from loop.ui.live import live
-from loop.ui.tables import apps_to_choose, badge, counted, heading, number, show_table, show_time
+from loop.ui.tables import apps_to_choose, badge, counted, heading, note, number, show_table, show_time
 from loop.ui.visitors import tell_success
 
 _LISTED = 25
@@ -52,7 +52,7 @@ class JobTable:
             apps = apps_to_choose(self.view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or _ALL))
             await apps.load()
         with ui.row().classes("items-center gap-2 w-full") as actions:
-            self.count = ui.label("None chosen").classes("muted text-sm").props("aria-live=polite")
+            self.count = note("None chosen").props("aria-live=polite")
             self.replay = ui.button("Run again", icon="replay", on_click=self._replay_chosen)
             self.cancel = ui.button("Cancel", icon="cancel", on_click=self._cancel_chosen)
             for button in (self.replay, self.cancel):

@@ -11,7 +11,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import PageView
 from loop.ui.session_view import PRESETS, dialog, long_text, weight_name
-from loop.ui.tables import heading
+from loop.ui.tables import heading, note
 from loop.ui.visitors import tell_success
 
 _DISTANCES = (1, 5, 10)
@@ -78,9 +78,7 @@ class KeepitEditor:
             self._table()
             marker = self._marker
             written = f"{marker.written_weight:.2f} is written in the original, which stays as it is."
-            ui.label(f"{written} Versions that are there stay too; new ones go by the weight saved here.").classes(
-                "muted text-sm"
-            )
+            note(f"{written} Versions that are there stay too; new ones go by the weight saved here.")
             with ui.row().classes("w-full justify-end gap-2"):
                 if marker.weight != marker.written_weight and self._view.may_write:
                     ui.button("Take back", on_click=lambda: self._save(None)).props("flat no-caps")

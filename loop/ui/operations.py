@@ -17,7 +17,19 @@ from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
 from loop.ui.frame import Frame, PageView, press_once
 from loop.ui.live import live
-from loop.ui.tables import Row, amount, apps_to_choose, badge, heading, number, show_table, show_views
+from loop.ui.tables import (
+    OUTLINED,
+    Row,
+    action,
+    amount,
+    apps_to_choose,
+    badge,
+    heading,
+    note,
+    number,
+    show_table,
+    show_views,
+)
 
 _APPS = 10
 _DAYS = 14
@@ -185,7 +197,7 @@ class Now:
             with ui.row().classes("items-baseline gap-3"):
                 ui.label(number(found.level, 1)).classes("text-3xl font-semibold").props("data-testid=level")
                 ui.badge(found.status).props(f"color={_STATUS[found.status]}")
-                ui.label(f"refills {found.replenish_per_second:g} a second").classes("muted text-sm")
+                note(f"refills {found.replenish_per_second:g} a second")
             bar = ui.linear_progress(max(0.0, found.percentage / 100), show_value=False, size="8px")
             bar.props["aria-label"] = f"Energy: {found.percentage:.0f} %"
             opens = found.seconds_until_open
@@ -289,7 +301,7 @@ async def show_doctor(view: PageView) -> None:
                 rows = [_finding(one) for one in sorted(found, key=lambda one: _WORST_FIRST.index(one.health))]
                 show_table("Findings, the worst first", ["What", "State", "Found", "What to do"], rows)
 
-        ui.button("Look again", icon="refresh", on_click=look).props("outline no-caps")
+        action("Look again", look, OUTLINED, icon="refresh")
     await look()
 
 

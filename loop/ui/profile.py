@@ -7,7 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
 from loop.ui.frame import PageView, in_turn
-from loop.ui.tables import counted, heading
+from loop.ui.tables import counted, heading, note
 from loop.ui.visitors import tell_success
 
 
@@ -54,7 +54,7 @@ class ProfileSection:
             consent = ui.switch("Agrees to having a profile", value=found.consent, on_change=self._change_consent)
             consent.set_enabled(self._view.may_write)
             if not found.consent:
-                ui.label("Without consent nothing is kept here.").classes("muted text-sm")
+                note("Without consent nothing is kept here.")
             else:
                 self._build_fields(found.profile)
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, PageView, bare, show_errors
+from loop.ui.tables import PRIMARY, action, note
 from loop.ui.transport import InProcess
 from loop.ui.visitors import ENDED, Visitors, way_back
 
@@ -40,7 +41,7 @@ def register(interface: InProcess) -> None:
             card = ui.link(target=f"/memory/{one.app_id}").classes("no-underline text-inherit w-full")
             with card, ui.column().classes("card gap-1"):
                 ui.label(one.name).classes("font-medium")
-                ui.label(one.app_id).classes("muted text-sm")
+                note(one.app_id)
 
     app.add_exception_handler(404, _not_found)
     for module in (administration, chat, composer, memory, operations, sessions):
@@ -67,9 +68,7 @@ def _way_in(frame: Frame) -> None:
                 ui.label("You were logged out: your token is not accepted any more.").props("role=alert")
             ui.label("Log in with the admin token, or with an app's.").classes("muted")
             if next:
-                ui.label(
-                    "It leads back to where you were. The service forgets who is logged in when it starts."
-                ).classes("muted text-sm")
+                note("It leads back to where you were. The service forgets who is logged in when it starts.")
             token = ui.input("Token", password=True, password_toggle_button=True).classes("w-full")
             token.props("autocomplete=off autofocus outlined")
 
@@ -79,7 +78,5 @@ def _way_in(frame: Frame) -> None:
                 ui.navigate.to(way_back(next) or home)
 
             token.on("keydown.enter", enter)
-            ui.button("Log in", on_click=enter).props("unelevated no-caps color=cyan-9").classes("w-full")
-            ui.label("The token stays in this session of the service's, and is gone when you log out.").classes(
-                "muted text-sm"
-            )
+            action("Log in", enter, PRIMARY).classes("w-full")
+            note("The token stays in this session of the service's, and is gone when you log out.")

@@ -13,7 +13,7 @@ from loop.ui.compression_form import VersionRequest
 from loop.ui.frame import PageView
 from loop.ui.keepit import edit_keepit
 from loop.ui.session_view import UNKNOWN, dialog, foot, made_how, minute, rows, short, size, time_range, weight_name
-from loop.ui.tables import badge, counted, fill, heading
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
 from loop.ui.visitors import tell_success
 
 _VERSIONS = 20
@@ -73,7 +73,7 @@ class SessionDetails:
                         "said text-sm"
                     )
                 if len(session.files) > _FILES:
-                    ui.label(f"and {len(session.files) - _FILES} more").classes("muted text-sm")
+                    note(f"and {len(session.files) - _FILES} more")
 
     async def _progress(self, working: models.VersionAnswer | None) -> str:
         if working is None:
@@ -111,15 +111,11 @@ class SessionDetails:
                 async def request() -> None:
                     await VersionRequest(view, session, self.show).open()
 
-                ui.button("Create compression", icon="compress", on_click=request).props(
-                    "unelevated no-caps color=cyan-9"
-                )
-            ui.button("View original", icon="article", on_click=self.read).props("outline no-caps")
+                action("Create compression", request, PRIMARY, icon="compress")
+            action("View original", self.read, OUTLINED, icon="article")
             query = urlencode({"project": session.project_id, "session": session.session_id})
             target = f"/composer/{quote(view.app_id, safe='')}?{query}"
-            ui.button("Compose with it", icon="dashboard_customize", on_click=lambda: ui.navigate.to(target)).props(
-                "outline no-caps"
-            )
+            action("Compose with it", lambda: ui.navigate.to(target), OUTLINED, icon="dashboard_customize")
             if view.may_write:
                 if session.original_file:
                     ui.button("Sync", icon="sync", on_click=self._sync).props("flat no-caps")
@@ -149,9 +145,9 @@ class SessionDetails:
             heading(f"Compressions: {session.versions}", 3)
             ui.space()
             if len(listed.versions) > 1:
-                ui.button("Compare versions", icon="compare_arrows", on_click=compare).props("flat dense no-caps")
+                action("Compare versions", compare, FLAT, icon="compare_arrows")
             if listed.versions:
-                ui.button("Manage compressions", icon="inventory_2", on_click=manage).props("flat dense no-caps")
+                action("Manage compressions", manage, FLAT, icon="inventory_2")
         with ui.column().classes("w-full gap-1").props("role=list aria-label=Compressions"):
             if listed.working is not None:
                 with ui.row().classes("card items-center gap-2").props("role=listitem"):
@@ -191,7 +187,7 @@ class SessionDetails:
                 kept = ", ".join(marker.survived_in) or "none"
                 lost = ", ".join(marker.summarized_in) or "none"
                 ui.label(f"survived in {kept} · summarised in {lost}").classes("muted text-xs")
-            ui.button("Edit", icon="tune", on_click=edit).props("flat dense no-caps").classes("shrink-0")
+            action("Edit", edit, FLAT, icon="tune").classes("shrink-0")
 
     async def _sync(self) -> None:
         found = await self._view.client.sync_session(self._session_id)

@@ -16,7 +16,7 @@ from loop.ui.live import live
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import day, projects_to_choose, short, size
-from loop.ui.tables import counted, heading
+from loop.ui.tables import FLAT, action, counted, heading
 
 Action = Callable[[], object]
 _Session = models.SessionItem | models.SessionForeseen
@@ -100,7 +100,7 @@ class SessionBrowser:
                 self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
                 self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
             with ui.column().classes("detail gap-3"):
-                back = ui.button("All sessions", icon="arrow_back", on_click=self._close).props("flat dense no-caps")
+                back = action("All sessions", self._close, FLAT, icon="arrow_back")
                 back.classes("back")
                 self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
         await self._load_projects(project_id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nicegui import ui
 
@@ -111,6 +111,18 @@ def fill(place: ui.element, items: Collection[ItemT], build: Callable[[ItemT], o
 
 Fetch = Callable[[str | None], Awaitable[tuple[Iterable[ItemT], str | None]]]
 """Returns the items after a cursor, and the cursor of those after them."""
+
+
+def rows_of(
+    listing: Callable[..., Awaitable[Any]], field: str, row: Callable[[Any], ItemT], limit: int = 25, **wanted: object
+) -> Fetch[ItemT]:
+    """Return what fetches a listing of the client, of whose answers ``field`` has the items, made into rows."""
+
+    async def fetch(cursor: str | None) -> tuple[list[ItemT], str | None]:
+        page = await listing(limit=limit, cursor=cursor, **wanted)
+        return [row(one) for one in getattr(page, field)], page.cursor
+
+    return fetch
 
 
 async def read_pages(fetch: Fetch[ItemT], pages: int) -> tuple[list[ItemT], str | None]:
@@ -241,6 +253,22 @@ def heading(text: str, level: int = 2) -> ui.label:
 def badge(text: str, colour: str | None = None) -> ui.badge:
     """Show a word in a frame. Screen readers know it as a note: the library's own role announces what changes."""
     return ui.badge(text, color=colour).props("role=note")
+
+
+PRIMARY, OUTLINED, FLAT = "unelevated no-caps color=cyan-9", "outline no-caps", "flat dense no-caps"
+"""Looks of buttons: what a form is for, what else it does, and what stands within a text."""
+
+
+def action(
+    name: str, act: Callable[[], object], look: str, *, icon: str | None = None, color: str | None = "primary"
+) -> ui.button:
+    """Show a button in one of the looks."""
+    return ui.button(name, icon=icon, on_click=act, color=color).props(look)
+
+
+def note(text: str) -> ui.label:
+    """Show a text that explains, smaller and muted."""
+    return ui.label(text).classes("muted text-sm")
 
 
 def icon_button(icon: str, name: str, act: Callable[[], object]) -> ui.button:

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView
-from loop.ui.tables import heading, number, show_table
+from loop.ui.tables import OUTLINED, PRIMARY, action, heading, note, number, show_table
 from loop.ui.visitors import Labels, in_words_of, tell_success
 from shared.base.search_settings import AppTuning, Tuning, bounds_of
 
@@ -21,7 +21,7 @@ async def show_settings(view: PageView) -> None:
     tuning = await view.client.show_tuning()
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Retrieval settings of all apps")
-        ui.label("They hold at once, for apps that have none of their own.").classes("muted text-sm")
+        note("They hold at once, for apps that have none of their own.")
         _build_form(view, ui.column().classes("w-full gap-3"), tuning)
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Storage")
@@ -41,7 +41,7 @@ async def show_settings(view: PageView) -> None:
 
         with place:
             # Not by itself: on SQLite it goes through the whole database.
-            ui.button("Look at the tables", icon="storage", on_click=look).props("outline no-caps")
+            action("Look at the tables", look, OUTLINED, icon="storage")
 
 
 async def show_settings_of(view: PageView) -> None:
@@ -49,7 +49,7 @@ async def show_settings_of(view: PageView) -> None:
     tuning = await view.client.show_app_tuning()
     with ui.column().classes("card gap-2 min-w-0"):
         heading("Retrieval settings of this app")
-        ui.label("They hold at once, over those of all apps.").classes("muted text-sm")
+        note("They hold at once, over those of all apps.")
         _build_form(view, ui.column().classes("w-full gap-3"), tuning)
 
 
@@ -89,7 +89,7 @@ def _build_form(view: PageView, place: ui.column, tuning: models.TuningAnswer) -
             await change(dict.fromkeys(fields))
 
         with ui.row():
-            ui.button("Save settings", on_click=save).props("unelevated no-caps color=cyan-9")
+            action("Save settings", save, PRIMARY)
             ui.button("Take all changes back", on_click=take_back).props("flat no-caps")
     if not view.may_write:
         for one in [one for one in place.descendants() if hasattr(one, "disable")]:

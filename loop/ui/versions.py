@@ -11,7 +11,7 @@ from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, press_once
 from loop.ui.originals import OriginalReader
 from loop.ui.session_view import day, dialog, foot, long_text, made_how, rows, size
-from loop.ui.tables import counted, heading
+from loop.ui.tables import counted, heading, note
 from loop.ui.visitors import tell_success
 
 _VERSIONS = 100
@@ -169,13 +169,13 @@ class VersionManager:
             )
             box.set_enabled(self._view.may_write)
             used = day(version.last_used) if version.last_used else "never"
-            ui.label(f"Created {day(version.created_at)} · last used {used}").classes("muted text-sm")
+            note(f"Created {day(version.created_at)} · last used {used}")
             if version.used_in:
                 with ui.row().classes("items-center gap-1"):
                     ui.icon("warning", size="xs").props("aria-hidden=true")
                     ui.label(f"In use by {', '.join(version.used_in)}").classes("said text-sm")
             else:
-                ui.label("Used in 0 compositions").classes("muted text-sm")
+                note("Used in 0 compositions")
 
     def _count(self) -> None:
         tokens = sum(one.output_tokens for one in self._chosen.values())
