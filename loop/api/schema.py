@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
@@ -15,6 +18,13 @@ ONE, MANY = "one message", "several messages"
 """Tags of the two shapes in which messages are sent; an error does not name them as a place."""
 
 
+@dataclass(frozen=True)
+class From:
+    """Where in a row a field is taken from, if not from the attribute of its name: ``inner`` or ``outer.inner``."""
+
+    path: str
+
+
 class ResponseModel(BaseModel):
     """What the server says."""
 
@@ -22,9 +32,19 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def from_row(cls, row: object, **given: Any) -> Self:
-        """Return the answer about a row, or any value: a field is what was given, else the attribute of its name."""
-        taken = {name: getattr(row, name) for name in cls.model_fields if name not in given}
+        """Return the answer about a row, or any value: what is not given is taken from it (see ``From``)."""
+        taken = {name: take(row) for name, take in _getters(cls).items() if name not in given}
         return cls.model_validate(taken | given)
+
+
+@cache
+def _getters(model: type[ResponseModel]) -> dict[str, attrgetter[Any]]:
+    """Return what takes each field of a row."""
+    named = {
+        name: [one.path for one in field.metadata if isinstance(one, From)]
+        for name, field in model.model_fields.items()
+    }
+    return {name: attrgetter(*(path or [name])) for name, path in named.items()}
 
 
 class RequestModel(BaseModel):

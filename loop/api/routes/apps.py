@@ -17,7 +17,7 @@ from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, PageOf50, Reads, UserInPath, Writes, as_write
 from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
-from loop.api.schema import AppId, Flag, NamedUser, RequestModel, ResponseModel, Success, Units
+from loop.api.schema import AppId, Flag, From, NamedUser, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
 from shared.apps import queries, tokens
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
@@ -84,7 +84,7 @@ class AppAnswer(ResponseModel):
     config: dict[str, Any] = Field(description=_CONFIG)
     installed: bool
     answered_by: AnsweredBy = Field(description=_ANSWERED_BY)
-    approve_answers: bool = Field(description=_APPROVE)
+    approve_answers: Annotated[bool, From("approves_answers")] = Field(description=_APPROVE)
     weight: int = Field(description="The app's share of the work beside other apps'.")
     shared_memory: bool = Field(description=_SHARED)
     time_zone: str | None = Field(description=_TIME_ZONE)
@@ -118,7 +118,6 @@ class AppDetails(AppAnswer):
 def _computed(app: App) -> dict[str, object]:
     return {
         "installed": app.uninstalled_at is None,
-        "approve_answers": app.approves_answers,
         "hourly_budget": units_or_none(app.hourly_budget_micro),
         "daily_budget": units_or_none(app.daily_budget_micro),
     }

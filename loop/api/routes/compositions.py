@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from loop.api.dependencies import PageOf50, ProjectInPath, Reads, RequestContext, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
-from loop.api.schema import TEXT, Flag, RequestModel, ResponseModel, Success
+from loop.api.schema import TEXT, Flag, From, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.errors import Conflict, NotFound, Operation
@@ -107,7 +107,7 @@ class CompositionAnswer(ResponseModel):
     state: BuildState
     failure: str | None = Field(description="Why it failed, and what to do.")
     job_id: str | None
-    token_budget: int
+    token_budget: Annotated[int, From("budget")]
     total_tokens: int
     total_messages: int
     components: list[ComponentItem] = Field(description="In order; none once it has failed.")
@@ -123,7 +123,7 @@ class CompositionAnswer(ResponseModel):
     def of(cls, composition: Composition, project_id: str, rows: Sequence[ComponentRow]) -> CompositionAnswer:
         """Return a composition as it goes over the wire."""
         components = [ComponentItem.of(row) for row in rows]
-        return cls.from_row(composition, project_id=project_id, token_budget=composition.budget, components=components)
+        return cls.from_row(composition, project_id=project_id, components=components)
 
 
 class CompositionList(ResponseModel):
@@ -149,12 +149,12 @@ class CompositionRemoved(Success):
 class ForeseenItem(ResponseModel):
     """What a session would get."""
 
-    session_id: str
+    session_id: Annotated[str, From("wish.recorded.session_id")]
     way: ComponentForm = Field(description="As its original, a version there is, one being made, or one to be made.")
     version_id: str | None = Field(description="The version that is there or being made.")
     allocation: int
-    original_tokens: int
-    stale: bool
+    original_tokens: Annotated[int, From("wish.recorded.original_tokens")]
+    stale: Annotated[bool, From("is_stale")]
     settings: dict[str, Any] | None = Field(description="Of the version that would be made.")
     reason: str
 
@@ -164,10 +164,7 @@ class ForeseenItem(ResponseModel):
         settings = one.settings
         return cls.from_row(
             one,
-            session_id=one.wish.recorded.session_id,
             version_id=None if one.version is None else one.version.version_id,
-            original_tokens=one.wish.recorded.original_tokens,
-            stale=one.is_stale,
             settings=None if settings is None else settings.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
 

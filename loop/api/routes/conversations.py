@@ -25,7 +25,7 @@ from loop.api.errors import TOO_LARGE
 from loop.api.policy import OF_APP, under
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.jobs import JobAnswer, RequestedJob
-from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
+from loop.api.schema import MANY, ONE, From, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, hold_off_erasure, lock_app
 from shared.base.errors import Conflict, Limit
@@ -132,7 +132,7 @@ class ConversationAnswer(ResponseModel):
     user_id: str | None
     state: ConversationState
     message_count: int
-    metadata: dict[str, Any]
+    metadata: Annotated[dict[str, Any], From("details")]
     created_at: datetime
     updated_at: datetime
     snoozed_until: datetime | None
@@ -147,7 +147,7 @@ class ConversationAnswer(ResponseModel):
     @classmethod
     def of(cls, conversation: Conversation, now: datetime) -> ConversationAnswer:
         """Return a conversation as it goes over the wire."""
-        return cls.from_row(conversation, state=state_of(conversation, now), metadata=conversation.details)
+        return cls.from_row(conversation, state=state_of(conversation, now))
 
 
 class ConversationDetails(ConversationAnswer):
@@ -169,7 +169,6 @@ class ConversationDetails(ConversationAnswer):
         return cls.from_row(
             conversation,
             state=state_of(conversation, now),
-            metadata=conversation.details,
             energy_spent=to_units(spent),
             energy_budget=units_or_none(budget),
             energy_remaining=None if budget is None else to_units(budget - spent),

@@ -15,7 +15,7 @@ from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, PageOf50, PageOf200, Reads, RequestContext, UserInQuery, Writes, as_write
 from loop.api.erasures import Receipt
 from loop.api.policy import OF_APP, under
-from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
+from loop.api.schema import Flag, From, NamedUser, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -97,8 +97,8 @@ class FactSourceAnswer(ResponseModel):
 class FactAnswer(ResponseModel):
     """A fact."""
 
-    id: int
-    fact: str
+    id: Annotated[int, From("fact_id")]
+    fact: Annotated[str, From("statement")]
     category: Category
     state: FactState
     confidence: float = Field(ge=0, le=1)
@@ -124,8 +124,6 @@ class FactAnswer(ResponseModel):
         latest = max(said, key=lambda one: (one.last_seen, one.source_id), default=None)
         return cls.from_row(
             fact,
-            id=fact.fact_id,
-            fact=fact.statement,
             last_seen_conversation_id=None if latest is None else latest.conversation_id,
             pinned=fact.pin_slot is not None,
             user_id=fact.user_id or None,

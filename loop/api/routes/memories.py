@@ -27,7 +27,7 @@ from loop.api.dependencies import (
 )
 from loop.api.erasures import PurgedMemories
 from loop.api.policy import OF_APP, under
-from loop.api.schema import PartialModel, RequestModel, ResponseModel, Success
+from loop.api.schema import From, PartialModel, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -72,8 +72,10 @@ class Source(ResponseModel):
 class MemoryAnswer(ResponseModel):
     """A memory."""
 
-    id: int
-    user_id: str | None = Field(description="Whose it is; null where nobody was named.")
+    id: Annotated[int, From("memory_id")]
+    user_id: Annotated[str | None, From("subject.named")] = Field(
+        description="Whose it is; null where nobody was named."
+    )
     content: str
     created_at: datetime = Field(description="When its conversation was held.")
     updated_at: datetime = Field(description="When the newest of it was said, or a person last changed it.")
@@ -93,9 +95,7 @@ class MemoryAnswer(ResponseModel):
         """Return a memory as it goes over the wire."""
         return cls.from_row(
             memory,
-            id=memory.memory_id,
             updated_on=zones.local(memory.updated_at).date(),
-            user_id=memory.subject.named,
             source_conversation_id=conversation_id,
             sources=sources,
         )

@@ -12,7 +12,7 @@ from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.versions import VERSION_ID_PATTERN, version_file
-from loop.api.schema import ResponseModel
+from loop.api.schema import From, ResponseModel
 from shared.base.errors import Conflict, Invalid, NotFound
 from shared.contracts.values import Words
 from shared.sessions.blocks import speaker_of
@@ -56,12 +56,14 @@ class OriginalMessage(ResponseModel):
     """What was said or done at one point of a session; a long one comes in pieces, on several pages."""
 
     position: int = Field(description="Its place in the session, from 0; the same for all pieces of one message.")
-    uuid: str = Field(description="Of its record; several messages may be of one record.")
+    uuid: Annotated[str, From("block.uuid")] = Field(
+        description="Of its record; several messages may be of one record."
+    )
     speaker: str = Field(examples=["User"])
-    kind: str = Field(
+    kind: Annotated[str, From("block.kind")] = Field(
         description="human, assistant, question, thinking, tool_use, tool_result, meta, left, system, summary."
     )
-    at: datetime | None
+    at: Annotated[datetime | None, From("block.at")]
     text: str = Field(description="Of a tool's use what it was given, as JSON; of its result what came back.")
     start: int = Field(description="Where this text begins in the whole message, characters; 0 but for later pieces.")
     characters: int = Field(description="Of the whole message.")
@@ -77,10 +79,7 @@ class OriginalMessage(ResponseModel):
         block, call = read.block, read.block.call
         return cls.from_row(
             read,
-            uuid=block.uuid,
             speaker=speaker_of(block),
-            kind=block.kind,
-            at=block.at,
             characters=len(block.text),
             tool_use_id=(call and call.tool_use_id) or None,
             is_error=call is not None and call.is_error,

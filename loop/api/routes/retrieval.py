@@ -14,7 +14,7 @@ from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes, as_w
 from loop.api.policy import OF_ADMIN, OF_ADMIN_ABOUT_APP, OF_APP, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
-from loop.api.schema import APP_ID_PATTERN, ResponseModel
+from loop.api.schema import APP_ID_PATTERN, From, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import Id, UserId, Words
@@ -80,11 +80,15 @@ class ReleaseGateAnswer(ResponseModel):
     """Whether a release may go out by what was measured: each way with at least 20 queries fast enough."""
 
     passes: bool
-    state: GateVerdict = Field(description="fails when anything does; not_enough_queries when no way has 20 queries.")
+    state: Annotated[GateVerdict, From("verdict")] = Field(
+        description="fails when anything does; not_enough_queries when no way has 20 queries."
+    )
     ways: dict[SearchMode, WayAtGate]
     summaries_asked: int
     summaries_made: int
-    summaries_state: GateVerdict = Field(description="not_enough_queries when none was asked for.")
+    summaries_state: Annotated[GateVerdict, From("summaries")] = Field(
+        description="not_enough_queries when none was asked for."
+    )
 
     @classmethod
     def of(cls, gate: ReleaseGate) -> ReleaseGateAnswer:
@@ -93,13 +97,7 @@ class ReleaseGateAnswer(ResponseModel):
             way: WayAtGate(state=one.verdict, why=one.why, durations=one.took and Durations.of(one.took))
             for way, one in gate.modes.items()
         }
-        return cls.from_row(
-            gate,
-            passes=gate.verdict is GateVerdict.PASSES,
-            state=gate.verdict,
-            ways=ways,
-            summaries_state=gate.summaries,
-        )
+        return cls.from_row(gate, passes=gate.verdict is GateVerdict.PASSES, ways=ways)
 
 
 class RetrievalMetrics(ResponseModel):
@@ -122,7 +120,9 @@ class RetrievalMetrics(ResponseModel):
     )
     flags: dict[str, float] = Field(description="Share of retrievals with each flag on, 0..1.")
     degraded: dict[str, int] = Field(description="Retrievals that did without a part.")
-    token_budget_used: float | None = Field(description="Mean share of the budget that contexts used, 0..1.")
+    token_budget_used: Annotated[float | None, From("budget_used")] = Field(
+        description="Mean share of the budget that contexts used, 0..1."
+    )
     gate: ReleaseGateAnswer
 
     @classmethod
@@ -137,7 +137,6 @@ class RetrievalMetrics(ResponseModel):
             mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
             durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
             sources=sources_in_words(figures.sources),
-            token_budget_used=figures.budget_used,
             gate=ReleaseGateAnswer.of(gate),
         )
 
@@ -145,20 +144,22 @@ class RetrievalMetrics(ResponseModel):
 class IndexSizes(ResponseModel):
     """Sizes in bytes."""
 
-    messages: int
-    embeddings: int
-    words: int | None = Field(description="Of the whole installation; null where one app was asked about.")
+    messages: Annotated[int, From("message_bytes")]
+    embeddings: Annotated[int, From("vector_bytes")]
+    words: Annotated[int | None, From("word_bytes")] = Field(
+        description="Of the whole installation; null where one app was asked about."
+    )
 
 
 class RetrievalStats(ResponseModel):
     """How much there is to retrieve."""
 
     app_id: str | None
-    total_messages: int
-    total_conversations: int
-    total_chunks: int
-    total_summaries: int
-    total_vectors: int
+    total_messages: Annotated[int, From("messages")]
+    total_conversations: Annotated[int, From("conversations")]
+    total_chunks: Annotated[int, From("passages")]
+    total_summaries: Annotated[int, From("summaries")]
+    total_vectors: Annotated[int, From("vectors")]
     profile_consent: bool | None = Field(description="Of the user asked about; null where no app was named.")
     index_sizes: IndexSizes
 
@@ -176,7 +177,9 @@ class VectorSetAnswer(ResponseModel):
     model: str
     state: SetState
     vectors: int
-    progress: ProgressAnswer | None = Field(description="While it is made beside the one that serves.")
+    progress: Annotated[ProgressAnswer | None, From("fill")] = Field(
+        description="While it is made beside the one that serves."
+    )
 
 
 class IndexAnswer(ResponseModel):
@@ -185,25 +188,18 @@ class IndexAnswer(ResponseModel):
     app_id: str
     messages: int = Field(description="Messages of users and assistants; others are not indexed.")
     words: int = Field(description="Of them, those whose words are indexed.")
-    word_index_present: bool
+    word_index_present: Annotated[bool, From("word_index_is_present")]
     unembedded: int = Field(description="Of them, those whose vectors are still to be made.")
     vectors: list[VectorSetAnswer]
-    backfill: ProgressAnswer | None
-    backfill_asked_at: datetime | None
-    backfill_ended_at: datetime | None
+    backfill: Annotated[ProgressAnswer | None, From("fill")]
+    backfill_asked_at: Annotated[datetime | None, From("fill_asked_at")]
+    backfill_ended_at: Annotated[datetime | None, From("fill_ended_at")]
 
     @classmethod
     def of(cls, app_id: str, status: IndexStatus) -> IndexAnswer:
         """Return the state of the indexes as it goes over the wire."""
-        return cls.from_row(
-            status,
-            app_id=app_id,
-            word_index_present=status.word_index_is_present,
-            vectors=[VectorSetAnswer.from_row(one, progress=one.fill) for one in status.sets],
-            backfill=status.fill,
-            backfill_asked_at=status.fill_asked_at,
-            backfill_ended_at=status.fill_ended_at,
-        )
+        vectors = [VectorSetAnswer.from_row(one) for one in status.sets]
+        return cls.from_row(status, app_id=app_id, vectors=vectors)
 
 
 class Rebuilt(ResponseModel):
@@ -275,18 +271,8 @@ def show_retrieval_stats(ctx: Reads, app_id: _AppInQuery = None, user_id: _UserI
             get_app(session, app_id)
         stock = count_stock(session, app_id)
         consent = None if app_id is None else gate.agrees(session, app_id, user_id)
-    return answer(
-        RetrievalStats(
-            app_id=app_id,
-            total_messages=stock.messages,
-            total_conversations=stock.conversations,
-            total_chunks=stock.passages,
-            total_summaries=stock.summaries,
-            total_vectors=stock.vectors,
-            profile_consent=consent,
-            index_sizes=IndexSizes(messages=stock.message_bytes, embeddings=stock.vector_bytes, words=stock.word_bytes),
-        )
-    )
+    sizes = IndexSizes.from_row(stock)
+    return answer(RetrievalStats.from_row(stock, app_id=app_id, profile_consent=consent, index_sizes=sizes))
 
 
 @router.post("/api/memory/rebuild", response_model=Rebuilt, status_code=202, summary="Make the word index anew")

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes, as_write
 from loop.api.policy import OF_ADMIN, OF_APP, Trait, policy, under
-from loop.api.schema import Flag, RequestModel, ResponseModel
+from loop.api.schema import Flag, From, RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.choices import RankingFormula
@@ -91,13 +91,15 @@ class SearchResult(ResponseModel):
     message_id: str
     conversation_id: str
     user_id: str | None = Field(description="Whose conversation it is; null where it names nobody.")
-    role: Role
-    name: str | None
+    role: Annotated[Role, From("ranked.candidate.role")]
+    name: Annotated[str | None, From("ranked.candidate.name")]
     content: str
-    created_at: datetime
+    created_at: Annotated[datetime, From("ranked.candidate.created_at")]
     score: float
     kind: HitKind
-    part: int = Field(description="Which passage of the message; 0 is the whole.")
+    part: Annotated[int, From("ranked.candidate.part")] = Field(
+        description="Which passage of the message; 0 is the whole."
+    )
     language: str | None = Field(description="Of code, where its fence names it.")
     times: int = Field(description="How often the same was said by the same speaker; this is the one that fits best.")
     last_at: datetime = Field(description="When it was said last.")
@@ -106,17 +108,8 @@ class SearchResult(ResponseModel):
     @classmethod
     def of(cls, hit: SearchHit, explain: bool) -> SearchResult:
         """Return a result as it goes over the wire."""
-        one = hit.ranked.candidate
         parts = {name: round(value, 6) + 0.0 for name, value in hit.ranked.parts.items()} if explain else None
-        return cls.from_row(
-            hit,
-            role=one.role,
-            name=one.name,
-            created_at=one.created_at,
-            score=round(hit.ranked.score, 6),
-            part=one.part,
-            explanation=parts,
-        )
+        return cls.from_row(hit, score=round(hit.ranked.score, 6), explanation=parts)
 
 
 class SearchAnswer(ResponseModel):

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, under
 from loop.api.routes.jobs import JobAnswer
-from loop.api.schema import RequestModel, ResponseModel, Success
+from loop.api.schema import From, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult
 from shared.apps.queries import lock_app
 from shared.base.choices import SemanticVerdict
@@ -35,8 +35,8 @@ class SemanticSourceItem(ResponseModel):
 class SemanticItem(ResponseModel):
     """What sessions of a project have in common, or one of them laid down."""
 
-    id: str
-    type: SemanticKind
+    id: Annotated[str, From("memory_id")]
+    type: Annotated[SemanticKind, From("kind")]
     content: str
     confidence: float = Field(description="0..1; rises with the sessions that bear it.")
     verdict: SemanticVerdict
@@ -56,7 +56,7 @@ class SemanticItem(ResponseModel):
             if source.memory_key == one.key
         ]
         confirmed = one.verdict == SemanticVerdict.CONFIRMED
-        return cls.from_row(one, id=one.memory_id, type=one.kind, validated_by_user=confirmed, sources=own)
+        return cls.from_row(one, validated_by_user=confirmed, sources=own)
 
 
 class SemanticList(ResponseModel):

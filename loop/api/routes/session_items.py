@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api.cursors import PageRequest
-from loop.api.schema import ResponseModel
+from loop.api.schema import From, ResponseModel
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.queries import SessionFilter
@@ -46,7 +46,7 @@ class _SessionFigures(ResponseModel):
     original_messages: int
     first_timestamp: datetime | None
     last_timestamp: datetime | None
-    metadata: dict[str, Any] = Field(description="Branch, version, folder, models, topics.")
+    metadata: Annotated[dict[str, Any], From("details")] = Field(description="Branch, version, folder, models, topics.")
     counts: dict[str, int] = Field(description="Lines, prompts, messages, tool uses, tokens by usage, oddities.")
     markers: int
     marker_problems: list[MarkerProblemItem]
@@ -71,7 +71,6 @@ class SessionForeseen(_SessionFigures):
             original_file=intake.original_file,
             size_bytes=intake.size_bytes,
             sha256=intake.sha256,
-            metadata=overview.details,
             markers=len(markers),
             marker_weights={f"{weight / 100:.2f}": weights[weight] for weight in sorted(weights, reverse=True)},
         )
@@ -133,7 +132,6 @@ def session_items(session: Session, rows: Sequence[RecordedSession]) -> list[Ses
         SessionItem.from_row(
             one,
             project_id=names[one.project_key],
-            metadata=one.details,
             markers=marked.get(one.key, 0),
             versions=made.get(one.key, 0),
         )

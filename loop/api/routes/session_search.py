@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors
 from loop.api.dependencies import PageOf50, ProjectInPath, Reads, SessionsAppId, Writes, as_write
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
-from loop.api.schema import RequestModel, ResponseModel, Success
+from loop.api.schema import From, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.base.choices import Aggressiveness
@@ -48,17 +48,19 @@ class SessionSnippet(ResponseModel):
 class FoundSession(ResponseModel):
     """A session, or a version of one, that was found."""
 
-    session_id: str
-    project_id: str
+    session_id: Annotated[str, From("facts.recorded.session_id")]
+    project_id: Annotated[str, From("facts.project_id")]
     version_id: str | None = Field(description="None: the original.")
     score: float
     snippet: SessionSnippet | None
-    matched_files: list[str]
-    matched_topics: list[str]
-    topics: list[str]
-    first_timestamp: datetime | None
-    last_timestamp: datetime | None
-    is_linked: bool = Field(description="Whether it belongs to another project than the one searched.")
+    matched_files: Annotated[list[str], From("files")]
+    matched_topics: Annotated[list[str], From("topics")]
+    topics: Annotated[list[str], From("facts.topics")]
+    first_timestamp: Annotated[datetime | None, From("facts.recorded.first_timestamp")]
+    last_timestamp: Annotated[datetime | None, From("facts.recorded.last_timestamp")]
+    is_linked: Annotated[bool, From("facts.is_linked")] = Field(
+        description="Whether it belongs to another project than the one searched."
+    )
 
     @classmethod
     def of(cls, hit: SessionHit) -> FoundSession:
@@ -68,17 +70,8 @@ class FoundSession(ResponseModel):
             if hit.snippet is None or hit.passage is None
             else SessionSnippet.from_row(hit.passage, text=hit.snippet.text, marks=hit.snippet.marks)
         )
-        return cls.from_row(
-            hit.facts.recorded,
-            project_id=hit.facts.project_id,
-            topics=hit.facts.topics,
-            is_linked=hit.facts.is_linked,
-            version_id=None if hit.number is None else version_id(hit.number),
-            score=round(hit.score, 6),
-            snippet=snippet,
-            matched_files=hit.files,
-            matched_topics=hit.topics,
-        )
+        version = None if hit.number is None else version_id(hit.number)
+        return cls.from_row(hit, version_id=version, score=round(hit.score, 6), snippet=snippet)
 
 
 class FoundSessions(ResponseModel):

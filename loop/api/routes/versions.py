@@ -26,7 +26,7 @@ from loop.api.dependencies import (
 from loop.api.policy import OF_APP_IN_QUERY, Trait, policy, under
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.session_items import MarkerForeseen
-from loop.api.schema import TEXT, Flag, ResponseModel, Success
+from loop.api.schema import TEXT, Flag, From, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.audit import BY_HAND
@@ -139,8 +139,8 @@ class VersionList(ResponseModel):
 class VersionForeseen(ResponseModel):
     """What would come of a compression, by the built-in agent."""
 
-    input_tokens: int
-    input_messages: int
+    input_tokens: Annotated[int, From("plan.input_tokens")]
+    input_messages: Annotated[int, From("plan.messages")]
     output_tokens: int
     output_messages: int
     compression_ratio: float
@@ -158,8 +158,6 @@ class VersionForeseen(ResponseModel):
         preserved = sum(one.survived for one in decisions)
         return cls.from_row(
             estimate,
-            input_tokens=estimate.plan.input_tokens,
-            input_messages=estimate.plan.messages,
             compression_ratio=round(estimate.ratio, 2),
             preserved=preserved,
             summarized=len(decisions) - preserved,
