@@ -87,38 +87,14 @@ register_url_convertor("str", _Part())
 
 ROUTERS = (
     # First what is asked for all the time: routes are tried one after the other.
-    conversations.router,
-    search.router,
-    whole_app.router,
-    memories.router,
-    apps.router,
-    answers.router,
-    memories.compactions_router,
-    # Before the facts, whose last part of an address is taken for an id.
-    fact_eviction.router,
-    facts.router,
-    apps.users_router,
-    retrieval.router,
-    summaries.router,
-    profiles.router,
-    session_search.router,
-    projects.session_settings_router,
-    semantic.router,
-    search.tuning_router,
-    whole_app.project_archive_router,
-    projects.router,
-    sessions.router,
-    keepits.router,
-    originals.router,
-    events.router,
-    webhooks.router,
-    jobs.router,
-    compositions.router,
-    versions.router,
-    comparison.router,
-    ageing.router,
-    system.router,
-)
+    conversations.router, search.router, whole_app.router, memories.router, apps.router, answers.router,
+    # The eviction of facts before the facts, whose last part of an address is taken for an id.
+    memories.compactions_router, fact_eviction.router, facts.router, apps.users_router, retrieval.router,
+    summaries.router, profiles.router, session_search.router, projects.session_settings_router, semantic.router,
+    search.tuning_router, whole_app.project_archive_router, projects.router, sessions.router, keepits.router,
+    originals.router, events.router, webhooks.router, jobs.router, compositions.router, versions.router,
+    comparison.router, ageing.router, system.router,
+)  # fmt: skip
 
 
 def build_api(loop: Loop) -> FastAPI:

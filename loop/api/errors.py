@@ -22,17 +22,7 @@ from starlette.types import Scope
 
 from loop.api.openapi import operation_id
 from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN, MANY, ONE, ResponseModel
-from shared.base.errors import (
-    AfterthoughtError,
-    Conflict,
-    Denied,
-    Invalid,
-    Limit,
-    ModelOutput,
-    NotFound,
-    Operation,
-    Transient,
-)
+from shared.base import errors
 from shared.base.process import ABANDONED
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.sessions.compose.requests import MAX_NAME_CHARS, NAME_PATTERN
@@ -44,14 +34,14 @@ TOO_MANY = "too_many"
 TOO_SLOW = "too_slow"
 STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, TOO_MANY: 429, TOO_SLOW: 408, ABANDONED: 499}
 """Where a code says more than its class. The last is seen by nobody but the log and the metrics."""
-STATUS_OF_CLASS: Sequence[tuple[type[AfterthoughtError], int]] = (
-    (NotFound, 404),
-    (Conflict, 409),
-    (Limit, 409),
-    (Invalid, 422),
-    (Denied, 403),
-    (ModelOutput, 502),
-    (Transient, 503),
+STATUS_OF_CLASS: Sequence[tuple[type[errors.AfterthoughtError], int]] = (
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.Limit, 409),
+    (errors.Invalid, 422),
+    (errors.Denied, 403),
+    (errors.ModelOutput, 502),
+    (errors.Transient, 503),
 )
 _RETRY_AFTER_SECONDS = "1"
 _WITH_BODY = {"PUT", "PATCH"}
@@ -94,7 +84,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def status_of(error: AfterthoughtError) -> int:
+def status_of(error: errors.AfterthoughtError) -> int:
     """Return the HTTP status of an error of ours."""
     if error.code in STATUS_OF_CODE:
         return STATUS_OF_CODE[error.code]
@@ -108,14 +98,14 @@ class RouteWords:
         every = (one for router in routers for one in router.routes if isinstance(one, APIRoute))
         self._routes = {one.operation_id or operation_id(one): one for one in every}
 
-    def of(self, error: AfterthoughtError) -> tuple[str, dict[str, Any]]:
+    def of(self, error: errors.AfterthoughtError) -> tuple[str, dict[str, Any]]:
         """Return the message of an error and its details."""
         if (one := error.operation) is None:
             return error.message, error.details
         told = {"id": one.id, "arguments": dict(one.arguments), "route": self._words(one)[0]}
         return error.worded(self._words), {**error.details, "operation": told}
 
-    def _words(self, operation: Operation) -> tuple[str, str]:
+    def _words(self, operation: errors.Operation) -> tuple[str, str]:
         """Return a route with what is known of it, and its address alone; what is not known stays open."""
         route = self._routes[operation.id]
         path, method = route.path, min(route.methods or ())
@@ -130,16 +120,16 @@ class RouteWords:
         return f"{method} {path}{'?' * bool(rest)}{urlencode(rest, quote_via=quote)}", path
 
 
-def opens_only(app_id: str | None) -> Denied:
+def opens_only(app_id: str | None) -> errors.Denied:
     """Return what is raised where an app's token is used for what is not its app's."""
     message = f"This token opens only /apps/{app_id} and what lies under it."
-    return Denied(message, details={"onlyApp": app_id})
+    return errors.Denied(message, details={"onlyApp": app_id})
 
 
-def answer_error(error: AfterthoughtError, scope: Scope) -> Response:
+def answer_error(error: errors.AfterthoughtError, scope: Scope) -> Response:
     """Return the answer for an error of ours to a request."""
     status = status_of(error)
-    if status >= 500 and not isinstance(error, Transient | ModelOutput):
+    if status >= 500 and not isinstance(error, errors.Transient | errors.ModelOutput):
         return internal()
     message, details = scope["app"].state.route_words.of(error)
     return refuse(status, error.code, message, details)
@@ -163,13 +153,13 @@ def body_error(error: ValidationError) -> RequestValidationError:
 
 def install_handlers(app: FastAPI) -> None:
     """Have every error of a route answered in the one shape."""
-    app.add_exception_handler(AfterthoughtError, _of_ours)
+    app.add_exception_handler(errors.AfterthoughtError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_framework)
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, AfterthoughtError)
+    assert isinstance(error, errors.AfterthoughtError)
     return answer_error(error, request.scope)
 
 

@@ -24,18 +24,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from afterthought_client import ApiError
-from loop.cli.chats import (
-    FILES_WITHOUT_TEXT,
-    TIMES_OF_ALL,
-    BadChatLine,
-    NothingSaid,
-    UnusableFile,
-    as_text,
-    kind_of,
-    moment,
-    parsed,
-    shown,
-)
+from loop.cli import chats
 from loop.cli.output import progress
 from loop.cli.table import Invocation
 from shared.base.errors import Configuration, Invalid
@@ -65,7 +54,7 @@ _EVERYBODY = (None, "all")
 """Whom a message of ChatGPT's is for, where it is for no tool."""
 _FRAME = re.compile(r"<(?=/?(?:attached_files|file_contents)\b)", re.IGNORECASE)
 
-Odd = list[UnusableFile]
+Odd = list[chats.UnusableFile]
 """Reasons why parts are left out; converters add to it."""
 
 
@@ -104,14 +93,14 @@ def _message_of(node: Any) -> Any:
 
 def _of_chatgpt(node: Any, odd: Odd) -> dict[str, Any] | None:
     if not isinstance(node, Mapping):
-        raise UnusableFile(f"is no node, but {kind_of(node)}")
+        raise chats.UnusableFile(f"is no node, but {chats.kind_of(node)}")
     if "message" not in node:
-        raise UnusableFile("is a node without `message`")
+        raise chats.UnusableFile("is a node without `message`")
     message = node["message"]
     if message is None:
         return None
     if not isinstance(message, Mapping):
-        raise UnusableFile(f"its message is no object, but {kind_of(message)}")
+        raise chats.UnusableFile(f"its message is no object, but {chats.kind_of(message)}")
     author, about, recipient = message.get("author"), message.get("metadata"), message.get("recipient")
     is_hidden = isinstance(about, Mapping) and about.get("is_visually_hidden_from_conversation")
     role = _role(author.get("role") if isinstance(author, Mapping) else author, "user")
@@ -127,17 +116,17 @@ def _text_of_chatgpt(content: Any, odd: Odd) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, Mapping):
-        raise UnusableFile(f"its content is {kind_of(content)}")
+        raise chats.UnusableFile(f"its content is {chats.kind_of(content)}")
     kind = content.get("content_type")
     if isinstance(kind, str) and kind in _NOT_SAID_BY_CHATGPT:
         return ""
     if not isinstance(kind, str) or kind not in _SHOWN:
-        raise UnusableFile(f"{shown(kind)} is no content_type that is known")
+        raise chats.UnusableFile(f"{chats.shown(kind)} is no content_type that is known")
     parts = content.get("parts")
     if isinstance(parts, str) or parts is None:
         return parts or ""
     if not isinstance(parts, list):
-        raise UnusableFile(f"its parts are {kind_of(parts)}")
+        raise chats.UnusableFile(f"its parts are {chats.kind_of(parts)}")
     texts = []
     for number, part in enumerate(parts, 1):
         # A part that is an object is a picture, or what was said aloud.
@@ -146,7 +135,7 @@ def _text_of_chatgpt(content: Any, odd: Odd) -> str:
         if isinstance(text, str):
             texts.append(text)
         elif text is not None:
-            odd.append(UnusableFile(f"part {number} is {kind_of(part)}" + " whose text is none" * is_known))
+            odd.append(chats.UnusableFile(f"part {number} is {chats.kind_of(part)}" + " whose text is none" * is_known))
     return "\n".join(filter(None, texts))
 
 
@@ -185,14 +174,14 @@ def _shown_by_claude(value: Mapping[str, Any], listed: list[Any]) -> list[int]:
 
 def _of_claude(message: Any, odd: Odd) -> dict[str, Any] | None:
     if not isinstance(message, Mapping):
-        raise UnusableFile(f"is no message, but {kind_of(message)}")
+        raise chats.UnusableFile(f"is no message, but {chats.kind_of(message)}")
     role = _role(message.get("sender"), "human")
     if role is None:
         return None
     text = _text_of_claude(message, odd)
     frame, without_text = _attached(message, odd)
     said = _message(role, "\n\n".join(filter(None, [text, frame])), message.get("created_at"))
-    return said and said | {FILES_WITHOUT_TEXT: without_text}
+    return said and said | {chats.FILES_WITHOUT_TEXT: without_text}
 
 
 def _text_of_claude(message: Mapping[str, Any], odd: Odd) -> str:
@@ -200,7 +189,7 @@ def _text_of_claude(message: Mapping[str, Any], odd: Odd) -> str:
     if isinstance(blocks, str):
         return blocks
     if blocks is not None and not isinstance(blocks, list):
-        odd.append(UnusableFile(f"its content is {kind_of(blocks)}"))
+        odd.append(chats.UnusableFile(f"its content is {chats.kind_of(blocks)}"))
     texts = []
     for number, block in enumerate(blocks if isinstance(blocks, list) else (), 1):
         kind = block.get("type") if isinstance(block, Mapping) else None
@@ -212,12 +201,14 @@ def _text_of_claude(message: Mapping[str, Any], odd: Odd) -> str:
         if isinstance(of_block, str) and kind in (None, "text"):
             texts.append(of_block)
         else:
-            what = f"of the type {shown(kind)}, which is not known" if kind != "text" else "a text without text"
-            odd.append(UnusableFile(f"block {number} is {what if isinstance(block, Mapping) else kind_of(block)}"))
+            what = f"of the type {chats.shown(kind)}, which is not known" if kind != "text" else "a text without text"
+            odd.append(
+                chats.UnusableFile(f"block {number} is {what if isinstance(block, Mapping) else chats.kind_of(block)}")
+            )
     if said := "\n".join(filter(None, texts)):
         return said
     if text is not None and not isinstance(text, str):
-        odd.append(UnusableFile(f"its text is {kind_of(text)}"))
+        odd.append(chats.UnusableFile(f"its text is {chats.kind_of(text)}"))
     return text if isinstance(text, str) else ""
 
 
@@ -229,13 +220,13 @@ def _attached(message: Mapping[str, Any], odd: Odd) -> tuple[str, int]:
     for key in ("attachments", "files", "files_v2"):
         listed = message.get(key)
         if listed is not None and not isinstance(listed, list):
-            odd.append(UnusableFile(f"its {key} are {kind_of(listed)}"))
+            odd.append(chats.UnusableFile(f"its {key} are {chats.kind_of(listed)}"))
         for number, one in enumerate(listed if isinstance(listed, list) else (), 1):
             content = one.get("extracted_content") if isinstance(one, Mapping) else None
             name = one.get("file_name") if isinstance(one, Mapping) else one
             if not isinstance(name, str | None) or not isinstance(content, str | None) or one is None:
                 what = "attachment" if key == "attachments" else "file"
-                odd.append(UnusableFile(f"{what} {number} (`{key}`) is not one with a name and a text"))
+                odd.append(chats.UnusableFile(f"{what} {number} (`{key}`) is not one with a name and a text"))
             elif content and content.strip():
                 with_text.add(name)
                 # Or a text that holds the end of the frame would go on as the person's own words.
@@ -255,14 +246,14 @@ def from_langchain(value: Any) -> Any:
     if isinstance(value, list):
         return _listed_by_langchain(value)
     if not isinstance(value, Mapping):
-        raise UnusableFile(f"holds no messages of LangChain, but is {kind_of(value)}")
+        raise chats.UnusableFile(f"holds no messages of LangChain, but is {chats.kind_of(value)}")
     if isinstance(value.get("messages"), list):
         return {**value, "messages": _listed_by_langchain(value["messages"])}
     row = value.get("message")
     if row is not None:
         # As the chat histories of LangChain keep it in a table: the message may be JSON in a string.
         told = {key: one for key, one in value.items() if key not in ("message", "id")}
-        return told | _of_langchain(parsed(row) if isinstance(row, str) else row)
+        return told | _of_langchain(chats.parsed(row) if isinstance(row, str) else row)
     return _of_langchain(value)
 
 
@@ -277,7 +268,7 @@ def _of_langchain(value: Any) -> dict[str, Any]:
     try:
         message, data = as_openai(value), data_of(value)
     except Invalid as error:
-        raise UnusableFile(error.message) from None
+        raise chats.UnusableFile(error.message) from None
     told = [value, data, data.get("additional_kwargs"), data.get("response_metadata")]
     times = [one for one in told if isinstance(one, Mapping)]
     at = next((one[key] for one in times for key in ("created_at", "timestamp") if one.get(key) is not None), None)
@@ -286,11 +277,11 @@ def _of_langchain(value: Any) -> dict[str, Any]:
 
 def _field(value: Any, name: str, kind: type, of_what: str) -> Any:
     if not isinstance(value, Mapping):
-        raise UnusableFile(f"is no conversation of {of_what}, but {kind_of(value)}")
+        raise chats.UnusableFile(f"is no conversation of {of_what}, but {chats.kind_of(value)}")
     if name not in value:
-        raise UnusableFile(f"is no conversation of {of_what}: it has no `{name}`")
+        raise chats.UnusableFile(f"is no conversation of {of_what}: it has no `{name}`")
     if not isinstance(value[name], kind):
-        raise UnusableFile(f"is no conversation of {of_what}: its `{name}` is {kind_of(value[name])}")
+        raise chats.UnusableFile(f"is no conversation of {of_what}: its `{name}` is {chats.kind_of(value[name])}")
     return value[name]
 
 
@@ -300,15 +291,15 @@ def _with_reasons(convert: Any, value: Any, place: str | None = None) -> Iterato
     said = None
     try:
         said = convert(value, odd)
-    except UnusableFile as reason:
+    except chats.UnusableFile as reason:
         odd.append(reason)
     for one in odd:
-        yield UnusableFile(str(one), place)
+        yield chats.UnusableFile(str(one), place)
     if said is not None:
         try:
-            moment(said.get("created_at"))
-        except UnusableFile as reason:
-            yield UnusableFile(str(reason), place)
+            chats.moment(said.get("created_at"))
+        except chats.UnusableFile as reason:
+            yield chats.UnusableFile(str(reason), place)
             said = {**said, "created_at": None}
         yield said
 
@@ -319,7 +310,7 @@ def _role(given: Any, person: str) -> str | None:
         return "assistant" if given == "assistant" else "user"
     if isinstance(given, str) and given in _OTHER_SPEAKERS:
         return None
-    raise UnusableFile(f"{shown(given)} is nobody who speaks in an export; {person} and assistant are")
+    raise chats.UnusableFile(f"{chats.shown(given)} is nobody who speaks in an export; {person} and assistant are")
 
 
 def _latest_leaf(parents: Mapping[Any, Any], time_of: Any) -> Any:
@@ -344,8 +335,8 @@ def _branch(leaf: Any, parents: Mapping[Any, Any]) -> list[Any]:
 def _time_of(message: Any, field: str) -> float:
     """Return what sorts messages of one export by time, those without one first."""
     try:
-        at = moment(message.get(field)) if isinstance(message, Mapping) else None
-    except UnusableFile:
+        at = chats.moment(message.get(field)) if isinstance(message, Mapping) else None
+    except chats.UnusableFile:
         at = None
     return 0.0 if at is None else at.timestamp()
 
@@ -356,9 +347,9 @@ def _message(role: str, text: str, at: Any) -> dict[str, Any] | None:
 
 def _conversation(value: Mapping[str, Any], names: tuple[str, ...], messages: list[Any]) -> dict[str, Any]:
     if not messages:
-        raise NothingSaid("nothing was said in it")
+        raise chats.NothingSaid("nothing was said in it")
     ids = (value.get(name) for name in names)
-    times = {name: value.get(name) for name in TIMES_OF_ALL}
+    times = {name: value.get(name) for name in chats.TIMES_OF_ALL}
     return {"id": next((one for one in ids if isinstance(one, str) and one), None), "messages": messages, **times}
 
 
@@ -388,7 +379,7 @@ class StatementTally:
     left_out: int = 0
     """What is no memory but a message that the other service keeps beside them."""
     users: set[str | None] = field(default_factory=set)
-    bad: list[BadChatLine] = field(default_factory=list)
+    bad: list[chats.BadChatLine] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as it is printed for machines."""
@@ -415,8 +406,8 @@ def read_statements(path: Path, tally: StatementTally, zone: ZoneInfo | None = N
                 one = _statement(where, value)
                 at = one.said_at
                 found.append(replace(one, said_at=at.astimezone(zone)) if at is not None and zone is not None else one)
-        except UnusableFile as reason:
-            tally.bad.append(BadChatLine(where, str(reason)))
+        except chats.UnusableFile as reason:
+            tally.bad.append(chats.BadChatLine(where, str(reason)))
     return sorted(found, key=lambda one: (one.said_at is not None, one.said_at and one.said_at.timestamp()))
 
 
@@ -429,7 +420,7 @@ def send_statements(
             user = user_id or one.user_id
             tally.users.add(user)
             try:
-                said_at = None if one.said_at is None else as_text(one.said_at)
+                said_at = None if one.said_at is None else chats.as_text(one.said_at)
                 written = call.patient_client.write_fact(one.text, user_id=user, said_at=said_at, app_id=app_id)
                 tally.known += written.merged
                 tally.facts += not written.merged
@@ -437,7 +428,7 @@ def send_statements(
             except ApiError as error:
                 if error.status not in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.CONFLICT):
                     raise
-                tally.bad.append(BadChatLine(one.where, call.reason(error)))
+                tally.bad.append(chats.BadChatLine(one.where, call.reason(error)))
             update(advance=1)
 
 
@@ -450,7 +441,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Any]]:
         value = read_json(text, replaces_nul=True)
     except orjson.JSONDecodeError as error:
         if b"\n" not in text.strip():
-            yield f"line {error.lineno}", UnusableFile(f"the file is not valid JSON: {error.msg}")
+            yield f"line {error.lineno}", chats.UnusableFile(f"the file is not valid JSON: {error.msg}")
             return
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip():
@@ -466,21 +457,21 @@ def _of_line(line: bytes) -> Any:
     try:
         return read_json(line, replaces_nul=True)
     except orjson.JSONDecodeError as error:
-        return UnusableFile(f"not valid JSON: {error.msg} (column {error.colno})")
+        return chats.UnusableFile(f"not valid JSON: {error.msg} (column {error.colno})")
 
 
 def _statement(where: str, value: Any) -> Statement:
-    if isinstance(value, UnusableFile):
+    if isinstance(value, chats.UnusableFile):
         raise value
     if not isinstance(value, Mapping):
-        raise UnusableFile(f"is no memory, but {kind_of(value)}")
+        raise chats.UnusableFile(f"is no memory, but {chats.kind_of(value)}")
     text = next((value[name] for name in _TEXTS if value.get(name)), None)
     if text is not None and not isinstance(text, str):
-        raise UnusableFile(f"is no memory: its text is {kind_of(text)}")
+        raise chats.UnusableFile(f"is no memory: its text is {chats.kind_of(text)}")
     if text is None or not text.strip():
-        raise UnusableFile("is no memory: it has neither `memory` nor `text`")
+        raise chats.UnusableFile("is no memory: it has neither `memory` nor `text`")
     at = next((value[name] for name in _TIMES if value.get(name) is not None), None)
     user = value.get("user_id")
     if isinstance(user, bool) or not isinstance(user, str | int | None):
-        raise UnusableFile(f"its user_id is {kind_of(user)}, so it does not say whose it is")
-    return Statement(where, text, str(user) if user else None, moment(at))
+        raise chats.UnusableFile(f"its user_id is {chats.kind_of(user)}, so it does not say whose it is")
+    return Statement(where, text, str(user) if user else None, chats.moment(at))

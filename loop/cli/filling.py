@@ -23,19 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from rich.progress import TaskProgressColumn
 
 from afterthought_client import Afterthought, ApiError
-from loop.cli.chats import (
-    BadChatLine,
-    ChatLine,
-    ChatShape,
-    Convert,
-    EmptyChat,
-    Entry,
-    FileChat,
-    UnusableFile,
-    as_it_is,
-    as_text,
-    read_chats,
-)
+from loop.cli import chats
 from loop.cli.output import progress, remark
 from loop.cli.table import Invocation, confirm, given, in_json
 from shared.base.choices import ChatGrouping
@@ -69,7 +57,7 @@ class Tally:
     files_without_text: int = 0
     """Attached files of which only the names came along."""
     users: set[str] = field(default_factory=set)
-    bad: list[BadChatLine] = field(default_factory=list)
+    bad: list[chats.BadChatLine] = field(default_factory=list)
     job_ids: list[str] = field(default_factory=list)
     continued: list[str] = field(default_factory=list)
     """Conversations that go on from one which ended here at an earlier import."""
@@ -138,13 +126,13 @@ class Filling:
         """The service, with patience."""
         return self.call.patient_client
 
-    def take_file(self, file: Path, grouping: Grouping, convert: Convert, of_several: bool = False) -> None:
+    def take_file(self, file: Path, grouping: Grouping, convert: chats.Convert, of_several: bool = False) -> None:
         """Send a whole file under a bar; where there are several, its name stands before what is bad in it."""
         of_file = f"{file.name}, " if of_several else ""
         with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
             for entry, portions, bad in read_portions(file, grouping, convert):
-                self.tally.seen += not isinstance(entry, BadChatLine)
-                self.tally.conversations_skipped += isinstance(entry, EmptyChat)
+                self.tally.seen += not isinstance(entry, chats.BadChatLine)
+                self.tally.conversations_skipped += isinstance(entry, chats.EmptyChat)
                 self.tally.bad += [replace(one, where=f"{of_file}{one.where}") for one in bad]
                 for portion in portions:
                     self.take(portion, f"{of_file}{entry.where}")
@@ -164,7 +152,7 @@ class Filling:
             sent = as_sent(one.role.value, one.content, one.name, one.payload)
             message = sent | {"messageId": filled.names.name(one)}
             if one.created_at is not None:
-                at = as_text(one.created_at)
+                at = chats.as_text(one.created_at)
                 if filled.last_at is None:
                     # What came before the first time is not said now, but at that time.
                     for _, earlier in filled.waiting:
@@ -223,7 +211,7 @@ class Filling:
         if filled.refused is not None:
             why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
             lines = dict.fromkeys([filled.first_where, *(where for where, _ in waiting)])
-            self.tally.bad += [BadChatLine(where, why) for where in lines if where not in filled.told]
+            self.tally.bad += [chats.BadChatLine(where, why) for where in lines if where not in filled.told]
             filled.told.update(lines)
 
     def _store(self, filled: _Filled, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
@@ -359,7 +347,7 @@ class Portion:
 
     conversation_id: str
     user_id: str | None
-    said: Sequence[ChatLine]
+    said: Sequence[chats.ChatLine]
     whole: bool
 
 
@@ -379,16 +367,16 @@ class Grouping:
         with self.path.open("rb") as file:
             return f"file-{hashlib.file_digest(file, 'sha256').hexdigest()[:_DIGEST_CHARACTERS]}"
 
-    def portions(self, chat: FileChat) -> Iterator[Portion]:
+    def portions(self, chat: chats.FileChat) -> Iterator[Portion]:
         """Yield the conversations that a line adds to. Raises: UnusableFile."""
         if not chat.said:
-            raise UnusableFile("no message has any text")
-        whole = chat.shape is not ChatShape.SINGLE
+            raise chats.UnusableFile("no message has any text")
+        whole = chat.shape is not chats.ChatShape.SINGLE
         if self.per is ChatGrouping.FILE:
             yield Portion(self._file_name, chat.user_id, chat.said, False)
         elif self.per is ChatGrouping.DAY:
             base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
-            days: dict[str, list[ChatLine]] = defaultdict(list)
+            days: dict[str, list[chats.ChatLine]] = defaultdict(list)
             for given in chat.said:
                 one = given.at(self._last.get(base))
                 if one.created_at is not None:
@@ -399,27 +387,27 @@ class Grouping:
                 yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
             if undated := len(chat.said) - sum(map(len, days.values())):
                 what = "a message" if undated == 1 else f"{undated} messages"
-                raise UnusableFile(f"{what} without a time cannot be put on a day")
+                raise chats.UnusableFile(f"{what} without a time cannot be put on a day")
         elif chat.conversation_id is None and not whole:
-            raise UnusableFile("a message without a conversation id; --conversation-per file or day does without")
+            raise chats.UnusableFile("a message without a conversation id; --conversation-per file or day does without")
         else:
             name = _content_name(chat) if chat.conversation_id is None else as_id(chat.conversation_id)
             yield Portion(name, chat.user_id, chat.said, whole)
 
 
 def read_portions(
-    path: Path, grouping: Grouping, convert: Convert = as_it_is
-) -> Iterator[tuple[Entry, Sequence[Portion], Sequence[BadChatLine]]]:
+    path: Path, grouping: Grouping, convert: chats.Convert = chats.as_it_is
+) -> Iterator[tuple[chats.Entry, Sequence[Portion], Sequence[chats.BadChatLine]]]:
     """Yield each line or element, the conversations it adds to, and what of it is bad. Raises: Configuration."""
-    for entry in read_chats(path, convert):
+    for entry in chats.read_chats(path, convert):
         portions: list[Portion] = []
-        bad = [entry] if isinstance(entry, BadChatLine) else []
-        if isinstance(entry, FileChat):
+        bad = [entry] if isinstance(entry, chats.BadChatLine) else []
+        if isinstance(entry, chats.FileChat):
             bad += entry.left_out
             try:
                 portions.extend(grouping.portions(entry))
-            except UnusableFile as reason:
-                bad.append(BadChatLine(entry.where, str(reason)))
+            except chats.UnusableFile as reason:
+                bad.append(chats.BadChatLine(entry.where, str(reason)))
         yield entry, portions, bad
 
 
@@ -430,7 +418,7 @@ class MessageNames:
         self._conversation_id = conversation_id
         self._seen: Counter[bytes] = Counter()
 
-    def name(self, said: ChatLine) -> str:
+    def name(self, said: chats.ChatLine) -> str:
         """Return the id of the next message."""
         digest = hashlib.sha256(orjson.dumps([self._conversation_id, *_plain(said)])).digest()[:12]
         self._seen[digest] += 1
@@ -445,11 +433,11 @@ def as_id(given: str) -> str:
         return f"chat-{_hex(given.encode())}"
 
 
-def _content_name(chat: FileChat) -> str:
+def _content_name(chat: chats.FileChat) -> str:
     return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
 
 
-def _plain(said: ChatLine) -> list[Any]:
+def _plain(said: chats.ChatLine) -> list[Any]:
     # The same message in a file that writes its offset otherwise is the same message.
     own = said.created_at if said.has_own_time else None
     at = own.astimezone(UTC).isoformat() if own is not None else None

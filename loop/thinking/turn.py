@@ -16,22 +16,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from loop.thinking import tools
 from loop.thinking.prompt import Window, open_exchange, open_question
 from loop.thinking.situation import ConversationView, Situation
-from loop.thinking.tools import (
-    BY_NAME,
-    Arguments,
-    AwaitEnergy,
-    Choice,
-    EndConversationCall,
-    Respond,
-    SelectConversation,
-    SnoozeConversationCall,
-    Think,
-    UnusableArguments,
-    read_arguments,
-    usable_tools,
-)
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import count_erasures, lock_app
 from shared.base.clock import Clock
@@ -116,18 +103,18 @@ class ThinkingTurn:
             self._choose(open_question(situation, window, mark), mark)
         return self.result
 
-    def _choose(self, question: Question[Choice] | None, mark: str) -> None:
+    def _choose(self, question: Question[tools.Choice] | None, mark: str) -> None:
         """Have a model choose by an object of a shape, and carry out what it chose. Raises: ModelOutput."""
         if question is None:
             return
 
-        def first(choice: Choice) -> str | None:
+        def first(choice: tools.Choice) -> str | None:
             return f"its text is longer than {choice.characters} characters" if choice.is_cut else last(choice)
 
-        def last(choice: Choice) -> str | None:
+        def last(choice: tools.Choice) -> str | None:
             try:
-                read_arguments(BY_NAME[choice.call.name], choice.call)
-            except UnusableArguments as unusable:
+                tools.read_arguments(tools.BY_NAME[choice.call.name], choice.call)
+            except tools.UnusableArguments as unusable:
                 return str(unusable)
             return "it repeats marks of the prompt" if mark in choice.call.arguments.get("text", "") else None
 
@@ -165,7 +152,7 @@ class ThinkingTurn:
             return self._ask_for_tools(reply.text, _USE_TOOLS)
         # What stands beside the call that ends the turn is carried out too: answering and ending go together. Answers
         # come first, wherever they stand: nothing can be said in what has ended.
-        calls = sorted(reply.calls, key=lambda call: call.name != tool_name(Respond))
+        calls = sorted(reply.calls, key=lambda call: call.name != tool_name(tools.Respond))
         lines, results = [ExchangeLine(Speaker.MODEL, reply.text, tuple(calls))], list[ToolResult]()
         for call, result in self.tool_executor.do(calls if written is None else [written]):
             results.append(self._record(call, result if written is None else _in_prose(result)))
@@ -222,14 +209,14 @@ class ToolExecutor:
         self._answered: set[str] = set()
         self._owes_answer = False
         """Whether an answer was meant and refused."""
-        self._usable = {tool_name(tool): tool for tool in usable_tools(situation)}
-        self._tools: dict[type[Arguments], Callable[..., ToolResult]] = {
-            Respond: self._respond,
-            EndConversationCall: self._end,
-            SelectConversation: self._select,
-            SnoozeConversationCall: self._snooze,
-            Think: lambda _: ToolResult(ToolOutcome.CARRIED_OUT, "Go on."),
-            AwaitEnergy: self._await,
+        self._usable = {tool_name(tool): tool for tool in tools.usable_tools(situation)}
+        self._tools: dict[type[tools.Arguments], Callable[..., ToolResult]] = {
+            tools.Respond: self._respond,
+            tools.EndConversationCall: self._end,
+            tools.SelectConversation: self._select,
+            tools.SnoozeConversationCall: self._snooze,
+            tools.Think: lambda _: ToolResult(ToolOutcome.CARRIED_OUT, "Go on."),
+            tools.AwaitEnergy: self._await,
         }
 
     def do(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, ToolResult]]:
@@ -241,7 +228,7 @@ class ToolExecutor:
         self._owes_answer &= self._situation.focus.kind is FocusKind.UNANSWERED
         for call in calls:
             result = self._do(call)
-            if call.name == tool_name(Respond):
+            if call.name == tool_name(tools.Respond):
                 is_pointless = result.outcome in (ToolOutcome.DUPLICATE, ToolOutcome.STALE)
                 self._owes_answer = result.is_refused and not is_pointless
             yield call, result
@@ -253,8 +240,8 @@ class ToolExecutor:
                 ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(self._usable)}."
             )
         try:
-            return self._tools[tool](read_arguments(tool, call))
-        except UnusableArguments as unusable:
+            return self._tools[tool](tools.read_arguments(tool, call))
+        except tools.UnusableArguments as unusable:
             return ToolResult(ToolOutcome.INVALID, f"Error: {unusable}. Use the tool again, correctly.")
         except _Refused as refused:
             return refused.result
@@ -268,7 +255,7 @@ class ToolExecutor:
         over = self._situation.focused is not None
         return ToolResult(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
 
-    def _respond(self, wanted: Respond) -> ToolResult:
+    def _respond(self, wanted: tools.Respond) -> ToolResult:
         if len(wanted.text) > self._settings.max_message_chars:
             raise _Refused(ToolOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
         if _OUR_COMPLAINT.match(wanted.text):
@@ -293,7 +280,7 @@ class ToolExecutor:
             ToolOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over
         )
 
-    def _end(self, wanted: EndConversationCall) -> ToolResult:
+    def _end(self, wanted: tools.EndConversationCall) -> ToolResult:
         seen = self._leavable(wanted.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
@@ -304,7 +291,7 @@ class ToolExecutor:
             lifecycle.end(session, conversation, app.purge_epoch, reason, now, settings.job_max_attempts, settings)
         return ToolResult(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
-    def _snooze(self, wanted: SnoozeConversationCall) -> ToolResult:
+    def _snooze(self, wanted: tools.SnoozeConversationCall) -> ToolResult:
         seen = self._leavable(wanted.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
@@ -313,11 +300,11 @@ class ToolExecutor:
             lifecycle.snooze(session, conversation, wanted.minutes, now)
         return ToolResult(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
 
-    def _select(self, wanted: SelectConversation) -> ToolResult:
+    def _select(self, wanted: tools.SelectConversation) -> ToolResult:
         selected = self._shown(wanted.conversation_id).conversation_id
         return ToolResult(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=True)
 
-    def _await(self, wanted: AwaitEnergy) -> ToolResult:
+    def _await(self, wanted: tools.AwaitEnergy) -> ToolResult:
         focused, energy = self._leavable(None), self._situation.energy
         if wanted.percentage <= energy.percentage:
             # It would come back at once and be thought about again.
