@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -33,23 +33,45 @@ _LOOK_AT_SETS_SECONDS = 5.0
 
 
 @dataclass
-class AskForFacts:
-    """Asks for facts once enough was said in a conversation, or it has been silent for long enough."""
+class AppByApp:
+    """A step that asks for jobs of the conversations that are due, one transaction an app."""
 
     database: Transactions
     clock: Clock
-    max_attempts: int
-    name = "ask_for_facts"
-    every_seconds = 0.5
+    event = ""
 
     def run(self) -> bool:
-        """Ask for what is due, app by app; True when jobs were written or there may be more."""
+        """Ask for what is due; True when jobs were written or there may be more."""
         with self.database.read() as session:
-            due = facts_due(session, self.clock.now(), _LIMIT)
-        asked = _ask_by_app(self.database, due, self._ask)
+            due = self._due(session)
+        asked = 0
+        for app_id, found in groupby(sorted(due, key=itemgetter(1, 0)), key=itemgetter(1)):
+            with self.database.write() as session:
+                app = lock_app(session, app_id)
+                conversations = lock_some(session, [key for key, _ in found])
+                asked += sum(job is not None for job in self._ask(session, app, conversations))
         if asked:
-            get_logger().info("facts_asked_for", count=asked)
+            get_logger().info(self.event, count=asked)
         return bool(asked) or len(due) == _LIMIT
+
+    def _due(self, session: Session) -> Sequence[tuple[int, str]]:
+        """Return keys of conversations, and their apps."""
+        raise NotImplementedError
+
+    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+        raise NotImplementedError
+
+
+@dataclass
+class AskForFacts(AppByApp):
+    """Asks for facts once enough was said in a conversation, or it has been silent for long enough."""
+
+    max_attempts: int
+    name, event = "ask_for_facts", "facts_asked_for"
+    every_seconds = 0.5
+
+    def _due(self, session: Session) -> Sequence[tuple[int, str]]:
+        return facts_due(session, self.clock.now(), _LIMIT)
 
     def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         now = self.clock.now()
@@ -57,25 +79,17 @@ class AskForFacts:
 
 
 @dataclass
-class AskForSummaries:
+class AskForSummaries(AppByApp):
     """Asks for the summary of a conversation once the assistant has said enough in it."""
 
-    database: Transactions
-    clock: Clock
     max_attempts: int
     defaults: Tuning
     """The settings' values, in force where nothing was changed."""
-    name = "ask_for_summaries"
+    name, event = "ask_for_summaries", "summaries_asked_for"
     every_seconds = 0.5
 
-    def run(self) -> bool:
-        """Ask for what is due, app by app; True when jobs were written or there may be more."""
-        with self.database.read() as session:
-            due = summaries_due(session, _LIMIT)
-        asked = _ask_by_app(self.database, due, self._ask)
-        if asked:
-            get_logger().info("summaries_asked_for", count=asked)
-        return bool(asked) or len(due) == _LIMIT
+    def _due(self, session: Session) -> Sequence[tuple[int, str]]:
+        return summaries_due(session, _LIMIT)
 
     def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         frequency = in_force(session, self.defaults, app.app_id).summary_frequency
@@ -85,21 +99,6 @@ class AskForSummaries:
             else:
                 # The frequency was changed since it became due.
                 one.summary_due_at = None
-
-
-def _ask_by_app(
-    database: Transactions,
-    due: Sequence[tuple[int, str]],
-    ask: Callable[[Session, App, Sequence[Conversation]], Iterable[Job | None]],
-) -> int:
-    """Ask for jobs of conversations that are due, one transaction an app; return how many were written."""
-    asked = 0
-    for app_id, found in groupby(sorted(due, key=itemgetter(1, 0)), key=itemgetter(1)):
-        with database.write() as session:
-            app = lock_app(session, app_id)
-            conversations = lock_some(session, [key for key, _ in found])
-            asked += sum(job is not None for job in ask(session, app, conversations))
-    return asked
 
 
 @dataclass
@@ -145,25 +144,17 @@ class AskForVectors:
 
 
 @dataclass
-class EndSilent:
+class EndSilent(AppByApp):
     """Ends conversations that were to end by themselves, once nothing was said in them for long enough."""
 
-    database: Transactions
-    clock: Clock
     settings: Settings
-    name = "end_silent"
+    name, event = "end_silent", "silent_conversations_ended"
     every_seconds = 1.0
 
-    def run(self) -> bool:
-        """End what is due, app by app; True when jobs were written or there may be more."""
-        with self.database.read() as session:
-            due = silent(session, self.clock.now(), _LIMIT)
-        asked = _ask_by_app(self.database, due, self._end)
-        if asked:
-            get_logger().info("silent_conversations_ended", jobs=asked)
-        return bool(asked)
+    def _due(self, session: Session) -> Sequence[tuple[int, str]]:
+        return silent(session, self.clock.now(), _LIMIT)
 
-    def _end(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         now, attempts = self.clock.now(), self.settings.job_max_attempts
         for one in conversations:
             # Something may have been said since, or the clock was set back: then it is due again as long from now.

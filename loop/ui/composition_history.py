@@ -8,6 +8,7 @@ from typing import Literal
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, long_text, minute
 from loop.ui.tables import FLAT, action, badge, counted, fill, heading, note
@@ -83,7 +84,7 @@ class CompositionHistory:
                         _button("Used in…", "how_to_reg", lambda: self._ask_who_used(one), one.name)
                     if one.state != "working":
                         _button("Compose again", "replay", lambda: self._again(one), one.name)
-                    _button("Remove", "delete", lambda: self._ask_to_remove(one), one.name)
+                    _button("Remove", "delete", lambda: self._remove(one), one.name)
 
     def _documents(self, one: models.CompositionAnswer, used: ui.label) -> None:
         formats = one.request.get("outputFormat", "both")
@@ -124,15 +125,11 @@ class CompositionHistory:
             session.on("keydown.enter", note)
             foot(shown, "Note it", note)
 
-    def _ask_to_remove(self, one: models.CompositionAnswer) -> None:
-        async def remove() -> None:
+    async def _remove(self, one: models.CompositionAnswer) -> None:
+        goes = ["Its documents go; its sessions and their versions stay."]
+        if await confirmed(f"Remove {one.name}?", goes, button="Remove"):
             await self._view.client.remove_composition(one.composition_id)
             await self.refresh()
-            shown.close()
-
-        with dialog(f"Remove {one.name}?") as shown:
-            ui.label("Its documents go; its sessions and their versions stay.")
-            foot(shown, "Remove", remove, is_danger=True)
 
 
 def _use_of(one: models.CompositionAnswer) -> str:

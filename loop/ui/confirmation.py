@@ -15,7 +15,9 @@ from afterthought_client import models
 from loop.ui.tables import NO_LABELS, OUTLINED, TokenLabels, action, actor_name, number, show_table
 
 
-async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase") -> bool:
+async def confirmed(
+    title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase", cancel: str = "Cancel", more: str = ""
+) -> bool:
     """Say what goes, and return whether the visitor typed the word (where there is one) and agreed."""
     # Of the page, not of the row it is about: that may be shown anew meanwhile.
     with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("w-full max-w-lg gap-3"):
@@ -24,12 +26,14 @@ async def confirmed(title: str, goes: Sequence[str], word: str = "", *, button: 
             for one in goes:
                 with ui.element("li"):
                     ui.label(one).classes("said").props("dir=auto")
+        if more:
+            ui.label(more)
         typed = None
         if word:
             ui.label(f"Type {word} to confirm.").classes("said")
             typed = ui.input("Confirmation").props("outlined dense autofocus autocomplete=off").classes("w-full")
         with ui.row().classes("w-full justify-end"):
-            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps")
+            ui.button(cancel, on_click=lambda: dialog.submit(False)).props("flat no-caps")
             agree = ui.button(button, on_click=lambda: dialog.submit(typed is None or typed.value == word))
             agree.props("unelevated no-caps color=red-8")
         if typed is not None:

@@ -6,6 +6,7 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
+from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn
 from loop.ui.tables import counted, heading, note
 from loop.ui.visitors import tell_success
@@ -61,7 +62,14 @@ class ProfileSection:
     async def _change_consent(self, event: ValueChangeEventArguments[bool | None]) -> None:
         # Of the section, as the switch goes when others change the profile.
         with self._shown:
-            if not event.value and not await self._is_sure():
+            if not event.value and not await confirmed(
+                "Take consent back?",
+                held(self._found.profile if self._found else None),
+                button="Take back and erase",
+                cancel="Keep",
+                more="This goes at once and for good. Drafts of answers that may quote it are withdrawn, and agreeing "
+                "again begins with an empty profile.",
+            ):
                 await self.refresh()
                 return
             answer = await self._view.client.change_consent(bool(event.value), user_id=self._user_id or "")
@@ -74,23 +82,6 @@ class ProfileSection:
                     ui.label(f"Erased: {erased}. {f'{left:,} left' if left else 'Nothing is left'}.").props(
                         "role=status"
                     )
-
-    async def _is_sure(self) -> bool:
-        with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("gap-3 max-w-md"):
-            dialog.props("aria-label='Take consent back'")
-            ui.label("Take consent back?").classes("text-lg font-semibold").props("role=heading aria-level=2")
-            ui.label("This erases at once and for good:")
-            with ui.column().classes("gap-1 pl-4"):
-                for line in held(self._found.profile if self._found else None):
-                    ui.label(line).classes("text-sm")
-            ui.label("Drafts of answers that may quote it are withdrawn. Agreeing again begins with an empty profile.")
-            with ui.row().classes("w-full justify-end"):
-                ui.button("Keep", on_click=lambda: dialog.submit(False), color=None).props("flat no-caps autofocus")
-                erase = ui.button("Take back and erase", on_click=lambda: dialog.submit(True), color=None)
-                erase.props("unelevated no-caps color=red-9")
-        sure = await dialog
-        dialog.delete()
-        return bool(sure)
 
     def _build_fields(self, profile: ProfileItem | None) -> None:
         preferences = profile.preferences if profile else Preferences()
@@ -110,16 +101,16 @@ class ProfileSection:
 
         async def save() -> None:
             await self._view.client.write_profile(
-                preferences={
-                    "codingStyle": style.value or None,
-                    "preferredLanguages": languages.value,
-                    "frameworkExperience": frameworks.value,
-                },
-                context={
-                    "projectGoals": goals.value or None,
-                    "domain": domain.value or None,
-                    "constraints": constraints.value or None,
-                },
+                preferences=Preferences(
+                    coding_style=style.value or None,
+                    preferred_languages=languages.value,
+                    framework_experience=frameworks.value,
+                ),
+                context=Context(
+                    project_goals=goals.value or None,
+                    domain=domain.value or None,
+                    constraints=constraints.value or None,
+                ),
                 freeform_notes=notes.value or "",
                 user_id=self._user_id,
             )

@@ -10,9 +10,10 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
+from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
 from loop.ui.keepit import edit_keepit
-from loop.ui.session_view import UNKNOWN, dialog, foot, made_how, minute, rows, short, size, time_range, weight_name
+from loop.ui.session_view import UNKNOWN, made_how, minute, rows, short, size, time_range, weight_name
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
 from loop.ui.visitors import tell_success
 
@@ -119,7 +120,7 @@ class SessionDetails:
             if view.may_write:
                 if session.original_file:
                     ui.button("Sync", icon="sync", on_click=self._sync).props("flat no-caps")
-                ui.button("Remove", icon="delete", on_click=lambda: self._ask_to_remove(session)).props("flat no-caps")
+                ui.button("Remove", icon="delete", on_click=lambda: self._remove(session)).props("flat no-caps")
 
     async def read(self, from_uuid: object = None) -> None:
         """Open the original, at a message where one is named."""
@@ -194,14 +195,9 @@ class SessionDetails:
         tell_success(f"{size(found.added_bytes)} were added.")
         await self.show()
 
-    def _ask_to_remove(self, session: models.SessionDetail) -> None:
-        async def remove() -> None:
+    async def _remove(self, session: models.SessionDetail) -> None:
+        versions = counted(session.versions, "version")
+        goes = [f"{session.session_id} leaves memory with its {versions}. Its file stays."]
+        if await confirmed("Remove from memory?", goes, button="Remove"):
             await self._view.client.unregister_session(session.project_id, session.session_id)
             await self._removed()
-            shown.close()
-
-        with dialog("Remove from memory?") as shown:
-            ui.label(
-                f"{session.session_id} leaves memory with its {counted(session.versions, 'version')}. Its file stays."
-            ).classes("said")
-            foot(shown, "Remove", remove, is_danger=True)
