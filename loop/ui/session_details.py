@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from nicegui import ui
@@ -12,7 +13,6 @@ from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
-from loop.ui.keepit import edit_keepit
 from loop.ui.session_view import UNKNOWN, made_how, minute, rows, short, size, time_range, weight_name
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
 from loop.ui.visitors import tell_success
@@ -24,39 +24,32 @@ _JOBS = 20
 _PROBLEMS = 10
 
 
+@dataclass
 class SessionDetails:
     """A session's details, in a place of a page.
 
     ``removed`` is called once it is no longer registered, ``thinned`` once versions were removed.
     """
 
-    def __init__(
-        self,
-        view: PageView,
-        session_id: str,
-        place: ui.column,
-        removed: Callable[[], Awaitable[None]],
-        thinned: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._view = view
-        self._session_id = session_id
-        self._place = place
-        self._removed = removed
-        self._thinned = thinned
-        self._shown: object = None
+    view: PageView
+    session_id: str
+    place: ui.column
+    removed: Callable[[], Awaitable[None]]
+    thinned: Callable[[], Awaitable[None]]
+    shown: object = None
 
     async def show(self) -> None:
         """Show everything as it is now."""
-        view, name = self._view, self._session_id
+        view, name = self.view, self.session_id
         session = await view.client.show_session(name)
         listed = await view.client.list_versions(name, limit=_VERSIONS)
         markers = await view.client.list_keepits(name, limit=_MARKERS)
         progress = await self._progress(listed.working)
-        if (session, listed, markers, progress) == self._shown:
+        if (session, listed, markers, progress) == self.shown:
             return  # A button that is made anew loses a click that is on its way.
-        self._shown = (session, listed, markers, progress)
-        self._place.clear()
-        with self._place:
+        self.shown = (session, listed, markers, progress)
+        self.place.clear()
+        with self.place:
             heading(name).classes("text-lg").style("overflow-wrap: anywhere")
             self._figures(session)
             self._actions(session)
@@ -79,9 +72,9 @@ class SessionDetails:
     async def _progress(self, working: models.VersionAnswer | None) -> str:
         if working is None:
             return ""
-        jobs = await self._view.client.list_session_jobs(limit=_JOBS)
+        jobs = await self.view.client.list_session_jobs(limit=_JOBS)
         for job in jobs.jobs:
-            if (job.session_id, job.version_id) == (self._session_id, working.version_id):
+            if (job.session_id, job.version_id) == (self.session_id, working.version_id):
                 parts = f", {job.progress.done} of {job.progress.total} parts" if job.progress.total else ""
                 return f"{job.state}{parts}"
         return "asked for"
@@ -105,7 +98,7 @@ class SessionDetails:
         rows(told)
 
     def _actions(self, session: models.SessionDetail) -> None:
-        view = self._view
+        view = self.view
         with ui.row().classes("gap-2"):
             if view.may_write:
 
@@ -125,22 +118,22 @@ class SessionDetails:
     async def read(self, from_uuid: object = None) -> None:
         """Open the original, at a message where one is named."""
         await originals.read_original(
-            self._view, self._session_id, edit=self._edit, from_uuid=from_uuid if isinstance(from_uuid, str) else None
+            self.view, self.session_id, edit=self._edit, from_uuid=from_uuid if isinstance(from_uuid, str) else None
         )
 
     async def _edit(self, session_id: str, marker_id: str) -> None:
-        await edit_keepit(self._view, session_id, marker_id, self.show)
+        await originals.edit_keepit(self.view, session_id, marker_id, self.show)
 
     def _versions(self, session: models.SessionDetail, listed: models.VersionList, progress: str) -> None:
         async def compare() -> None:
-            await versions.Comparison(self._view, self._session_id, listed.versions).open()
+            await versions.Comparison(self.view, self.session_id, listed.versions).open()
 
         async def changed() -> None:
             await self.show()
-            await self._thinned()
+            await self.thinned()
 
         async def manage() -> None:
-            await versions.VersionManager(self._view, session, changed).open()
+            await versions.VersionManager(self.view, session, changed).open()
 
         with ui.row().classes("items-center gap-2 w-full"):
             heading(f"Compressions: {session.versions}", 3)
@@ -161,7 +154,7 @@ class SessionDetails:
 
     def _version(self, version: models.VersionAnswer) -> None:
         async def read() -> None:
-            await versions.read_version(self._view, self._session_id, version)
+            await versions.read_version(self.view, self.session_id, version)
 
         with ui.row().classes("card items-center gap-2").props("role=listitem"):
             ui.label(version.version_id).classes("font-medium")
@@ -176,7 +169,7 @@ class SessionDetails:
 
     def _marker(self, marker: models.MarkerItem) -> None:
         async def edit() -> None:
-            await self._edit(self._session_id, marker.marker_id)
+            await self._edit(self.session_id, marker.marker_id)
 
         with ui.row().classes("marked w-full no-wrap items-start gap-2").props("role=listitem"):
             with ui.column().classes("gap-0 min-w-0 grow"):
@@ -191,7 +184,7 @@ class SessionDetails:
             action("Edit", edit, FLAT, icon="tune").classes("shrink-0")
 
     async def _sync(self) -> None:
-        found = await self._view.client.sync_session(self._session_id)
+        found = await self.view.client.sync_session(self.session_id)
         tell_success(f"{size(found.added_bytes)} were added.")
         await self.show()
 
@@ -199,5 +192,5 @@ class SessionDetails:
         versions = counted(session.versions, "version")
         goes = [f"{session.session_id} leaves memory with its {versions}. Its file stays."]
         if await confirmed("Remove from memory?", goes, button="Remove"):
-            await self._view.client.unregister_session(session.project_id, session.session_id)
-            await self._removed()
+            await self.view.client.unregister_session(session.project_id, session.session_id)
+            await self.removed()
