@@ -33,37 +33,26 @@ _WAYS = {"original": "The original", "version": "Version {}", "join": "Version {
 class PartCard:
     """A session's card. Where it stands among the others is for the composition to say."""
 
-    def __init__(self, session: models.SessionDetail, versions: list[models.VersionAnswer]) -> None:
+    def __init__(self, composer: Composer, session: models.SessionDetail, versions: list[models.VersionAnswer]) -> None:
         self.session = session
+        self._composer, self._changed = composer, composer.change
         self._versions = versions
         self._form: CompressionForm | None = None
-
-    def build(
-        self,
-        changed: Callable[[], None],
-        move: Callable[[PartCard, int], object],
-        remove: Callable[[PartCard], object],
-        dragged: Callable[[PartCard], object],
-        dropped: Callable[[PartCard], object],
-    ) -> None:
-        """Build the card."""
-        session = self.session
-        self._changed = changed
         with ui.column().classes("card part gap-2").props("role=listitem") as self.card:
             with ui.row().classes("w-full items-center no-wrap gap-1"):
                 handle = ui.icon("drag_indicator", size="sm").props("draggable=true aria-hidden=true")
-                handle.classes("cursor-move muted").on("dragstart", lambda: dragged(self), js_handler=_DRAG)
+                handle.classes("cursor-move muted").on("dragstart", lambda: composer.drag(self), js_handler=_DRAG)
                 self._title = heading("", 3).classes("min-w-0").style("overflow-wrap: anywhere")
                 ui.space()
-                self.up = _button("Move up", "arrow_upward", lambda: move(self, -1), session.session_id)
-                self.down = _button("Move down", "arrow_downward", lambda: move(self, 1), session.session_id)
-                _button("Remove", "close", lambda: remove(self), session.session_id)
+                self.up = _button("Move up", "arrow_upward", lambda: composer.move(self, -1), session.session_id)
+                self.down = _button("Move down", "arrow_downward", lambda: composer.move(self, 1), session.session_id)
+                _button("Remove", "close", lambda: composer.remove(self), session.session_id)
             note(
                 f"{day(session.last_timestamp)} · original {session.original_tokens:,} tokens, "
                 f"{session.original_messages:,} messages"
             )
             with ui.element("div").classes("fields"):
-                self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=changed)
+                self._version = ui.select(self._options(), value=AUTOMATIC, label="Version", on_change=self._changed)
                 self._tokens = ui.number("Allocation (tokens)", min=0, step=100, on_change=self._change_tokens)
                 for field in (self._version, self._tokens):
                     field.props("outlined dense options-dense debounce=200")
@@ -71,7 +60,7 @@ class PartCard:
             self._place = ui.column().classes("w-full")
             self._told = ui.label().classes("text-sm said")
         self.card.on("dragover", js_handler="(e) => e.preventDefault()")
-        self.card.on("drop", lambda: dropped(self), js_handler="(e) => { e.preventDefault(); emit(); }")
+        self.card.on("drop", lambda: composer.drop(self), js_handler="(e) => { e.preventDefault(); emit(); }")
 
     def stand(self, number: int, count: int) -> None:
         """Say where it stands, from 1."""
@@ -237,10 +226,10 @@ class Composer:
             self._projects = projects_to_choose(self._view, self._choose)
             self._choice = self._projects.select
             self._name = ui.input("Name", placeholder="feature-x")
-            self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self._change)
+            self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self.change)
             self._window = ui.number("Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._tell)
-            self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self._change)
-            self._order = ui.select(_ORDERS, value="as-given", label="Order", on_change=self._change)
+            self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self.change)
+            self._order = ui.select(_ORDERS, value="as-given", label="Order", on_change=self.change)
             fields = (self._name, self._budget, self._window, self._strategy, self._order)
             for field in fields:
                 field.props("outlined dense options-dense debounce=200")
@@ -255,7 +244,7 @@ class Composer:
         await self._sessions.load()
         self._session.set_value(None)
         await self._history.show(self._project_id)
-        self._change()
+        self.change()
 
     async def _fetch_sessions(self, cursor: str | None) -> tuple[dict[str, str], str | None]:
         page = await self._view.client.list_project_sessions(self._project_id or "", limit=CHOICES, cursor=cursor)
@@ -272,9 +261,8 @@ class Composer:
         """Add a session behind the others."""
         session = await self._view.client.show_session(session_id)
         versions = await self._view.client.list_versions(session_id, limit=_LISTED)
-        part = PartCard(session, versions.versions)
         with self._list:
-            part.build(self._change, self._move, self._remove, self._drag, self._drop)
+            part = PartCard(self, session, versions.versions)
         if chosen is not None:
             part.choose(chosen)
         self._parts.append(part)
@@ -317,7 +305,8 @@ class Composer:
             chosen = models.ComponentRequest.model_validate(one)
             await self.add(chosen.session_id, chosen)
 
-    def _move(self, part: PartCard, by: int) -> None:
+    def move(self, part: PartCard, by: int) -> None:
+        """Move a part by so many places."""
         self._place(part, self._parts.index(part) + by)
         # Moving an element takes the focus away; at an end its button cannot have it any more.
         button = part.up if by < 0 else part.down
@@ -331,15 +320,18 @@ class Composer:
         part.card.move(target_index=index)
         self._arrange()
 
-    def _drag(self, part: PartCard) -> None:
+    def drag(self, part: PartCard) -> None:
+        """Note which part is dragged."""
         self._dragged = part
 
-    def _drop(self, onto: PartCard) -> None:
+    def drop(self, onto: PartCard) -> None:
+        """Put the part that is dragged in the place of another."""
         dragged, self._dragged = self._dragged, None
         if dragged is not None and dragged is not onto:
             self._place(dragged, self._parts.index(onto))
 
-    def _remove(self, part: PartCard) -> None:
+    def remove(self, part: PartCard) -> None:
+        """Take a part away."""
         self._parts.remove(part)
         part.card.delete()
         self._arrange()
@@ -347,9 +339,9 @@ class Composer:
     def _arrange(self) -> None:
         for number, part in enumerate(self._parts, 1):
             part.stand(number, len(self._parts))
-        self._change()
+        self.change()
 
-    def _change(self) -> None:
+    def change(self) -> None:
         """Something else would be composed than what was foreseen."""
         self._changes += 1
         self._foreseen = ""
@@ -417,7 +409,7 @@ class Composer:
             tell_success(f"{made.composition.name} is being composed.")
             if before == self._changes:
                 # Show in the place of what was foreseen as what each part went in.
-                self._change()
+                self.change()
                 of_session = {one.session_id: one for one in made.composition.components}
                 for part in self._parts:
                     part.show_composed(made.composition.name, of_session.get(part.session.session_id))
