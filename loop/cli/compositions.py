@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from rich.console import Group, RenderableType
 from loop.cli.operations import POLL_SECONDS, follow
 from loop.cli.output import card, columns, plain, progress, table
 from loop.cli.sessions import OF_PROJECT, PROJECT, AppArgument, NeededProject, ProjectOption, one_line
-from loop.cli.table import APP, Answer, Command, Invocation, YesOption, confirm, given, needed_option
+from loop.cli.table import APP, Answer, Command, Invocation, given, needed_option
 from loop.cli.table import argument as arg
 from loop.cli.table import option as opt
 from loop.cli.versions import ContentOption, NoWaitOption, print_document
@@ -24,6 +25,7 @@ from shared.base.choices import AllocationStrategy, OutputFormat, SemanticVerdic
 from shared.base.errors import Conflict, Invalid
 
 _COMPOSITION = arg("composition_id", "COMPOSITION", "The composition's id, or its name.")
+_RESOLVED = replace(_COMPOSITION, resolve=lambda call, app_id, written: _composition_id(call, app_id, written))
 _CompositionArgument = Annotated[str, _COMPOSITION.info]
 _LINK = arg("link_id", "LINK", "The link's id.")
 _LEARNT_ONE = arg("semantic_id", "MEMORY", "The semantic memory's id.")
@@ -146,29 +148,6 @@ def show_composition(
         call.show(call.ask(call.client.show_composition, known, app_id=app_id), _composition)
 
 
-def remove_composition(
-    call: Invocation, app_id: AppArgument, composition_id: _CompositionArgument, yes: YesOption = False
-) -> None:
-    """Remove a composition; its sessions and their versions stay."""
-    known = _composition_id(call, app_id, composition_id)
-    confirm(f"Remove composition {composition_id}?", yes)
-    gone = call.ask(call.client.remove_composition, known, app_id=app_id)
-    call.done(gone, f"Composition {composition_id} is removed.")
-
-
-def use_composition(
-    call: Invocation,
-    app_id: AppArgument,
-    composition_id: _CompositionArgument,
-    session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session that began with it.")],
-) -> None:
-    """Say that a session began with a composition."""
-    known = _composition_id(call, app_id, composition_id)
-    shown = call.ask(call.client.use_composition, known, session_id, app_id=app_id)
-    count = len(shown["usedInSessions"])
-    call.done(shown, f"Composition {shown['name']} was used in {count} session{'s' if count != 1 else ''}.")
-
-
 def _composition_id(call: Invocation, app_id: str, written: str) -> str:
     """Return the id of a composition; a name is looked up in all projects. Raises: Invalid unless it is one's."""
     with suppress(ValueError):
@@ -226,6 +205,11 @@ def _finish(call: Invocation, app_id: str, asked: Answer, no_wait: bool) -> None
     call.show(composition, _composition)
 
 
+def _used(shown: Answer, _: dict[str, Any]) -> str:
+    count = len(shown["usedInSessions"])
+    return f"Composition {shown['name']} was used in {count} session{'s' if count != 1 else ''}."
+
+
 def _composition(shown: Answer) -> RenderableType:
     return Group(card(shown, _COMPOSITION_CARD), plain(""), table(shown["components"], _COMPONENTS, "No sessions."))
 
@@ -274,9 +258,17 @@ COMMANDS = (
         columns=_COMPOSITIONS,
     ),
     Command(name="sessions composition", operation="show_composition", part="Compositions", run=show_composition),
-    Command(name="sessions delete-composition", operation="remove_composition", part="Compositions",
-            run=remove_composition),
-    Command(name="sessions used", operation="use_composition", part="Compositions", run=use_composition),
+    Command(
+        name="sessions delete-composition", operation="remove_composition", part="Compositions",
+        help="Remove a composition; its sessions and their versions stay.", arguments=(APP, _RESOLVED),
+        question="Remove composition {composition_id}?", done="Composition {composition_id} is removed.",
+    ),
+    Command(
+        name="sessions used", operation="use_composition", part="Compositions",
+        help="Say that a session began with a composition.",
+        arguments=(APP, _RESOLVED, arg("session_id", "SESSION", "The session that began with it.")),
+        done=_used,
+    ),
     Command(
         name="sessions search", operation="search_sessions", instead=("project_id", "search_project"), part="Finding",
         help="Find sessions and versions by their words, files, topics, dates and marked parts.", prepare=_search,

@@ -231,6 +231,8 @@ class Argument:
     kind: Any
     info: ArgumentInfo | OptionInfo
     default: Any = inspect.Parameter.empty
+    resolve: Callable[[Invocation, str, str], str] | None = None
+    """Returns what the operation takes for what was written, in an app."""
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -339,10 +341,11 @@ class Command:
         if self.run is not None:
             self.run(call, **given)
             return
+        known = {one.name: one.resolve(call, given["app_id"], given[one.name]) for one in self.arguments if one.resolve}
         if self.question:
             asked = self.question(given) if callable(self.question) else self.question.format(**given)
             confirm(asked, given.pop("yes"))
-        arguments = self.prepare({name: value for name, value in given.items() if value is not None})
+        arguments = self.prepare({name: value for name, value in (given | known).items() if value is not None})
         if self.needs and len(arguments) == sum(isinstance(one.info, ArgumentInfo) for one in self.arguments):
             raise typer.BadParameter(self.needs)
         operation = self.instead[1] if self.instead[0] in arguments else self.operation
