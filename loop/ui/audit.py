@@ -16,8 +16,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
-from loop.ui.frame import PageView, chat_address, in_turn, press_once
-from loop.ui.live import live
+from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,

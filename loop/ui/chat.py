@@ -9,8 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame, PageView, chat_address, in_turn, press_once
-from loop.ui.live import live
+from loop.ui.frame import Frame, PageView, chat_address, in_turn, live, press_once
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.session_view import long_text
 from loop.ui.tables import FLAT, PRIMARY, action, badge, counted, note

@@ -10,8 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
-from loop.ui.frame import PageView, in_turn
-from loop.ui.live import live
+from loop.ui.frame import PageView, in_turn, live
 from loop.ui.tables import apps_to_choose, badge, counted, heading, note, number, show_table, show_time
 from loop.ui.visitors import tell_success
 

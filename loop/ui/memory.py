@@ -12,8 +12,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.confirmation import UndoBar
-from loop.ui.frame import COLOURS, Frame, PageView, chat_address
-from loop.ui.live import live
+from loop.ui.frame import COLOURS, Frame, PageView, chat_address, live
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.profile import ProfileSection
 from loop.ui.tables import badge, fill, heading, icon_button, show_time

@@ -10,8 +10,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from loop.ui.fact_card import STYLE
 from loop.ui.fact_cards import FactCards
-from loop.ui.frame import PageView
-from loop.ui.live import live
+from loop.ui.frame import PageView, live
 from loop.ui.tables import heading
 
 FACT_EVENTS = frozenset({"fact.created", "fact.changed", "fact.removed", "memories.purged"})

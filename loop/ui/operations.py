@@ -15,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from afterthought_client import ApiError, models
 from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
-from loop.ui.frame import Frame, PageView, press_once
-from loop.ui.live import live
+from loop.ui.frame import Frame, PageView, live, press_once
 from loop.ui.tables import (
     OUTLINED,
     Row,

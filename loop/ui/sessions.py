@@ -11,8 +11,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui import session_intake
 from loop.ui.ageing import ProjectRules, Pruning
-from loop.ui.frame import Frame, PageView, in_turn, press_once
-from loop.ui.live import live
+from loop.ui.frame import Frame, PageView, in_turn, live, press_once
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import day, projects_to_choose, short, size
