@@ -24,8 +24,8 @@ from loop.ui.tables import (
     Row,
     action,
     amount,
+    card,
     counted,
-    heading,
     number,
     rows_of,
     show_table,
@@ -44,8 +44,7 @@ class UserTable:
 
     async def build(self) -> None:
         """Build the place of the table, and show the first."""
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading("Users")
+        with card("Users"):
             head = ["User", "", "Conversations", "Messages", "Memories", "Facts", "Profile", "Last active"]
             self.table = PagedTable(
                 "Users by id",
@@ -100,16 +99,13 @@ class TokenTable:
 
     async def build(self) -> None:
         """Build the form and the table."""
-        with ui.column().classes("card gap-3"):
-            heading("Issue a token")
-            with ui.row().classes("items-center gap-3 w-full"):
-                self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
-                self.label.on("keydown.enter", self._issue)
-                for grant, told in _GRANTS.items():
-                    self.granted[grant] = ui.checkbox(f"May {told}").props("dense")
-                action("Issue", self._issue, PRIMARY, icon="key")
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading("Tokens")
+        with card("Issue a token"), ui.row().classes("items-center gap-3 w-full"):
+            self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
+            self.label.on("keydown.enter", self._issue)
+            for grant, told in _GRANTS.items():
+                self.granted[grant] = ui.checkbox(f"May {told}").props("dense")
+            action("Issue", self._issue, PRIMARY, icon="key")
+        with card("Tokens"):
             head = ["For", "Number", "May also", "Issued", "By", ""]
             self.table = PagedTable(
                 "Tokens, the oldest first",
@@ -177,8 +173,7 @@ _MOST_BYTES = 64_000_000
 
 def build_archives(view: PageView) -> None:
     """Build both ways."""
-    with ui.column().classes("card gap-3"):
-        heading("Export and import")
+    with card("Export and import"):
         with ui.row().classes("items-end gap-3"):
             user = ui.input("Only of this user (empty: of all)").props("outlined dense").classes("w-64")
 
@@ -239,8 +234,7 @@ def register(frame: Frame) -> None:
             return
         _build_install(page)
 
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading("Apps")
+        with card("Apps"):
             head = ["Name", "Id", "State", "Answered by", "Weight", "Budget an hour", "Budget a day", "Since"]
             table = PagedTable(
                 "Apps by id", head, rows_of(page.client.list_apps, "apps", _row), empty="No app is installed yet."
@@ -264,24 +258,22 @@ def _may_not(view: PageView) -> bool:
 
 
 def _build_install(view: PageView) -> None:
-    with ui.column().classes("card gap-3"):
-        heading("Install an app")
-        with ui.row().classes("items-center gap-3 w-full"):
-            app_id = ui.input("Id, as in addresses").props("outlined dense").classes("w-56")
-            name = ui.input("Name").props("outlined dense").classes("w-56")
-            answered_by = ui.select(_ANSWERED_BY, value="app", label="Who answers").props("outlined dense")
-            answered_by.classes("w-44")
+    with card("Install an app"), ui.row().classes("items-center gap-3 w-full"):
+        app_id = ui.input("Id, as in addresses").props("outlined dense").classes("w-56")
+        name = ui.input("Name").props("outlined dense").classes("w-56")
+        answered_by = ui.select(_ANSWERED_BY, value="app", label="Who answers").props("outlined dense")
+        answered_by.classes("w-44")
 
-            async def install() -> None:
-                known = (app_id.value or "").strip()
-                with in_words_of(_INSTALL_LABELS):
-                    await view.client.install_app(
-                        known, (name.value or "").strip() or known, answered_by=answered_by.value
-                    )
-                ui.navigate.to(f"/administration/{quote(known, safe='')}")
+        async def install() -> None:
+            known = (app_id.value or "").strip()
+            with in_words_of(_INSTALL_LABELS):
+                await view.client.install_app(
+                    known, (name.value or "").strip() or known, answered_by=answered_by.value
+                )
+            ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
-            name.on("keydown.enter", install)
-            action("Install", install, PRIMARY, icon="add")
+        name.on("keydown.enter", install)
+        action("Install", install, PRIMARY, icon="add")
 
 
 def _row(one: models.AppAnswer) -> Row:
@@ -302,8 +294,7 @@ async def show_app(view: PageView) -> None:
     """Show how an app behaves, to be changed."""
     details = await view.client.show_app()
     energy = await view.client.show_app_energy()
-    with ui.column().classes("card gap-3"):
-        heading("How it behaves")
+    with card("How it behaves"):
         if not details.installed:
             ui.label("It is uninstalled; what it remembers is kept.").classes("muted")
 
@@ -314,8 +305,7 @@ async def show_app(view: PageView) -> None:
             action("Install it again", install, PRIMARY, icon="add")
             return
         _build_form(view, details)
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading("What it holds and spends")
+    with card("What it holds and spends"):
         rows = [
             ["Memories", number(details.memories)],
             [

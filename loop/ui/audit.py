@@ -26,6 +26,7 @@ from loop.ui.tables import (
     TokenLabels,
     action,
     actor_cell,
+    card,
     counted,
     heading,
     note,
@@ -195,8 +196,7 @@ async def build_erasures(view: PageView) -> None:
     """Build what can be erased, and the receipts of what was."""
     labels = await token_labels(view)
     erasing = Erasing(view)
-    with ui.column().classes("card gap-3"):
-        heading("Erase")
+    with card("Erase"):
         _offer(
             "Purge the memories", "All memories go with the text of their history. Conversations stay.", erasing.purge
         )
@@ -207,8 +207,7 @@ async def build_erasures(view: PageView) -> None:
         )
 
     fetch = rows_of(view.client.list_erasure_receipts, "erasures", lambda one: _row(one, labels), _LISTED)
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading("Receipts")
+    with card("Receipts"):
         head = ["What", "Of", "By", "When", "Rows", ""]
         erasing.receipts = PagedTable("Receipts, newest first", head, fetch, empty="Nothing was erased yet.")
     await erasing.receipts.refresh()

@@ -23,7 +23,7 @@ from loop.ui.tables import (
     amount,
     apps_to_choose,
     badge,
-    heading,
+    card,
     note,
     number,
     show_table,
@@ -56,8 +56,7 @@ class Compactions:
         """Build the place of it, and show the first apps."""
         self.rows: list[tuple[str, Counter[str]]] = []
         self.days: dict[str, Counter[str]] = {}
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading(f"Compactions in {_DAYS} days")
+        with card(f"Compactions in {_DAYS} days"):
             self.found = ui.column().classes("w-full gap-3 min-w-0")
             self.more = press_once(ui.button("More apps").props("flat dense no-caps"), self.show_more)
         await self.show_more()
@@ -89,8 +88,7 @@ class Retrievals:
 
     async def build(self) -> None:
         """Build the choices, and show the last day of all apps."""
-        with ui.column().classes("card gap-2 min-w-0"):
-            heading("Retrieval")
+        with card("Retrieval"):
             with ui.row().classes("gap-3"):
                 self.hours = ui.select(_PERIODS, value=24, label="Period", on_change=self.show)
                 self.hours.props("outlined dense").classes("w-48")
@@ -320,8 +318,7 @@ async def _readiness(view: PageView) -> models.Ready:
 
 
 def _section(title: str) -> ui.column:
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading(title)
+    with card(title):
         return ui.column().classes("w-full gap-2")
 
 

@@ -7,7 +7,8 @@ Who did something, as people know them: a token by what it is for, where that is
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -242,6 +243,14 @@ def show_views(path: str, views: Mapping[str, str], current: str) -> None:
             link = ui.link(name, f"{path}?view={view}")
             if view == current:
                 link.props("aria-current=page")
+
+
+@contextmanager
+def card(title: str) -> Iterator[None]:
+    """Show a section of a page in a frame, under its heading."""
+    with ui.column().classes("card gap-2 min-w-0"):
+        heading(title)
+        yield
 
 
 def heading(text: str, level: int = 2) -> ui.label:

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView
-from loop.ui.tables import OUTLINED, PRIMARY, action, heading, note, number, show_table
+from loop.ui.tables import OUTLINED, PRIMARY, action, card, note, number, show_table
 from loop.ui.visitors import Labels, in_words_of, tell_success
 from shared.base.search_settings import AppTuning, Tuning, bounds_of
 
@@ -19,12 +19,10 @@ _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps"
 async def show_settings(view: PageView) -> None:
     """Show both."""
     tuning = await view.client.show_tuning()
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading("Retrieval settings of all apps")
+    with card("Retrieval settings of all apps"):
         note("They hold at once, for apps that have none of their own.")
         _build_form(view, ui.column().classes("w-full gap-3"), tuning)
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading("Storage")
+    with card("Storage"):
         place = ui.column().classes("w-full gap-2")
 
         async def look() -> None:
@@ -47,8 +45,7 @@ async def show_settings(view: PageView) -> None:
 async def show_settings_of(view: PageView) -> None:
     """Show an app's own."""
     tuning = await view.client.show_app_tuning()
-    with ui.column().classes("card gap-2 min-w-0"):
-        heading("Retrieval settings of this app")
+    with card("Retrieval settings of this app"):
         note("They hold at once, over those of all apps.")
         _build_form(view, ui.column().classes("w-full gap-3"), tuning)
 
