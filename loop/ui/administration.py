@@ -267,9 +267,7 @@ def _build_install(view: PageView) -> None:
         async def install() -> None:
             known = (app_id.value or "").strip()
             with in_words_of(_INSTALL_LABELS):
-                await view.client.install_app(
-                    known, (name.value or "").strip() or known, answered_by=answered_by.value
-                )
+                await view.client.install_app(known, (name.value or "").strip() or known, answered_by=answered_by.value)
             ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
         name.on("keydown.enter", install)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -70,9 +71,7 @@ def list_answers(ctx: Reads, page: PageOf50, app_id: AppInPath, state: AnswerSta
     """List what the loop answered or would answer in an app, newest first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered(
-            "answers", lambda most, before: queries.list_answers(session, app_id, state, most, before)
-        )
+        rows, following = page.numbered("answers", partial(queries.list_answers, session, app_id, state))
         return AnswerList(answers=[AnswerAnswer.model_validate(one) for one in rows], cursor=following)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
@@ -204,8 +205,7 @@ def list_compositions(
         project = get_project(session, app_id, project_id)
         part = None if session_id is None else get_session(session, app_id, session_id).key
         found, following = page.numbered(
-            "compositions",
-            lambda most, before: queries.list_compositions(session, project.key, state, part, most, before),
+            "compositions", partial(queries.list_compositions, session, project.key, state, part)
         )
         rows = queries.rows_of(session, [one.key for one in found])
         return CompositionList(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -264,9 +265,7 @@ def list_conversations(
     wanted = ConversationFilter(user_id, ended, unanswered)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered(
-            "conversations", lambda most, before: queries.list_conversations(session, app_id, wanted, most, before)
-        )
+        rows, following = page.numbered("conversations", partial(queries.list_conversations, session, app_id, wanted))
         return ConversationList(conversations=[ConversationAnswer.of(one, ctx.now()) for one in rows], cursor=following)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Path, Query, Response
@@ -330,9 +331,7 @@ def list_fact_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: Us
     with ctx.read() as session:
         get_app(session, app_id)
         rows, following = page.numbered(
-            "fact-changes",
-            lambda most, before: queries.changes_of_app(session, app_id, most, before, user_id),
-            "change_id",
+            "fact-changes", partial(queries.changes_of_app, session, app_id, user_id=user_id), "change_id"
         )
         return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -139,9 +140,7 @@ def list_keepits(ctx: Reads, page: PageOf50, app_id: SessionsAppId, session_id: 
     """List a session's marked parts in their order, and what is wrong with those that are not well written."""
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, following = page.numbered(
-            "keepits", lambda most, after: list_markers(session, recorded.key, most, after), "ordinal"
-        )
+        rows, following = page.numbered("keepits", partial(list_markers, session, recorded.key), "ordinal")
         entries = manifest.marker_entries(session, rows)
         return MarkerList(
             session_id=session_id,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -174,7 +175,7 @@ def list_memories(ctx: Reads, page: PageOf200, app_id: AppInPath, user_id: UserI
         get_app(session, app_id)
         rows, following = page.timed(
             "memories",
-            lambda most, after: queries.list_memories(session, app_id, user_id, most, after),
+            partial(queries.list_memories, session, app_id, user_id),
             lambda memory: (memory.updated_at, memory.memory_id),
         )
         memories = MemoryList(memories=_answers(session, rows), cap=ctx.loop.settings.memory_cap, cursor=following)
@@ -212,7 +213,7 @@ def list_memory_changes(ctx: Reads, page: PageOf50, app_id: AppInPath, user_id: 
     with ctx.read() as session:
         get_app(session, app_id)
         rows, following = page.numbered(
-            "changes", lambda most, before: queries.changes_of_app(session, app_id, most, before, user_id), "change_id"
+            "changes", partial(queries.changes_of_app, session, app_id, user_id=user_id), "change_id"
         )
         return ChangeList(changes=[ChangeAnswer.model_validate(change) for change in rows], cursor=following)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal
 
 import orjson
@@ -218,9 +219,7 @@ def list_profile_changes(
     """List who agreed, wrote, used, was refused and erased, newest first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered(
-            "profile-audit", lambda most, before: audit_of(session, app_id, user_id, most, before)
-        )
+        rows, following = page.numbered("profile-audit", partial(audit_of, session, app_id, user_id))
         return AuditList(audit=[AuditLine.model_validate(one) for one in rows], cursor=following)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -207,9 +208,7 @@ def list_projects(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> ProjectL
     """List an app's projects, newest first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered(
-            "projects", lambda most, before: queries.list_projects(session, app_id, most, before)
-        )
+        rows, following = page.numbered("projects", partial(queries.list_projects, session, app_id))
         return ProjectList(projects=_items(session, rows), cursor=following)
 
 
@@ -337,9 +336,7 @@ def _changed(ctx: RequestContext, settings: SettingsChange) -> dict[str, Any]:
 def changes_page(session: Session, app_id: str, project_id: str, page: PageRequest) -> SessionChangeList:
     """Return what was done to a project, or to what holds for all of an app's. Raises: NotFound."""
     get_app(session, app_id)
-    rows, following = page.numbered(
-        "session-changes", lambda most, before: queries.changes_of(session, app_id, project_id, most, before)
-    )
+    rows, following = page.numbered("session-changes", partial(queries.changes_of, session, app_id, project_id))
     return SessionChangeList(changes=[ChangeLine.model_validate(one) for one in rows], cursor=following)
 
 

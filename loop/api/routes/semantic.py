@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -105,8 +106,7 @@ def list_semantic_memories(
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         rows, following = page.numbered(
-            "semantic",
-            lambda most, before: queries.list_semantic_memories(session, project.key, most, before, kind, verdict),
+            "semantic", partial(queries.list_semantic_memories, session, project.key, kind=kind, verdict=verdict)
         )
         sources = queries.sources_of(session, [one.key for one in rows])
         learnt, sessions = queries.count_to_learn(session, project.key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -107,9 +108,7 @@ class SessionList(ResponseModel):
 
 def session_page(session: Session, app_id: str, wanted: SessionFilter, page: PageRequest) -> SessionList:
     """Return a page of an app's sessions, those registered last first."""
-    rows, following = page.numbered(
-        "sessions", lambda most, before: queries.list_sessions(session, app_id, wanted, most, before)
-    )
+    rows, following = page.numbered("sessions", partial(queries.list_sessions, session, app_id, wanted))
     return SessionList(sessions=session_items(session, rows), cursor=following)
 
 
@@ -117,7 +116,7 @@ def session_page_by_time(session: Session, project_key: int, page: PageRequest) 
     """Return a page of a project's sessions, those that went on last first."""
     rows, following = page.timed(
         _BY_TIME,
-        lambda most, before: queries.list_sessions_by_time(session, project_key, most, before),
+        partial(queries.list_sessions_by_time, session, project_key),
         lambda one: (one.last_timestamp or one.registered_at, one.key),
     )
     return SessionList(sessions=session_items(session, rows), cursor=following)
@@ -130,10 +129,7 @@ def session_items(session: Session, rows: Sequence[RecordedSession]) -> list[Ses
     names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}
     return [
         SessionItem.from_row(
-            one,
-            project_id=names[one.project_key],
-            markers=marked.get(one.key, 0),
-            versions=made.get(one.key, 0),
+            one, project_id=names[one.project_key], markers=marked.get(one.key, 0), versions=made.get(one.key, 0)
         )
         for one in rows
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -64,9 +65,7 @@ def list_summaries(ctx: Reads, page: PageOf50, app_id: AppInPath, conversation_i
     """List a conversation's summaries, newest first. Costs no energy."""
     with ctx.read() as session:
         conversation = get_conversation(session, app_id, conversation_id)
-        rows, following = page.numbered(
-            "summaries", lambda most, before: of_conversation(session, conversation.key, most, before)
-        )
+        rows, following = page.numbered("summaries", partial(of_conversation, session, conversation.key))
         return SummaryList(
             conversation_id=conversation_id,
             summaries=[SummaryItem.of(one) for one in rows],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -238,9 +239,7 @@ def list_versions(ctx: Reads, page: PageOf50, app_id: SessionsAppId, session_id:
     """List the versions of a session that are whole, newest first, and the one that is being made."""
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, following = page.numbered(
-            "versions", lambda most, before: queries.versions_of(session, recorded.key, most, before), "number"
-        )
+        rows, following = page.numbered("versions", partial(queries.versions_of, session, recorded.key), "number")
         working = queries.working_of(session, recorded.key)
         used = queries.names_using(session, [one.key for one in rows])
         return VersionList(
@@ -336,9 +335,7 @@ def list_session_jobs(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> Sess
     """List an app's compressions, compositions and the like, newest first, each with how far it has come."""
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered(
-            "session-jobs", lambda most, before: queries.session_jobs(session, app_id, most, before), "job.seq"
-        )
+        rows, following = page.numbered("session-jobs", partial(queries.session_jobs, session, app_id), "job.seq")
         return SessionJobList(
             jobs=[SessionJobAnswer.about(one, ctx.loop.regulator.expected(session, one.job)) for one in rows],
             cursor=following,
