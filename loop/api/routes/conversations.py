@@ -194,11 +194,6 @@ class StoredMessage(ResponseModel):
     role: str
     created_at: datetime
 
-    @classmethod
-    def at(cls, message: Message) -> StoredMessage:
-        """Return where a message stands."""
-        return cls.from_row(message, role=_sent(message)["role"])
-
 
 class StoredMessages(ResponseModel):
     """One entry for each message that was sent."""
@@ -319,7 +314,10 @@ def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
         stored = lifecycle.say(
             session, conversation, new, ctx.now(), by_loop=by_loop, fact_settings=settings, tuning=tuning
         )
-        answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
+        answer = StoredMessages(
+            conversation_id=conversation_id,
+            messages=[StoredMessage.from_row(one, role=_sent(one)["role"]) for one in stored],
+        )
         lacking = without_words(session)
         return WriteResult(answer, 202, about=app_id, then=lambda: ctx.loop.metrics.index_failures.inc(lacking))
 

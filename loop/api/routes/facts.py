@@ -28,7 +28,7 @@ from shared.erasure.erasing import clear_facts
 from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
-from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource
+from shared.facts.models import SLOTS, Fact, FactChangeKind
 from shared.facts.queries import FactFilter
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
 from shared.text.lines import clean
@@ -110,26 +110,13 @@ class FactAnswer(ResponseModel):
     last_seen_conversation_id: str | None
     pinned: bool
     updates_fact_id: int | None = Field(description="The fact it contradicted and replaced.")
-    user_id: str | None
+    user_id: NamedUser
     by_hand: bool = Field(description="Whether a person wrote it first.")
     agent: str = Field(description="Who wrote the present text: extractive, a model, admin or a token.")
     version: int
     updated_at: datetime
     undo_until: datetime | None = Field(description="Until when its deletion can be taken back.")
     sources: list[FactSourceAnswer]
-
-    @classmethod
-    def of(cls, fact: Fact, sources: Sequence[FactSource]) -> Self:
-        """Return a fact as it goes over the wire."""
-        said = [one for one in sources if one.conversation_id is not None]
-        latest = max(said, key=lambda one: (one.last_seen, one.source_id), default=None)
-        return cls.from_row(
-            fact,
-            last_seen_conversation_id=None if latest is None else latest.conversation_id,
-            pinned=fact.pin_slot is not None,
-            user_id=fact.user_id or None,
-            sources=sources,
-        )
 
 
 class FactList(ResponseModel):
@@ -425,4 +412,11 @@ def _answer(session: Session, fact: Fact) -> FactAnswer:
 def _answers(session: Session, facts: Sequence[Fact]) -> list[FactAnswer]:
     session.flush()
     sources = queries.sources_by_fact(session, [fact.fact_id for fact in facts]) if facts else {}
-    return [FactAnswer.of(fact, sources.get(fact.fact_id, [])) for fact in facts]
+    answers = []
+    for fact in facts:
+        own = sources.get(fact.fact_id, [])
+        said = [one for one in own if one.conversation_id is not None]
+        latest = max(said, key=lambda one: (one.last_seen, one.source_id), default=None)
+        where, is_pinned = latest and latest.conversation_id, fact.pin_slot is not None
+        answers.append(FactAnswer.from_row(fact, last_seen_conversation_id=where, pinned=is_pinned, sources=own))
+    return answers

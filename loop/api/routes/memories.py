@@ -36,7 +36,6 @@ from shared.base.audit import BY_HAND
 from shared.base.errors import Conflict, Invalid
 from shared.base.subjects import subject_of
 from shared.contracts.values import LARGEST_INTEGER, UserId
-from shared.conversations.days import TimeZones
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.memories import queries
 from shared.memories.compaction import Eviction, least_goes
@@ -88,18 +87,6 @@ class MemoryAnswer(ResponseModel):
     agent: str = Field(description="Who wrote the present text: extractive, a model, admin or a token.")
     version: int
     sources: list[Source]
-
-    @classmethod
-    def of(
-        cls, memory: Memory, conversation_id: str | None, sources: Sequence[Source], zones: TimeZones
-    ) -> MemoryAnswer:
-        """Return a memory as it goes over the wire."""
-        return cls.from_row(
-            memory,
-            updated_on=zones.local(memory.updated_at).date(),
-            source_conversation_id=conversation_id,
-            sources=sources,
-        )
 
 
 class MemoryList(ResponseModel):
@@ -339,11 +326,11 @@ def _answers(session: Session, memories: Sequence[Memory]) -> list[MemoryAnswer]
     linked = queries.sources_by_memory(session, ids) if ids else {}
     zones = queries.zones_of(session, memories)
     return [
-        MemoryAnswer.of(
+        MemoryAnswer.from_row(
             memory,
-            origins[memory.memory_id].conversation_id,
-            [Source(conversation_id=name, message_ids=ids) for name, ids in linked.get(memory.memory_id, [])],
-            zones[memory.memory_id],
+            updated_on=zones[memory.memory_id].local(memory.updated_at).date(),
+            source_conversation_id=origins[memory.memory_id].conversation_id,
+            sources=[Source(conversation_id=name, message_ids=ids) for name, ids in linked.get(memory.memory_id, [])],
         )
         for memory in memories
     ]

@@ -24,7 +24,7 @@ from shared.contracts.values import UserId, UserOrNobody
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.profiles import consent
 from shared.profiles.gate import agrees, profile_of
-from shared.profiles.models import AuditKind, Consent, Content, Context, Preferences, Profile, content_of
+from shared.profiles.models import AuditKind, Consent, Content, Context, Preferences, content_of
 from shared.profiles.queries import audit_of, consent_of
 
 ProfileOwner = Annotated[
@@ -38,13 +38,6 @@ class ProfileItem(Content):
     version: int
     created_at: datetime
     updated_at: datetime
-
-    @classmethod
-    def of(cls, profile: Profile) -> ProfileItem:
-        """Return a profile as it goes over the wire."""
-        content = content_of(profile.fields, profile.notes)
-        made = {name: getattr(profile, name) for name in ("version", "created_at", "updated_at")}
-        return cls.model_validate(dict(content) | made)
 
 
 class ProfileAnswer(ResponseModel):
@@ -224,10 +217,9 @@ def list_profile_changes(
 
 
 def _shown(session: Session, app_id: str, user_id: str) -> ProfileAnswer:
-    profile = profile_of(session, app_id, user_id)
-    return ProfileAnswer(
-        app_id=app_id,
-        user_id=user_id,
-        consent=agrees(session, app_id, user_id),
-        profile=None if profile is None else ProfileItem.of(profile),
-    )
+    profile, item = profile_of(session, app_id, user_id), None
+    if profile is not None:
+        made = {name: getattr(profile, name) for name in ("version", "created_at", "updated_at")}
+        item = ProfileItem.model_validate(dict(content_of(profile.fields, profile.notes)) | made)
+    has_agreed = agrees(session, app_id, user_id)
+    return ProfileAnswer(app_id=app_id, user_id=user_id, consent=has_agreed, profile=item)

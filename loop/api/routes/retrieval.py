@@ -20,7 +20,7 @@ from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import Id, UserId, Words
 from shared.profiles import gate
 from shared.search.candidates import SearchHit
-from shared.search.index import IndexStatus, index_status, recreate_word_index, request_backfill
+from shared.search.index import index_status, recreate_word_index, request_backfill
 from shared.search.models import Asker, SetState
 from shared.search.search import Findings, SearchRequest, flags_of
 from shared.search.search_queries import count_stock, retrievals_since, summaries_since
@@ -195,12 +195,6 @@ class IndexAnswer(ResponseModel):
     backfill_asked_at: Annotated[datetime | None, From("fill_asked_at")]
     backfill_ended_at: Annotated[datetime | None, From("fill_ended_at")]
 
-    @classmethod
-    def of(cls, app_id: str, status: IndexStatus) -> IndexAnswer:
-        """Return the state of the indexes as it goes over the wire."""
-        vectors = [VectorSetAnswer.from_row(one) for one in status.sets]
-        return cls.from_row(status, app_id=app_id, vectors=vectors)
-
 
 class Rebuilt(ResponseModel):
     """The word index was made anew, empty; its apps are being filled in."""
@@ -289,7 +283,9 @@ def show_indexes(ctx: Reads, app_id: AppInPath) -> IndexAnswer:
     """Show how many of an app's messages are in its indexes, and how far what is under way has come."""
     with ctx.read() as session:
         get_app(session, app_id)
-        return IndexAnswer.of(app_id, index_status(session, app_id))
+        status = index_status(session, app_id)
+    vectors = [VectorSetAnswer.from_row(one) for one in status.sets]
+    return IndexAnswer.from_row(status, app_id=app_id, vectors=vectors)
 
 
 @router.post(

@@ -24,7 +24,7 @@ from shared.contracts.values import Id, Moment, UserId, Words
 from shared.conversations.lifecycle import Role
 from shared.search.candidates import HitKind, MessageFilters, SearchHit
 from shared.search.models import EVERYWHERE, Asker
-from shared.search.search import Findings, SearchRequest
+from shared.search.search import SearchRequest
 from shared.search.tuning import NAMES, TuningInForce, TuningSource, change_tuning, tuning_in_force, tuning_of
 
 MOST_QUERY_CHARS = 4_000
@@ -121,11 +121,6 @@ class SearchAnswer(ResponseModel):
         description="Parts that had to be done without: words, vectors (none are made yet), embedding (of the query)."
     )
 
-    @classmethod
-    def of(cls, findings: Findings, explain: bool) -> SearchAnswer:
-        """Return what was found as it goes over the wire."""
-        return cls.from_row(findings, results=[SearchResult.of(hit, explain) for hit in findings.hits])
-
 
 class DebugResult(ResponseModel):
     """One result with where it came from."""
@@ -177,7 +172,8 @@ def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
     finder = ctx.loop.searching.finder
     findings = finder.find(app_id, wanted)
     finder.record(app_id, findings, Asker.SEARCH)
-    return answer(SearchAnswer.of(findings, body.explain))
+    results = [SearchResult.of(hit, body.explain) for hit in findings.hits]
+    return answer(SearchAnswer.from_row(findings, results=results))
 
 
 _Value = TypeVar("_Value")

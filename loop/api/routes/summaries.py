@@ -23,7 +23,6 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.jobs.models import Job
 from shared.jobs.queries import get_open
-from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 
 
@@ -38,11 +37,6 @@ class SummaryItem(ResponseModel):
     to_position: int = Field(description="The last message it covers.")
     embedded: bool = Field(description="Whether it has its vector yet.")
     created_at: datetime
-
-    @classmethod
-    def of(cls, summary: Summary) -> SummaryItem:
-        """Return a summary as it goes over the wire."""
-        return cls.from_row(summary, embedded=summary.vector is not None)
 
 
 class SummaryList(ResponseModel):
@@ -68,7 +62,7 @@ def list_summaries(ctx: Reads, page: PageOf50, app_id: AppInPath, conversation_i
         rows, following = page.numbered("summaries", partial(of_conversation, session, conversation.key))
         return SummaryList(
             conversation_id=conversation_id,
-            summaries=[SummaryItem.of(one) for one in rows],
+            summaries=[SummaryItem.from_row(one, embedded=one.vector is not None) for one in rows],
             summarised=conversation.summarised,
             turns_since_summary=conversation.turns_since_summary,
             cursor=following,
