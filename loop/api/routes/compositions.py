@@ -72,29 +72,31 @@ class UseComposition(RequestModel):
 class ComponentItem(ResponseModel):
     """A session's part in a composition."""
 
-    session_id: str
-    project_id: str
+    session_id: Annotated[str, From("recorded.session_id")]
+    project_id: Annotated[str, From("project.project_id")]
     version_id: str = Field(description="The version that is used, or `original`.")
     version_state: BuildState | None = Field(description="Whether that version is there yet; null for the original.")
-    order: int
-    allocation: int = Field(description="Tokens it may take; more where others leave some.")
-    token_contribution: int = Field(description="Tokens it takes, with its heading.")
-    left_out: int = Field(description="Segments for which there was no room.")
+    order: Annotated[int, From("component.position")]
+    allocation: Annotated[int, From("component.allocation")] = Field(
+        description="Tokens it may take; more where others leave some."
+    )
+    token_contribution: Annotated[int, From("component.tokens")] = Field(
+        description="Tokens it takes, with its heading."
+    )
+    left_out: Annotated[int, From("component.left_out")] = Field(description="Segments for which there was no room.")
     stale: bool = Field(description="Whether the version covers less than the session holds by now.")
-    recompress: dict[str, Any] | None = Field(description="Settings and reason, where a version was made for it.")
+    recompress: Annotated[dict[str, Any] | None, From("component.recompress")] = Field(
+        description="Settings and reason, where a version was made for it."
+    )
 
     @classmethod
     def of(cls, row: ComponentRow) -> ComponentItem:
         """Return a part as it goes over the wire."""
-        part, version = row.component, row.compression
+        version = row.compression
         return cls.from_row(
-            part,
-            session_id=row.recorded.session_id,
-            project_id=row.project.project_id,
+            row,
             version_id="original" if version is None else version.version_id,
             version_state=None if version is None else version.state,
-            order=part.position,
-            token_contribution=part.tokens,
             stale=version is not None and version.source_bytes < row.recorded.size_bytes,
         )
 

@@ -28,7 +28,6 @@ from shared.search.statistics import (
     DurationStatistics,
     GateVerdict,
     ReleaseGate,
-    RetrievalStatistics,
     SearchMode,
     judge_release,
     retrieval_statistics,
@@ -125,21 +124,6 @@ class RetrievalMetrics(ResponseModel):
     )
     gate: ReleaseGateAnswer
 
-    @classmethod
-    def of(
-        cls, app_id: str | None, since: datetime, figures: RetrievalStatistics, gate: ReleaseGate
-    ) -> RetrievalMetrics:
-        """Return the figures as they go over the wire."""
-        return cls.from_row(
-            figures,
-            app_id=app_id,
-            since=since,
-            mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
-            durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
-            sources=sources_in_words(figures.sources),
-            gate=ReleaseGateAnswer.of(gate),
-        )
-
 
 class IndexSizes(ResponseModel):
     """Sizes in bytes."""
@@ -223,7 +207,18 @@ def show_retrieval_metrics(
             get_app(session, app_id)
         rows = retrievals_since(session, since, app_id)
         asked, made = summaries_since(session, since, app_id)
-    return answer(RetrievalMetrics.of(app_id, since, retrieval_statistics(rows), judge_release(rows, asked, made)))
+    figures = retrieval_statistics(rows)
+    return answer(
+        RetrievalMetrics.from_row(
+            figures,
+            app_id=app_id,
+            since=since,
+            mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
+            durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
+            sources=sources_in_words(figures.sources),
+            gate=ReleaseGateAnswer.of(judge_release(rows, asked, made)),
+        )
+    )
 
 
 @router.get("/api/memory/debug/retrieval", response_model=DebugAnswer, summary="Take a retrieval apart")

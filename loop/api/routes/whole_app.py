@@ -35,17 +35,17 @@ from loop.api.routes.apps import units_or_none
 from loop.api.routes.conversations import SentMessage
 from loop.api.routes.projects import shown
 from loop.api.routes.system import AppEnergy
-from loop.api.schema import MOST_TOKENS, RequestModel, ResponseModel, Success, Tokens
+from loop.api.schema import MOST_TOKENS, From, RequestModel, ResponseModel, Success, Tokens
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, install, lock_app
 from shared.archive.document import Archive
 from shared.archive.export import export_app
-from shared.archive.restore import Imported, import_archive
+from shared.archive.restore import import_archive
 from shared.base.audit import BY_HAND
 from shared.base.errors import Invalid, NotFound
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
-from shared.context.context import ContextRequest, ConversationContext, Placement, open_context
+from shared.context.context import ContextRequest, Placement, open_context
 from shared.context.window import Utterance
 from shared.contracts.jobs import WorkClass
 from shared.contracts.values import FILE_ID_PATTERN, Id, UserId
@@ -78,20 +78,6 @@ class ImportedAnswer(Success):
     fact_history: Arrived
     summaries: int
     profiles: Arrived
-
-    @classmethod
-    def of(cls, done: Imported) -> ImportedAnswer:
-        """Return what an import did, as it goes over the wire."""
-        return cls(
-            conversations=Arrived(imported=done.conversations, skipped=done.conversations_skipped),
-            messages=done.messages,
-            memories=Arrived(imported=done.memories, skipped=done.memories_skipped),
-            history=Arrived(imported=done.changes, skipped=done.changes_skipped),
-            facts=Arrived(imported=done.facts, skipped=done.facts_skipped),
-            fact_history=Arrived(imported=done.fact_changes, skipped=done.fact_changes_skipped),
-            summaries=done.summaries,
-            profiles=Arrived(imported=done.profiles, skipped=done.profiles_skipped),
-        )
 
 
 class ContextMessage(ChatMessage):
@@ -138,11 +124,15 @@ class AskContext(RequestModel):
 class Included(ResponseModel):
     """What was recalled, by id."""
 
-    memories: list[int]
-    facts: list[int]
-    summary: str | None = Field(description="The newest summary that is in it; null where all it covers is shown.")
+    memories: Annotated[list[int], From("memory_ids")]
+    facts: Annotated[list[int], From("fact_ids")]
+    summary: Annotated[str | None, From("summary_id")] = Field(
+        description="The newest summary that is in it; null where all it covers is shown."
+    )
     profile: bool = Field(description="Whether the user's profile is in it; never without their consent.")
-    retrieved: list[str] = Field(description="Ids of earlier messages, the most to the point first.")
+    retrieved: Annotated[list[str], From("retrieved_ids")] = Field(
+        description="Ids of earlier messages, the most to the point first."
+    )
 
 
 class ContextAnswer(ResponseModel):
@@ -175,18 +165,6 @@ class ContextAnswer(ResponseModel):
         description="The least certain figure used: the provider's, one calibrated for the model, or an estimate."
     )
 
-    @classmethod
-    def of(cls, opening: ConversationContext) -> ContextAnswer:
-        """Return a context as it goes over the wire."""
-        included = Included(
-            memories=list(opening.memory_ids),
-            facts=list(opening.fact_ids),
-            summary=opening.summary_id,
-            profile=opening.profile,
-            retrieved=list(opening.retrieved_ids),
-        )
-        return cls.from_row(opening, messages=[one.sent for one in opening.messages], included=included)
-
 
 router = APIRouter(prefix="/apps/{appId}", route_class=under(OF_APP))
 
@@ -201,7 +179,8 @@ def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = Non
     wanted = _wanted(ctx, body or AskContext())
     loop = ctx.loop
     opening = open_context(loop.database, app_id, wanted, loop.metrics, loop.searching.reach, ctx.caller.name)
-    return answer(ContextAnswer.of(opening))
+    sent, included = [one.sent for one in opening.messages], Included.from_row(opening)
+    return answer(ContextAnswer.from_row(opening, messages=sent, included=included))
 
 
 def _wanted(ctx: RequestContext, body: AskContext) -> ContextRequest:
@@ -263,8 +242,18 @@ def export_document(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) 
 def import_app(ctx: Writes, session: Session, app_id: AppInPath, body: Archive) -> WriteResult:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
     app = _receiving_app(ctx, session, app_id, body)
-    imported = import_archive(session, app, body, ctx.loop.settings, ctx.now())
-    return WriteResult(ImportedAnswer.of(imported), about=app_id)
+    done = import_archive(session, app, body, ctx.loop.settings, ctx.now())
+    answer = ImportedAnswer(
+        conversations=Arrived(imported=done.conversations, skipped=done.conversations_skipped),
+        messages=done.messages,
+        memories=Arrived(imported=done.memories, skipped=done.memories_skipped),
+        history=Arrived(imported=done.changes, skipped=done.changes_skipped),
+        facts=Arrived(imported=done.facts, skipped=done.facts_skipped),
+        fact_history=Arrived(imported=done.fact_changes, skipped=done.fact_changes_skipped),
+        summaries=done.summaries,
+        profiles=Arrived(imported=done.profiles, skipped=done.profiles_skipped),
+    )
+    return WriteResult(answer, about=app_id)
 
 
 def _receiving_app(ctx: RequestContext, session: Session, app_id: str, archive: Archive) -> App:
