@@ -137,7 +137,10 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     base = _base(settings, clock or SystemClock())
     searching = make_search_services(settings, base.database, base.clock, base.metrics)
     thinker = _thinker(base, searching.reach, lambda: ticker.wake())
-    scan = _scan(base)
+    scan = ScanSessions(
+        base.fenced, base.clock, base.store, Registrar(base.fenced, base.store, settings),
+        settings.sessions_scan_seconds, base.metrics,
+    )  # fmt: skip
     ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.leadership)
     drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain, scan.drain]
     # What hears of news from the other processes.
@@ -214,13 +217,6 @@ def _steps(base: Foundation, thinker: Thinker | None, scan: ScanSessions) -> lis
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, base.settings, regulator.level), thinker))
     return steps
-
-
-def _scan(base: Foundation) -> ScanSessions:
-    settings = base.settings
-    registrar = Registrar(base.fenced, base.store, settings)
-    seconds = settings.sessions_scan_seconds
-    return ScanSessions(base.fenced, base.clock, base.store, registrar, seconds, base.metrics)
 
 
 def _relay(base: Foundation) -> RelayJobs:

@@ -41,76 +41,63 @@ _PERIODS = {1: "The last hour", 24: "The last day", 168: "The last week", 720: "
 
 async def show_memory_work(view: PageView) -> None:
     """Show compactions by outcome and app, and the figures of retrieval."""
-    await Compactions(view).build()
-    await Retrievals(view).build()
+    await show_compactions(view)
+    await show_retrievals(view)
 
 
-@dataclass
-class Compactions:
-    """How room was made in the last days, app by app."""
-
-    view: PageView
+async def show_compactions(view: PageView) -> None:
+    """Show how room was made in the last days: in the first apps, and in the next ones when they are asked for."""
+    rows: list[Row] = []
+    days: dict[str, Counter[str]] = {}
     cursor: str | None = None
 
-    async def build(self) -> None:
-        """Build the place of it, and show the first apps."""
-        self.rows: list[tuple[str, Counter[str]]] = []
-        self.days: dict[str, Counter[str]] = {}
-        with card(f"Compactions in {_DAYS} days"):
-            self.found = ui.column().classes("w-full gap-3 min-w-0")
-            self.more = press_once(ui.button("More apps").props("flat dense no-caps"), self.show_more)
-        await self.show_more()
-
-    async def show_more(self) -> None:
-        """Add the next apps."""
-        page = await self.view.client.list_apps(limit=_APPS, cursor=self.cursor)
-        self.cursor = page.cursor
-        self.more.set_visibility(page.cursor is not None)
+    async def show_more() -> None:
+        nonlocal cursor
+        page = await view.client.list_apps(limit=_APPS, cursor=cursor)
+        cursor = page.cursor
+        more.set_visibility(cursor is not None)
         for app in page.apps:
             counted: Counter[str] = Counter()
-            for day in (await self.view.client.list_compactions(days=_DAYS, app_id=app.app_id)).days:
+            for day in (await view.client.list_compactions(days=_DAYS, app_id=app.app_id)).days:
                 counted.update(day.outcomes)
-                self.days.setdefault(f"{day.day:%d %b}", Counter()).update(day.outcomes)
-            self.rows.append((app.name, counted))
-        self.found.clear()
-        with self.found:
-            series = {name: [float(day[key]) for day in self.days.values()] for key, name in _OUTCOMES.items()}
-            Chart("By outcome and day, of these apps").show(list(self.days), series)
-            rows = [[name, *(number(counted[key]) for key in _OUTCOMES)] for name, counted in self.rows]
+                days.setdefault(f"{day.day:%d %b}", Counter()).update(day.outcomes)
+            rows.append([app.name, *(number(counted[key]) for key in _OUTCOMES)])
+        found.clear()
+        with found:
+            series = {name: [float(day[key]) for day in days.values()] for key, name in _OUTCOMES.items()}
+            Chart("By outcome and day, of these apps").show(list(days), series)
             show_table("Compactions by app and outcome", ["App", *_OUTCOMES.values()], rows)
 
+    with card(f"Compactions in {_DAYS} days"):
+        found = ui.column().classes("w-full gap-3 min-w-0")
+        more = press_once(ui.button("More apps").props("flat dense no-caps"), show_more)
+    await show_more()
 
-@dataclass
-class Retrievals:
-    """How retrievals went in a period, of one app or all."""
 
-    view: PageView
+async def show_retrievals(view: PageView) -> None:
+    """Show how retrievals went in a period, of one app or all: first the last day of all."""
 
-    async def build(self) -> None:
-        """Build the choices, and show the last day of all apps."""
-        with card("Retrieval"):
-            with ui.row().classes("gap-3"):
-                self.hours = ui.select(_PERIODS, value=24, label="Period", on_change=self.show)
-                self.hours.props("outlined dense").classes("w-48")
-                apps = apps_to_choose(self.view, "App of the retrievals", "All apps", self.show)
-                self.app = apps.select
-            self.found = ui.column().classes("w-full gap-3 min-w-0")
-        await apps.load()
-        await self.show()
-
-    async def show(self) -> None:
-        """Show the figures."""
-        found = await self.view.client.show_retrieval_metrics(hours=self.hours.value, app_id=self.app.value or None)
-        self.found.clear()
-        with self.found, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
-            show_table("Figures of retrieval", ["Figure", "Value"], _figures(found))
+    async def show() -> None:
+        got = await view.client.show_retrieval_metrics(hours=hours.value, app_id=apps.select.value or None)
+        found.clear()
+        with found, ui.element("div").classes("grid gap-4 w-full grid-cols-1 lg:grid-cols-2"):
+            show_table("Figures of retrieval", ["Figure", "Value"], _figures(got))
             rows = [
                 [stage, number(one.count), *(number(ms, 1) for ms in (one.mean, one.p50, one.p95, one.p99))]
-                for stage, one in found.durations.items()
+                for stage, one in got.durations.items()
             ]
             show_table("Latency by stage, milliseconds", ["Stage", "Count", "Mean", "p50", "p95", "p99"], rows)
-            gate = [[name, way.state.replace("_", " "), way.why] for name, way in found.gate.ways.items()]
+            gate = [[name, way.state.replace("_", " "), way.why] for name, way in got.gate.ways.items()]
             show_table("Release gate", ["Way", "State", "Why"], gate)
+
+    with card("Retrieval"):
+        with ui.row().classes("gap-3"):
+            hours = ui.select(_PERIODS, value=24, label="Period", on_change=show)
+            hours.props("outlined dense").classes("w-48")
+            apps = apps_to_choose(view, "App of the retrievals", "All apps", show)
+        found = ui.column().classes("w-full gap-3 min-w-0")
+    await apps.load()
+    await show()
 
 
 def _figures(found: models.RetrievalMetrics) -> list[list[str]]:
