@@ -201,9 +201,13 @@ async def build_erasures(view: PageView) -> None:
             "Purge the memories", "All memories go with the text of their history. Conversations stay.", erasing.purge
         )
         _offer("Erase all data", "Everything the app ever held goes. The app stays, empty.", erasing.erase)
-        _offer("Uninstall, and keep what it remembers", "Its tokens are revoked.", erasing.uninstall)
         _offer(
-            "Uninstall, and purge the memories", "Its tokens are revoked; its memories go.", erasing.uninstall_purged
+            "Uninstall, and keep what it remembers", "Its tokens are revoked.", lambda: erasing.uninstall(purge=False)
+        )
+        _offer(
+            "Uninstall, and purge the memories",
+            "Its tokens are revoked; its memories go.",
+            lambda: erasing.uninstall(purge=True),
         )
 
     fetch = rows_of(view.client.list_erasure_receipts, "erasures", lambda one: _row(one, labels), _LISTED)
@@ -221,19 +225,12 @@ def _offer(name: str, told: str, action: Any) -> None:
 
 def _row(one: models.Receipt, labels: TokenLabels) -> Row:
     def details() -> None:
-        ui.button("Show", on_click=lambda: show_receipt(one, labels=labels)).props("outline no-caps dense").classes(
-            "px-2"
-        )
+        show = ui.button("Show", on_click=lambda: show_receipt(one, labels=labels))
+        show.props("outline no-caps dense").classes("px-2")
 
     whose = one.user_id or (f"one {one.scope}" if one.scope in _OF_ONE else "all of the app")
-    return [
-        one.scope,
-        whose,
-        actor_cell(one.actor, labels),
-        lambda: show_time(one.at),
-        number(sum(one.erased.values())),
-        details,
-    ]
+    count = number(sum(one.erased.values()))
+    return [one.scope, whose, actor_cell(one.actor, labels), lambda: show_time(one.at), count, details]
 
 
 @dataclass
@@ -271,15 +268,8 @@ class Erasing:
             done = await self.view.client.erase_app_data()
             await self._show(done.receipt, done.note)
 
-    async def uninstall(self) -> None:
-        """Uninstall, and keep the memories."""
-        await self._uninstall(purge=False)
-
-    async def uninstall_purged(self) -> None:
-        """Uninstall, and purge the memories."""
-        await self._uninstall(purge=True)
-
-    async def _uninstall(self, *, purge: bool) -> None:
+    async def uninstall(self, *, purge: bool) -> None:
+        """Uninstall, and keep the memories or purge them."""
         app = await self.view.client.show_app()
         memories = _memories(app)
         goes = ["All its tokens", f"{memories}, with their history" if purge else f"Kept: {memories}"]
