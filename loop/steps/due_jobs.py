@@ -121,21 +121,18 @@ class AskForVectors:
         """Ask for one job an app; True when any was written or there may be more."""
         with self.database.read() as session:
             now = self.clock.now()
-            found = self._find(session)
+            apps = set(apps_unembedded(session, self._after, _LIMIT))
+            if time.monotonic() >= self._sets_at:
+                changing = apps_with_sets_to_see_to(session, self.model, self._after, _LIMIT)
+                self._sets_at = 0.0 if changing else time.monotonic() + _LOOK_AT_SETS_SECONDS
+                apps |= set(changing)
+            found = sorted(apps)[:_LIMIT]
             ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
         asked = sum(map(self._ask, ready))
         if asked:
             get_logger().info("vectors_asked_for", count=asked)
         return bool(asked)
-
-    def _find(self, session: Session) -> list[str]:
-        found = set(apps_unembedded(session, self._after, _LIMIT))
-        if time.monotonic() >= self._sets_at:
-            changing = apps_with_sets_to_see_to(session, self.model, self._after, _LIMIT)
-            self._sets_at = 0.0 if changing else time.monotonic() + _LOOK_AT_SETS_SECONDS
-            found |= set(changing)
-        return sorted(found)[:_LIMIT]
 
     def _ask(self, app_id: str) -> bool:
         with self.database.write() as session:

@@ -329,7 +329,8 @@ class ChatPage:
             note(f"{used}; {stays}")
             for fact_id in context.included.facts:
                 if fact := facts.get(fact_id):
-                    _recalled("Fact", fact.fact, _why_fact(fact))
+                    pinned = "pinned, " if fact.pinned else ""
+                    _recalled("Fact", fact.fact, f"{pinned}{fact.category}, confidence {fact.confidence:.0%}")
             for memory_id in context.included.memories:
                 if memory := memories.get(memory_id):
                     _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
@@ -398,11 +399,6 @@ def _recalled(kind: str, text: str, why: str) -> None:
         ui.label(kind).classes("muted text-xs")
         ui.label(text[:500]).classes("said text-sm").props("dir=auto")
         ui.label(f"Why: {why}").classes("muted text-xs")
-
-
-def _why_fact(fact: models.FactAnswer) -> str:
-    pinned = "pinned, " if fact.pinned else ""
-    return f"{pinned}{fact.category}, confidence {fact.confidence:.0%}"
 
 
 def _why_found(found: models.SearchResult) -> str:

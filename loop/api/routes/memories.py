@@ -30,7 +30,6 @@ from loop.api.erasures import PurgedMemories
 from loop.api.policy import OF_APP, under
 from loop.api.schema import From, PartialModel, RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
-from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.audit import BY_HAND
 from shared.base.errors import Conflict, Invalid
@@ -249,11 +248,9 @@ def delete_memory(
         return WriteResult(DeletedMemory(), about=app_id)
     erasure = erase_memory(session, memory, ctx.cause("erased by hand"))
     erasures.open_receipt(session, erasure)
-    return WriteResult(DeletedMemory(), then=lambda: _erased_for_good(ctx, erasure))
-
-
-def _erased_for_good(ctx: RequestContext, erasure: Erasure) -> DeletedMemory:
-    return DeletedMemory(note=erasures.note_on(erasures.complete(ctx, erasure)))
+    return WriteResult(
+        DeletedMemory(), then=lambda: DeletedMemory(note=erasures.note_on(erasures.complete(ctx, erasure)))
+    )
 
 
 @router.get("/{memoryId}/history", summary="Show a memory's history")
