@@ -279,8 +279,8 @@ def test_a_server_that_fails_is_asked_again_later_and_a_dead_letter_says_what_it
     assert job.state == JobState.DEAD and reason in (job.reason or "")
 
 
-@pytest.mark.parametrize("provider", ["ollama", *(pytest.param(one, marks=pytest.mark.long) for one in OTHERS)])
-@pytest.mark.parametrize("jobs", [24, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("jobs", [24, 200])
 def test_jobs_outlast_thirty_minutes_without_a_server_and_cost_nothing_meanwhile(
     with_model: tuple[House, ModelServer], jobs: int
 ) -> None:

@@ -54,15 +54,6 @@ def tables_with(house: House, text: str) -> list[str]:
         ]
 
 
-def test_each_user_has_ten_places_and_nobody_ten_more(house: House) -> None:
-    for i in range(1, 13):
-        for user in ("ann", "bob", None):
-            house.converse("notes", f"{user}-{i}", f"{user} {i}", user_id=user)
-        house.work_off()
-    for subject, name in ((ANN, "ann"), (BOB, "bob"), (Subject("notes"), "None")):
-        assert remembered(house, subject) == [f"{name} {i}" for i in range(12, 2, -1)]
-
-
 def test_room_for_a_users_memory_is_made_among_that_users_memories(house: House) -> None:
     for i in range(1, 11):
         house.converse("notes", f"a{i}", f"ann's {i}", user_id="ann")
@@ -80,21 +71,6 @@ def test_room_for_a_users_memory_is_made_among_that_users_memories(house: House)
     assert shown == [[f"bob's {i}" for i in range(1, 11)]]
     assert house.scripted.seen[-1].known == tuple(f"bob's {i}" for i in range(1, 11))
     assert len(remembered(house, ANN)) == 10 and "bob's 4" not in remembered(house, BOB)
-
-
-def test_an_agent_cannot_touch_another_users_memory(house: House) -> None:
-    for i in range(1, 11):
-        house.converse("notes", f"a{i}", f"ann's {i}", user_id="ann")
-        house.converse("notes", f"b{i}", f"bob's {i}", user_id="bob")
-    house.work_off()
-    with house.database.read() as session:
-        anns = standing(session, ANN)[0].memory_id
-    house.scripted.decides = [Decision(Action.EDIT, anns, "alike", "ann's and bob's")]
-    house.converse("notes", "b11", "bob's 11", user_id="bob")
-    house.work_off()
-    assert remembered(house, ANN) == [f"ann's {i}" for i in range(10, 0, -1)]
-    assert len(remembered(house, BOB)) == 10, "refused, and the rules made room"
-    assert all(f"bob's {i}" in " ".join(remembered(house, BOB)) for i in range(1, 12))
 
 
 def test_a_memory_is_dated_by_its_conversation_and_kept_in_that_order(house: House) -> None:

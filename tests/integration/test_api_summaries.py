@@ -13,7 +13,6 @@ from shared.conversations.summarising import move_on
 from shared.search.models import Retrieval
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.api import Api
-from tests.support.command_line import Terminal
 
 
 def talk(api: Api, path: str, turns: int) -> None:
@@ -155,20 +154,3 @@ def test_many_old_figures_go_in_one_run(sqlite_api: Api) -> None:
     ).run()
     with sqlite_api.loop.database.read() as session:
         assert session.query(Retrieval).count() == 0
-
-
-def test_the_tuning_from_the_command_line(terminal: Terminal) -> None:
-    assert terminal.json("tuning", "show")["tokenBudget"] == {"value": 1000, "source": "setting"}
-    changed = terminal.run("tuning", "set", "--token-budget", "9000", "--no-hybrid")
-    assert "tokenBudget was brought within its bounds" in changed.out
-    terminal.run("tuning", "set", "--app", "chat", "--summary-frequency", "3")
-    own = terminal.json("tuning", "show", "--app", "chat")
-    assert (own["tokenBudget"], own["summaryFrequency"]["value"]) == ({"value": 5000, "source": "everywhere"}, 3)
-    terminal.run("tuning", "reset", "--app", "chat")
-    assert "there are hybrid" in terminal.run("tuning", "reset", "frequency", status=1).err
-    terminal.run("tuning", "reset", "hybrid")
-    after = terminal.json("tuning", "show", "--app", "chat")
-    assert (after["summaryFrequency"]["source"], after["hybrid"]["value"], after["tokenBudget"]["value"]) == (
-        "setting", True, 5000,
-    )  # fmt: skip
-    assert "at least one value" in terminal.run("tuning", "set", status=1).err
