@@ -31,7 +31,6 @@ from shared.context.recall import (
     compose,
     overfills,
     recollect,
-    recollect_less,
     source_of,
 )
 from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
@@ -282,26 +281,6 @@ def test_facts_that_were_packed_fit_in_their_order(facts: list[SelectableFact], 
     taken = packed(facts, budget, scale)
     assert scale.tokens(facts_text(taken)) <= max(0, budget)
     assert [fact for fact in facts if fact in taken] == list(taken)
-
-
-@given(
-    KNOWN_FACTS,
-    st.lists(st.text(min_size=1, max_size=200), max_size=10),
-    st.integers(0, 1200),
-    st.integers(0, 1200),
-    st.sampled_from(SCALES),
-)
-def test_what_is_recalled_never_takes_more_than_its_budget(
-    facts: list[SelectableFact], contents: list[str], budget: int, own: int, scale: TokenScale
-) -> None:
-    memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
-    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))
-    budgets = RecallBudgets(min(budget, own), min(budget, 500), budget)
-    whole = recollect(material, budgets, scale)
-    less = recollect_less(material, budgets, budget // 2, scale)
-    assert whole.tokens == scale.tokens(whole.text) <= budget
-    assert less.tokens == scale.tokens(less.text) <= budget
-    assert set(less.fact_ids) <= set(whole.fact_ids)
 
 
 def both(budget: int) -> RecallBudgets:
