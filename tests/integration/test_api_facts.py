@@ -263,21 +263,6 @@ def test_a_bulk_change_that_makes_no_sense_is_refused(sqlite_api: Api, body: dic
     sqlite_api.refused(422, "POST", f"{path}/facts/bulk", json=body)
 
 
-def test_facts_of_another_app_are_not_found(sqlite_api: Api) -> None:
-    path, other = sqlite_api.install(), sqlite_api.install("other")
-    [fact_id] = write(sqlite_api, other, "Likes tea")
-    for method, end in (
-        ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/pin"), ("POST", "/unpin"), ("POST", "/undo"),
-        ("GET", "/history"),
-    ):  # fmt: skip
-        body = {"json": {"pinned": True}} if method == "PATCH" else {}
-        sqlite_api.refused(404, method, f"{path}/facts/{fact_id}{end}", **body)
-    for end in ("", "/eviction", "/changes"):
-        sqlite_api.refused(404, "GET", f"/apps/nobody/facts{end}")
-    sqlite_api.refused(404, "DELETE", "/apps/nobody/facts")
-    sqlite_api.refused(403, "GET", f"{path}/facts", token=sqlite_api.token("other"))
-
-
 def test_the_dry_run_names_what_then_goes(sqlite_api: Api) -> None:
     api = sqlite_api
     path = api.install()

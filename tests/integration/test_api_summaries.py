@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from loop.steps.upkeep import BATCH, ForgetOld
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
@@ -97,32 +95,6 @@ def test_the_tuning_says_what_is_in_force_and_where_it_comes_from(api: Api) -> N
     back = api.ask("PATCH", f"{path}/retrieval-settings", json={"hybrid": None, "alpha": None})
     assert (back["hybrid"], back["alpha"]) == ({"value": True, "source": "setting"}, shown["alpha"] | back["alpha"])
     assert back["alpha"]["source"] == "setting"
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        pytest.param({"alpha": 0.9}, "weights_unbalanced", id="weights that do not add up"),
-        pytest.param({"metricsDays": 3}, None, id="how long figures are kept, for one app"),
-        pytest.param({"formula": "best"}, None, id="no formula"),
-        pytest.param({"hybrid": 1}, None, id="a number for a flag"),
-        pytest.param({"tokenBudget": "500"}, None, id="a text for a number"),
-        pytest.param({"colour": 1}, None, id="unknown"),
-    ],
-)
-def test_a_wrong_tuning_is_refused(sqlite_api: Api, body: dict[str, object], code: str | None) -> None:
-    error = sqlite_api.refused(422, "PATCH", f"{sqlite_api.install()}/retrieval-settings", json=body)
-    assert code is None or error["code"] == code
-
-
-def test_an_apps_token_tunes_its_own_app_and_nothing_else(sqlite_api: Api) -> None:
-    path, other = sqlite_api.install(), sqlite_api.install("other")
-    token = sqlite_api.token("chat")
-    sqlite_api.ask("PATCH", f"{path}/retrieval-settings", token=token, json={"hybrid": False})
-    for where in ("/api/memory/settings", f"{other}/retrieval-settings"):
-        sqlite_api.refused(403, "GET", where, token=token)
-        sqlite_api.refused(403, "PATCH", where, token=token, json={"hybrid": False})
-    sqlite_api.refused(404, "GET", "/apps/nobody/retrieval-settings")
 
 
 def retrieved(api: Api, days: list[float]) -> None:

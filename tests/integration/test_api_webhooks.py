@@ -96,18 +96,6 @@ def test_trying_one_is_a_job_that_names_it(api: Api) -> None:
     assert api.ask("GET", f"/jobs/{job['jobId']}")["appId"] == "chat"
 
 
-def test_an_app_manages_its_own_and_no_others(api: Api) -> None:
-    token, webhook = api.token("email"), add(api)["webhookId"]
-    mine = api.send("POST", "/apps/email/webhooks", token=token, json={"url": URL})
-    assert mine.status_code == 201
-    for method, path in (("GET", ""), ("POST", ""), ("DELETE", f"/{webhook}"), ("POST", f"/{webhook}/test")):
-        api.refused(403, method, f"/apps/chat/webhooks{path}", token=token, json={})
-    # Not even through its own path.
-    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/test")):
-        body = {"json": {}} if method == "PATCH" else {}
-        api.refused(404, method, f"/apps/email/webhooks/{webhook}{path}", token=token, **body)
-
-
 def test_no_address_is_looked_up_for_an_app_that_is_not_there(api: Api) -> None:
     api.refused(404, "POST", "/apps/nobody/webhooks", json={"url": "http://10.0.0.1/"})
 

@@ -182,7 +182,7 @@ _EVENTS: tuple[_Event, ...] = (
     _prompted("縦糸の張力は必ず0.4ニュートン以下にしてください。糸が切れるからです。"
               "設定は変えないでください。"),
     _prompted("Here is what the loom printed last night:\n\n2026-03-01 02:14:07 WARN  shaft 4 late by 31 ms\n"
-              "2026-03-01 02:14:11 ERROR weft broke at pick 20417\n\nThe shaft is always late before the weft breaks. So "
+              "2026-03-01 02:14:11 ERROR weft broke at pick 20417\n\nThe shaft is always late first. So "
               "please:\n1. stop the loom when a shaft is late twice in a row\n2. write the pick into the log\n"
               "3. do not ring the bell at night"),
     _prompted("Call it like this and nothing else:\n\n```python\nloom = Loom(shafts=8)\nloom.start(at_pick=0)\n```\n\n"
