@@ -26,9 +26,9 @@ _LEAST = 20
 class RecordedAnswers:
     """Answers a chat's body; None where nothing was recorded for it."""
 
-    def __init__(self, conversations: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, conversations: Iterable[Mapping[str, Any]], answers: Path = ANSWERS) -> None:
         """``conversations`` have an ``id`` and ``messages`` with role and content."""
-        recorded = map(json.loads, ANSWERS.read_text("utf-8").splitlines())
+        recorded = map(json.loads, answers.read_text("utf-8").splitlines())
         self._answers: dict[str, dict[str, Any]] = {one.pop("id"): one for one in recorded}
         self._spoken = {one["id"]: _spoken(one["messages"]) for one in conversations if one["id"] in self._answers}
         self.asked: list[str] = []
