@@ -11,11 +11,10 @@ import pytest
 from sqlalchemy import update
 
 from shared.base.errors import Configuration, ModelOutput, ProviderAway, ServerFailed, Transient, Unanswered
-from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.jobs import JobKind
 from shared.energy import breaker
 from shared.energy.breaker import MOST_UNUSABLE, WINDOW, ModelOutcome, ModelPause, find_pause
 from shared.jobs import ownership
-from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
 from shared.sessions.compress.queries import parts_of
 from tests.contracts.test_summary_promises import exchange, open_conversation, summaries, tick
@@ -40,13 +39,8 @@ def house(house: House) -> House:
 
 def deliver(house: House) -> None:
     """Attempt what is due, as often as anything is."""
-    for _ in range(50):
-        with house.database.write() as session:
-            sent = take_due(session, house.clock.now(), 10, 60)
-        if not sent:
-            return
-        for one in sent:
-            house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    while house.deliver():
+        pass
 
 
 def only(house: House, kind: JobKind) -> Job:
@@ -216,18 +210,11 @@ def converse(house: House, name: str, *errors: BaseException, said: str = BEES) 
     house.scripted.says = list(errors)
     house.converse("notes", name, said)
     for _ in range(max(1, len(errors))):
-        deliver_once(house)
+        house.deliver()
         house.clock.advance(30)
     job = house.jobs(kind=JobKind.CREATE_MEMORY)[0]
     assert job.state in ("done", "nothing", "retrying", "deferred"), job.state
     return job.reason
-
-
-def deliver_once(house: House) -> None:
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
 
 
 @pytest.mark.parametrize(

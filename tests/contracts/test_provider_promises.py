@@ -30,7 +30,6 @@ from tests.support.settings import default_settings, served_at
 from worker.agent.memory_model import ModelAgent
 
 AWAY = ProviderAway("Ollama cannot be reached at http://127.0.0.1:11434. Is it running?")
-OTHERS = tuple(name for name in SERVERS if name != "ollama")
 NEED_SERVER = kinds_in_need(default_settings(model="ollama:tiny"))
 
 

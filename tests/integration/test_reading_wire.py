@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared.contracts.jobs import JobKind, JobMessage
-from shared.jobs.dispatch import take_due
+from shared.contracts.jobs import JobKind
 from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
 from tests.support.house import House
@@ -51,10 +50,7 @@ def patient(chat: Chat, seconds: float = 60.0) -> ModelAgent:
 
 def attempt(house: House) -> None:
     """Deliver what is due, once; memory and facts of a reading are written together or not at all."""
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    house.deliver()
     assert house.memories() or not house.facts()
 
 
@@ -120,9 +116,6 @@ def test_what_a_model_found_in_a_talk_is_not_taken_for_what_a_statement_of_it_ch
 def test_facts_stand_where_the_talk_comes_to_no_memory(house: House, server: ModelServer) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(*[Act(answer=reading(EXPECTED[0], memory=""))] * 3)
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    house.deliver()
     assert [job.state for job in house.jobs()] == ["nothing"]
     assert (house.memories(), statements(house)) == ([], EXPECTED[:1])
