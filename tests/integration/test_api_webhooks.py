@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from loop.api.app import build_api
 from loop.steps.publish_events import PublishEvents
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import run, served
@@ -103,7 +102,7 @@ def test_no_address_is_looked_up_for_an_app_that_is_not_there(api: Api) -> None:
 def test_listeners_from_the_command_line(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     api.loop.leadership.keep()
     publish = next(s for s in api.loop.ticker._steps if isinstance(s, PublishEvents))
-    with served(build_api(api.loop)) as url:
+    with served(api.client.app) as url:
         there = ("--url", url, "--token", ADMIN)
         added = run(capsys, "webhooks", "add", "chat", URL, "--kind", "memory.created", "--json", *there).json
         assert added["secret"].startswith("whsec_")
