@@ -17,6 +17,7 @@ import pytest
 
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
+from tests.support.chance import draw_fewer
 from tests.support.postgres import NoPostgres, PostgresServer
 from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
@@ -32,6 +33,12 @@ _BY_DATABASE = ("database_url", "empty_database_url", "api_url")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--long``."""
     parser.addoption("--long", action="store_true", help="also run the tests marked long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave most examples of properties to long runs, before the first test is read."""
+    if not config.getoption("--long"):
+        draw_fewer()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -31,7 +31,6 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS
-from shared.erasure.erasing import withdraw_consent
 from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, WorkKind
@@ -45,7 +44,7 @@ from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.summaries.models import Summary
 from shared.telemetry.metrics import CompactionStage
 from tests.support.house import House
-from tests.support.minds import Thinking, call, respond
+from tests.support.minds import Thinking, respond
 from tests.support.searching import Library
 
 ABOUT = "What do you know about me?"
@@ -314,21 +313,6 @@ def test_the_loop_is_shown_what_it_recalls_of_other_conversations_of_the_same_us
     assert not [other for other in ("Albatross", "is red", "price") if other in shown]
 
 
-def test_a_review_shows_conversations_of_one_user_at_a_time(house: House) -> None:
-    learn(house, "Builds a boat", "ann")
-    learn(house, "Grows beans", "ben")
-    thinking = Thinking(house)
-    for name, said in (("ann", "The boat leaks."), ("ben", "The beans are up."), (None, "The weather is fine.")):
-        thinking.said(f"of-{name}", said, user_id=name)
-        thinking.said(f"of-{name}", "I see.", role=Role.ASSISTANT)
-    thinking.will(*[call("think", thoughts="All is well."), "Nothing needs to be done.", "Really."] * 3)
-    shown = []
-    while thinking.think() is not None:
-        text = thinking.chat.exchanges[-1].lines[1].text
-        shown.append({one for one in ("boat", "bean", "weather") if one in text.lower()})
-    assert sorted(map(sorted, shown)) == [["bean"], ["boat"], ["weather"]]
-
-
 LONG = "It went on for a while, and nobody minded. " * 12
 
 
@@ -431,28 +415,10 @@ def test_a_profile_is_recalled_with_consent_and_the_audit_shows_it(library: Libr
     assert AuditKind.USED in kinds
 
 
-def test_a_profile_withdrawn_is_withheld_and_the_audit_shows_it(library: Library) -> None:
-    agree(library, "ann", "Sails on Sundays.")
-    with library.house.database.write() as session:
-        withdraw_consent(session, "notes", "ann", "admin", library.house.clock.now())
-    opening = recalled_in(library, user_id="ann")
-    assert not opening.profile and "Sundays" not in opening.system_prompt
-    with library.house.database.read() as session:
-        assert audit_of(session, "notes", "ann", 10)[0].kind == AuditKind.WITHHELD
-    assert library.house.counted("profile_gate_total", outcome="withheld") == 1
-
-
 def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Library) -> None:
     recalled_in(library, user_id="ben")
     with library.house.database.read() as session:
         assert audit_of(session, "notes", "ben", 10) == []
-
-
-@pytest.mark.parametrize("user_id", ["ben", None])
-def test_a_profile_is_not_recalled_for_somebody_else(library: Library, user_id: str | None) -> None:
-    agree(library, "ann", "Sails on Sundays.")
-    opening = recalled_in(library, user_id=user_id)
-    assert not opening.profile and "Sundays" not in opening.system_prompt
 
 
 @given(budget=st.integers(0, 400), window=st.none() | st.integers(100, 3000), reserve=st.integers(0, 500))

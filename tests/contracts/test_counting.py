@@ -17,7 +17,6 @@ from shared.context.context import ContextRequest, open_context
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.jobs import dispatch
-from shared.jobs.dispatch import take_due
 from shared.jobs.ownership import Owner
 from shared.memories.compaction import Action, Decision
 from shared.telemetry.logging import configure_logging, get_logger
@@ -182,10 +181,8 @@ def test_how_many_memories_a_context_recalls_is_logged(house: House) -> None:
 def test_a_memory_that_failed_is_logged_with_its_conversation(house: House) -> None:
     house.scripted.says = [ModelOutput("nonsense about a secret")]
     house.converse("notes", "c1", "Has a secret canary")
-    with house.database.write() as session:
-        [sent] = take_due(session, house.clock.now(), 10, 60)
     with capture_logs() as lines:
-        house.attempt(JobMessage(job_id=sent.job_id, fence=sent.fence))
+        house.deliver()
     [line] = named(lines, "job_attempt_failed")
     assert (line["app_id"], line["conversation_id"], line["error"]) == ("notes", "c1", "model_output")
     assert "canary" not in str(lines)

@@ -85,19 +85,6 @@ def test_a_job_that_was_sent_again_is_not_handed_back_for_its_former_sending(hou
     assert house.jobs()[0].state == JobState.QUEUED
 
 
-def test_what_was_called_back_is_sent_again_once_there_is_energy(house: House) -> None:
-    house.converse("notes", "c1", "text")
-    governing = relay(house)
-    governing.step.run()
-    spend(house, 100)
-    governing.step.run()
-    assert house.jobs()[0].state == JobState.DEFERRED
-    governing.regulator.settle()
-    house.clock.advance(60)
-    governing.step.run()
-    assert house.jobs()[0].state == JobState.QUEUED
-
-
 def test_full_hands_defer_nothing(house: House) -> None:
     for app_id in ("a", "b"):
         house.install(app_id)

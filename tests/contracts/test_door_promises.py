@@ -170,7 +170,7 @@ def test_nothing_hostile_that_is_answered_about_a_chat_stands(opens: Opens, way:
     for number in range(8):
         talk = [lives(number), assistant("How lovely!"), user("And the weather is grey there.")]
         door.end(door.chat(*talk) if way == "v1" else door.record(*talk))
-    for kind, least in (("memory", 300), ("points", 150)):
+    for kind, least in (("memory", 300), ("points", 300)):
         assert len(door.model.asked.said[kind]) >= least, kind
     assert len(door.contents("memories", "content")) == 8 and door.contents("facts", "fact"), "the rules did the work"
     assert_nothing_stands(door.worker.database, door.model.asked.everything)

@@ -24,7 +24,7 @@ from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_conversation
-from shared.db.base import Base, models_metadata
+from shared.db.base import models_metadata
 from shared.erasure.erasing import erase_app, erase_conversation, erase_memory, erase_user
 from shared.erasure.stores import HOLDS_NO_WORDS, STORES
 from shared.events.models import Event
@@ -40,6 +40,7 @@ from shared.profiles.gate import write_audit
 from shared.profiles.models import AuditKind, Content, Profile
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.telemetry.metrics import CompactionOutcome
+from tests.support.canaries import tables_holding
 from tests.support.house import House
 from tests.support.meeting import meet, wait_for_waiting
 from worker.pipelines.attempt import record_end
@@ -144,16 +145,6 @@ def erased(house: House, erase: Erase) -> Erasure:
         return erase(session, house)
 
 
-def holding_canary(house: House) -> list[str]:
-    """Return the tables that hold the word."""
-    with house.database.read() as session:
-        return [
-            table.name
-            for table in Base.metadata.sorted_tables
-            if any(CANARY in str(tuple(row)) for row in session.execute(select(table)))
-        ]
-
-
 def answered(house: House, key: str, work: Callable[[Session], object]) -> None:
     """Carry a write out under a key, with an answer that holds the word."""
 
@@ -183,7 +174,7 @@ def test_what_is_being_written_goes_too(house: House, write: Write, erase: Erase
         answered(house, "k1", work)
         receipt = erasing[0].result(60)
     assert what_is_left(receipt) == {}
-    assert holding_canary(house) == []
+    assert tables_holding(house.database, CANARY) == []
 
 
 @pytest.mark.parametrize("erase", [of_app, of_user, of_conversation])
@@ -270,19 +261,7 @@ def test_a_better_answer_that_comes_after_the_erasure_is_not_remembered(house: H
 
     answer = carry_out(house.database, IdempotentRequest("admin", "k1", "a request"), work, house.clock.now())
     assert CANARY in bytes(answer.body).decode()
-    assert holding_canary(house) == []
-
-
-CANARY = "zyzzogeton"
-
-
-def tables_with_canary(house: House) -> list[str]:
-    with house.database.read() as session:
-        return [
-            table.name
-            for table in Base.metadata.sorted_tables
-            if any(CANARY in str(tuple(row)) for row in session.execute(select(table)))
-        ]
+    assert tables_holding(house.database, CANARY) == []
 
 
 def merge_with_tags(house: House, conversation_id: str) -> int:
@@ -314,7 +293,7 @@ def test_erasing_a_conversation_takes_its_tags_out_of_what_was_merged(house: Hou
     with house.database.write() as session:
         erase_conversation(session, "notes", "c11", "admin", house.clock.now())
     assert [(m.content, m.tags, m.importance) for m in house.memories()] == before
-    assert tables_with_canary(house) == []
+    assert tables_holding(house.database, CANARY) == []
 
 
 @pytest.mark.parametrize("what", ["conversation", "memory"])
@@ -336,7 +315,7 @@ def test_an_agents_reason_that_quotes_what_is_erased_goes_too(house: House, what
         else:
             erase_conversation(session, "notes", "c10", "admin", now)
             erase_memory(session, session.merge(quoted), Cause("admin", "erased by hand", now))
-    assert [name for name in tables_with_canary(house) if name != "messages"] == []
+    assert [name for name in tables_holding(house.database, CANARY) if name != "messages"] == []
     with house.database.read() as session:
         gone = next(c for c in changes_of_app(session, "notes", 100) if c.memory_id == other and c.kind == "removed")
     assert (gone.before, gone.reason) == ("fact 1", "erased")

@@ -22,10 +22,8 @@ from shared.facts.clearing import undo_clear
 from shared.facts.models import FactSource
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
-from shared.text.gate import Refusal
 from tests.support.embedding import Away
 from tests.support.house import House
-from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import Extraction, Statement
 from worker.pipelines.extract_facts import ExtractFacts, UnreadMessages
 
@@ -345,17 +343,6 @@ def test_what_became_of_statements_is_counted(house: House) -> None:
     assert house.counted("fact_conflicts_total") == 0
 
 
-def test_what_is_refused_is_counted_by_reason(house: House) -> None:
-    house.fact_agent.says = [Extraction((), 2, Counter({Refusal.RECALLED: 2, Refusal.UNSAID: 1}))]
-    house.converse(APP, "c1", "Maybe", "Hm.")
-    house.work_off()
-    assert extractions(house) == ["nothing"]
-    assert house.counted("texts_refused_total", kind="extract_facts", reason="recalled") == 2
-    assert house.counted("texts_refused_total", kind="extract_facts", reason="unsaid") == 1
-    [job] = house.jobs(kind=JobKind.EXTRACT_FACTS)
-    assert "not stored: 2 recalled, 1 unsaid" in (job.reason or "")
-
-
 def test_an_old_chat_that_is_brought_in_is_heard_on_that_day(house: House) -> None:
     open_conversation(house)
     long_ago = house.clock.now() - timedelta(days=1000)
@@ -463,42 +450,3 @@ def test_without_a_pace_nothing_is_asked_for(house: House) -> None:
     house.clock.advance(3600)
     assert not tick(house)
     assert house.work_off() == [JobState.DONE]
-
-
-def test_the_rules_learn_from_a_chatty_conversation_what_its_user_said(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(house, "fact_agent", ExtractiveFactAgent())
-    open_conversation(house)
-    speak(
-        house,
-        "hey! quick one. no dill please, my niece Vera is allergic, and i dont eat pork",
-        "Noted: I always cook with dill.",
-        "ha. please always answer in metric units. Vera lives in Turku btw",
-        "Of course.",
-        "Could I have been vegan in 1990? if i had a boat i'd live on it. Ich wohne seit Mai in Ulm",
-    )
-    finish(house)
-    house.work_off()
-    assert statements(house) == [
-        "Ich wohne seit Mai in Ulm",
-        "Vera lives in Turku btw",
-        "no dill please, my niece Vera is allergic, and i dont eat pork",
-        "please always answer in metric units",
-    ]
-
-
-def test_the_rules_learn_what_a_user_corrects_to_and_forget_what_is_over(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(house, "fact_agent", ExtractiveFactAgent())
-    open_conversation(house)
-    speak(house, "I live in Lepzig. I'm vegetarian.", "Noted.", "sorry, typo, Leipzig i mean", "Fixed.", "I love jazz.")
-    finish(house)
-    house.work_off()
-    assert statements(house) == ["Is vegetarian", "Lives in Leipzig", "Loves jazz"]
-    open_conversation(house, "c2")
-    speak(house, "I no longer live in Leipzig, I live in Jena now.", "Good.", conversation_id="c2")
-    finish(house, "c2")
-    house.work_off()
-    assert statements(house) == ["I no longer live in Leipzig, I live in Jena now", "Is vegetarian", "Loves jazz"]

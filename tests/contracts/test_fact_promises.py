@@ -17,7 +17,7 @@ from shared.base.choices import FactState
 from shared.base.errors import Conflict
 from shared.base.subjects import Subject
 from shared.conversations.queries import get_conversation
-from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
+from shared.erasure.erasing import finish_fact_deletes, purge_memories
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactEdit, edit
@@ -357,17 +357,6 @@ def test_cleared_facts_that_an_erasure_made_alike_come_back_as_one(book: Noteboo
     (fact,) = book.facts()
     assert (fact.fact_id, fact.statement, fact.pin_slot) == (first, "User enjoys jazz", 1)
     assert (fact.updates_fact_id, book.in_state(FactState.REPLACED)) == (written, ["User enjoys jazz"])
-
-
-def test_erasing_an_app_leaves_nothing_of_its_facts_or_clears(book: Notebook) -> None:
-    moved(book)
-    book.clear()
-    with book.house.database.write() as session:
-        receipt = erase_app(session, "notes", "admin", book.house.clock.now())
-    assert (receipt.erased["facts"], receipt.erased["factSources"]) == (2, 2)
-    assert set(receipt.left.values()) == {0} and receipt.left["factHistory"] == 0
-    with book.house.database.read() as session:
-        assert queries.open_clear(session, "notes") is None
 
 
 def test_a_purge_of_memories_leaves_facts_alone(book: Notebook) -> None:

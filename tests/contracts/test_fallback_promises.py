@@ -11,13 +11,11 @@ import pytest
 from sqlalchemy import update
 
 from shared.base.errors import Configuration, ModelOutput, ProviderAway, ServerFailed, Transient, Unanswered
-from shared.contracts.jobs import JobKind, JobMessage
+from shared.contracts.jobs import JobKind
 from shared.energy import breaker
 from shared.energy.breaker import MOST_UNUSABLE, WINDOW, ModelOutcome, ModelPause, find_pause
 from shared.jobs import ownership
-from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
-from shared.memories.queries import changes_of_app
 from shared.sessions.compress.queries import parts_of
 from tests.contracts.test_summary_promises import exchange, open_conversation, summaries, tick
 from tests.support.compressing import Press, long_talk, uniform
@@ -41,51 +39,13 @@ def house(house: House) -> House:
 
 def deliver(house: House) -> None:
     """Attempt what is due, as often as anything is."""
-    for _ in range(50):
-        with house.database.write() as session:
-            sent = take_due(session, house.clock.now(), 10, 60)
-        if not sent:
-            return
-        for one in sent:
-            house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    while house.deliver():
+        pass
 
 
 def only(house: House, kind: JobKind) -> Job:
     [job] = house.jobs(kind=kind)
     return job
-
-
-def test_a_memory_is_made_by_the_rules_which_are_named_with_the_reason(house: House) -> None:
-    house.scripted.says = [ModelOutput("The model gave no usable answer: first it is empty.")]
-    house.converse("notes", "c1", "I moved to Lyon and my sister Ada keeps bees there.")
-    deliver(house)
-    job = only(house, JobKind.CREATE_MEMORY)
-    [memory] = house.memories()
-    with house.database.read() as session:
-        [change] = changes_of_app(session, "notes", 5)
-    assert (job.state, job.attempts, memory.agent, change.actor) == ("done", 1, "extractive", "extractive")
-    for reason in (job.reason, change.reason):
-        assert "done by extractive, as ollama:scripted could not: The model gave no usable answer" in (reason or "")
-    assert house.counted("agent_fallbacks_total", kind="create_memory") == 1
-    assert house.counted("memories_created_total", agent="extractive") == 1
-
-
-def test_where_only_the_compaction_fails_the_draft_stays_the_models_and_the_rules_choose(house: House) -> None:
-    for number in range(10):
-        house.converse("notes", f"c{number}", f"I own boat number {number}.")
-    deliver(house)
-    house.scripted.decides = [ModelOutput("no usable answer")]
-    house.converse("notes", "c10", "I own a bicycle from Denmark.")
-    deliver(house)
-    assert {memory.agent for memory in house.memories() if "bicycle" in memory.content} <= {MODEL, "extractive"}
-    with house.database.read() as session:
-        changes = changes_of_app(session, "notes", 3)
-    assert {change.actor for change in changes if change.kind == "created"} == {MODEL}
-    chosen = [change for change in changes if change.kind != "created"]
-    assert chosen and {change.actor for change in chosen} == {"extractive"}
-    assert all("room made by the rules, as ollama:scripted could not decide" in change.reason for change in chosen)
-    assert house.counted("compactions_total", outcome="merged", reason="model_failed") == 1
-    assert house.counted("agent_fallbacks_total", kind="create_memory") == 0, "the memory is the model's"
 
 
 def test_a_model_that_is_away_is_no_reason_for_the_rules(house: House) -> None:
@@ -250,18 +210,11 @@ def converse(house: House, name: str, *errors: BaseException, said: str = BEES) 
     house.scripted.says = list(errors)
     house.converse("notes", name, said)
     for _ in range(max(1, len(errors))):
-        deliver_once(house)
+        house.deliver()
         house.clock.advance(30)
     job = house.jobs(kind=JobKind.CREATE_MEMORY)[0]
     assert job.state in ("done", "nothing", "retrying", "deferred"), job.state
     return job.reason
-
-
-def deliver_once(house: House) -> None:
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,7 @@ from worker.agent.memory_model import ModelAgent
 from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
 from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent
-from worker.agent.summary_model import ExtractiveSummaryAgent, ModelSummaryAgent
-from worker.pipelines.extract_facts import FactLearner
+from worker.agent.summary_model import ExtractiveSummaryAgent
 from worker.wiring import rules_behind
 
 MODEL = "ollama:hostile"
@@ -170,25 +169,6 @@ def assert_nothing_stands(database: Database, said: Iterable[str]) -> None:
     whole, joined = set(stored), "\n".join(stored)
     # A word such as "user" stands in what others say; a phrase may not.
     assert not [one for one in map(normal, said) if one in whole or (len(one) > 12 and one in joined)]
-
-
-@pytest.mark.timeout(120)
-def test_nothing_hostile_becomes_a_memory_fact_or_summary(house: House) -> None:
-    hostile = Hostile()
-    chat = hostile.chat()
-    house.pipeline.agent, house.pipeline.cap = ModelAgent(chat, MODEL, 8192, 30.0), 4
-    house.pipeline.facts = FactLearner(house.clock, house.embedder, house.metrics)
-    house.summary_agent = ModelSummaryAgent(chat, MODEL, 8192, 30.0)  # type: ignore[assignment]
-    for number in range(26):
-        said = f"I live in {TOWNS[number % 10]} now, in house number {number}. My sister Ada keeps {number + 2} bees."
-        house.converse("notes", f"c{number}", said, "How lovely!")
-        ask_summary(house, f"c{number}")
-        house.work_off()
-        house.forget_outcomes()
-    for kind, least in (("points", 300), ("memory", 300)):
-        assert len(hostile.said[kind]) >= least
-    assert len(house.memories()) == 4, "the rules did the work"
-    assert_nothing_stands(house.database, hostile.everything)
 
 
 def test_nothing_hostile_becomes_a_proposal(house: House, tmp_path: Path) -> None:

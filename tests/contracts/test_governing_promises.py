@@ -15,7 +15,7 @@ from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
-from shared.jobs import dispatch, ownership, tenant_queues
+from shared.jobs import dispatch, tenant_queues
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Prospect, WorkKind
@@ -264,21 +264,6 @@ def test_a_deferred_job_is_expected_later_the_more_wait_before_it(house: House) 
     assert waits == pytest.approx([(20 - left + 11 * i) / 0.5 for i in range(3)], abs=0.01)
     with house.database.read() as session:
         assert govern(house, refill=0).expected(session, waiting[0]) is None
-
-
-def test_a_put_off_job_keeps_its_place_and_its_attempts(house: House) -> None:
-    for i in range(3):
-        house.converse("notes", f"c{i}", f"fact {i}")
-    [claim] = house.claims()
-    until = house.clock.now() + timedelta(minutes=30)
-    with house.database.write() as session:
-        ownership.postpone(session, claim, "budget: spent", until, house.clock.now())
-    assert list(house.claims()) == []
-    house.clock.advance(29 * 60)
-    assert list(house.claims()) == []
-    house.clock.advance(61)
-    [again] = house.claims()
-    assert (again.job_id, again.attempt) == (claim.job_id, 1)
 
 
 def test_a_budget_that_is_changed_while_a_call_is_refused_holds_nothing_back(house: House) -> None:

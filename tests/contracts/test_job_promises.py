@@ -11,11 +11,10 @@ import pytest
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
 
-from shared.base.errors import Configuration, Conflict, LeaseLost, ModelOutput, NotFound, Transient
+from shared.base.errors import Configuration, Conflict, LeaseLost, Transient
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.jobs import control, dispatch, ownership
-from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim, Owner
 from shared.jobs.queries import get_job
@@ -84,15 +83,6 @@ def test_a_dead_job_is_replayed_with_fresh_attempts(house: House) -> None:
     assert house.work_off() == [JobState.DONE] and house.contents() == ["fact 1"]
     with pytest.raises(Conflict), house.database.write() as session:
         control.replay(session, claim.job_id, 0, house.clock.now())
-
-
-def test_an_unknown_job_is_said_to_be_unknown(house: House) -> None:
-    for act in (
-        lambda s: control.cancel(s, "job_no", "admin", house.clock.now()),
-        lambda s: control.replay(s, "job_no", 0, house.clock.now()),
-    ):
-        with pytest.raises(NotFound), house.database.write() as session:
-            act(session)
 
 
 def test_a_heartbeat_keeps_a_job_and_fails_for_a_former_owner(house: House) -> None:
@@ -209,23 +199,6 @@ def test_a_failed_attempt_is_recorded_raised_and_retried(
     job = only_job(house)
     assert job.state == JobState.RETRYING and job.reason and "secret" not in job.reason
     house.clock.at = job.due_at
-    attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
-    assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
-
-
-def test_what_a_model_cannot_answer_is_a_dead_letter_at_once_where_no_rules_stand_behind_it(
-    house: House, attempts: Attempts
-) -> None:
-    house.scripted.says = [ModelOutput("The model gave no usable answer")]
-    house.converse("notes", "c1", "fact 1")
-    with pytest.raises(JobFailed):
-        attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
-    job = only_job(house)
-    assert (job.state, job.attempts, house.memories()) == (JobState.DEAD, 1, [])
-    assert "no usable answer" in (job.reason or "")
-    assert house.counted("dead_letters_total", kind="create_memory") == 1
-    with house.database.write() as session:
-        replay(session, job.job_id, job.epoch, house.clock.now())
     attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
     assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
 

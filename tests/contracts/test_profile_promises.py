@@ -83,13 +83,6 @@ def test_a_user_without_a_name_is_one_user_and_no_other(house: House) -> None:
     assert text(house, "ann") is None
 
 
-def test_users_and_apps_do_not_share_profiles(house: House) -> None:
-    house.install("email")
-    agree(house, "ann")
-    write(house, "ann")
-    assert (text(house, "bob"), text(house, "ann", "email")) == (None, None)
-
-
 def test_the_audit_tells_who_did_what_and_holds_no_text(house: House) -> None:
     agree(house)
     write(house)
@@ -199,15 +192,6 @@ def test_a_vector_of_what_was_erased_is_kept_nowhere(house: House, again: bool) 
     house.summary_agent.while_thinking = meanwhile
     summarise(house)
     assert rows(house)[0] == int(again) and (not again or vector_model(house) is None)
-
-
-def test_erasing_an_app_takes_profiles_consents_and_audit_with_it(house: House) -> None:
-    agree(house)
-    write(house)
-    receipt = house.erase_app()
-    assert [receipt.erased[store] for store in ("profiles", "consents", "profileAudit")] == [1, 1, 2]
-    assert [receipt.left[store] for store in ("profiles", "consents", "profileAudit")] == [0, 0, 0]
-    assert (rows(house), audit(house, None)) == ((0, 0), [])
 
 
 def exported(house: House) -> Archive:

@@ -29,7 +29,6 @@ from shared.search.models import Asker, Retrieval, doc_id_of
 from shared.search.search import SearchRequest
 from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
-from shared.search.view import QueryEmbedders
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -134,12 +133,6 @@ def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch
     for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
         library.finder.find("notes", SearchRequest(text))
     assert [library.embedder.seen.count(text) for text in ("puppy", "sail", "hound")] == [1, 2, 1]
-
-
-def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
-    library.house.embed()
-    finder = library.make_finder(Tuning(), QueryEmbedders(lambda _: None))
-    assert finder.find("notes", SearchRequest("paint")).degraded == ("embedding",)
 
 
 @pytest.mark.both_databases
@@ -268,15 +261,6 @@ def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     assert ids[0] == ["late-0"]
     assert "late-0" not in ids[1] and ids[1]
     assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
-
-
-@pytest.mark.both_databases
-def test_what_is_erased_is_not_found_any_more(library: Library) -> None:
-    assert "boats-0" in library.ids("yacht paint")
-    library.house.erase("boats")
-    assert all(not one.startswith("boats") for one in library.ids("yacht paint"))
-    library.house.erase_app()
-    assert library.ids("dog") == []
 
 
 @pytest.mark.both_databases

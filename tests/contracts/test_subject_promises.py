@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
@@ -13,7 +13,6 @@ from shared.base.audit import Cause
 from shared.base.errors import Conflict, LeaseLost
 from shared.base.subjects import NOBODY, Subject
 from shared.conversations.queries import get_conversation
-from shared.db.base import Base
 from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
 from shared.facts.categories import Category
@@ -26,6 +25,7 @@ from shared.memories.models import ChangeKind, Memory, MemorySource, Origin
 from shared.memories.queries import history_of, standing
 from shared.memories.writing import InsertedMemory, NewMemory, place, restore
 from shared.profiles.consent import grant
+from tests.support.canaries import tables_holding
 from tests.support.house import House
 
 ANN, BOB = Subject("notes", "ann"), Subject("notes", "bob")
@@ -45,24 +45,6 @@ def write_by_hand(house: House, subject: Subject, content: str, importance: int 
         return place(session, subject, new, Cause("admin", "written by hand", now), 10, rule=least_goes)
 
 
-def tables_with(house: House, text: str) -> list[str]:
-    with house.database.read() as session:
-        return [
-            table.name
-            for table in Base.metadata.sorted_tables
-            if any(text in str(tuple(row)) for row in session.execute(select(table)))
-        ]
-
-
-def test_each_user_has_ten_places_and_nobody_ten_more(house: House) -> None:
-    for i in range(1, 13):
-        for user in ("ann", "bob", None):
-            house.converse("notes", f"{user}-{i}", f"{user} {i}", user_id=user)
-        house.work_off()
-    for subject, name in ((ANN, "ann"), (BOB, "bob"), (Subject("notes"), "None")):
-        assert remembered(house, subject) == [f"{name} {i}" for i in range(12, 2, -1)]
-
-
 def test_room_for_a_users_memory_is_made_among_that_users_memories(house: House) -> None:
     for i in range(1, 11):
         house.converse("notes", f"a{i}", f"ann's {i}", user_id="ann")
@@ -80,21 +62,6 @@ def test_room_for_a_users_memory_is_made_among_that_users_memories(house: House)
     assert shown == [[f"bob's {i}" for i in range(1, 11)]]
     assert house.scripted.seen[-1].known == tuple(f"bob's {i}" for i in range(1, 11))
     assert len(remembered(house, ANN)) == 10 and "bob's 4" not in remembered(house, BOB)
-
-
-def test_an_agent_cannot_touch_another_users_memory(house: House) -> None:
-    for i in range(1, 11):
-        house.converse("notes", f"a{i}", f"ann's {i}", user_id="ann")
-        house.converse("notes", f"b{i}", f"bob's {i}", user_id="bob")
-    house.work_off()
-    with house.database.read() as session:
-        anns = standing(session, ANN)[0].memory_id
-    house.scripted.decides = [Decision(Action.EDIT, anns, "alike", "ann's and bob's")]
-    house.converse("notes", "b11", "bob's 11", user_id="bob")
-    house.work_off()
-    assert remembered(house, ANN) == [f"ann's {i}" for i in range(10, 0, -1)]
-    assert len(remembered(house, BOB)) == 10, "refused, and the rules made room"
-    assert all(f"bob's {i}" in " ".join(remembered(house, BOB)) for i in range(1, 12))
 
 
 def test_a_memory_is_dated_by_its_conversation_and_kept_in_that_order(house: House) -> None:
@@ -175,7 +142,7 @@ def test_one_user_is_erased_from_every_table_and_the_others_stay(house: House) -
     assert (receipt.scope, receipt.user_id) == ("user", "ann")
     assert {store: count for store, count in receipt.left.items() if count} == {}
     assert all(receipt.erased[store] for store in ("memories", "facts", "messages", "conversations", "consents"))
-    assert tables_with(house, CANARY) == []
+    assert tables_holding(house.database, CANARY) == []
     assert {subject: remembered(house, subject) for subject in kept} == kept
     assert "quillwort" in str([fact.statement for fact in house.facts()])
     with house.database.read() as session:
@@ -205,7 +172,7 @@ def test_no_job_names_a_user_who_is_erased_however_it_ended(house: House, scope:
         else:
             for number in range(4):
                 erase_conversation(session, "notes", f"c{number}", "admin", now)
-    left = tables_with(house, CANARY)
+    left = tables_holding(house.database, CANARY)
     assert left == [] if scope == "app" else "jobs" not in left
     assert {job.sequence for job in house.jobs()} == ({""} if scope == "app" else {"", "bob"})
     with pytest.raises(LeaseLost), house.database.write() as session:

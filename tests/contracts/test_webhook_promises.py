@@ -20,7 +20,7 @@ from shared.base.subjects import Subject
 from shared.contracts.jobs import JobKind, JobMessage, WebhookPayload, WorkClass
 from shared.contracts.values import EventKind
 from shared.energy import ledger
-from shared.erasure.erasing import erase_app, purge_memories
+from shared.erasure.erasing import purge_memories
 from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Event, Webhook
@@ -428,20 +428,6 @@ def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, rece
     assert post.attempt(claim) is JobState.NOTHING and receiver.received == []
     [job] = post.deliveries()
     assert job.reason and house.counted("webhook_deliveries_total", outcome="dropped") == 1
-
-
-def test_erasing_an_app_takes_its_events_its_webhooks_and_its_deliveries(post: Post, receiver: Receiver) -> None:
-    post.add(receiver.url)
-    post.remember("Likes tea.")
-    [claim] = post.claims()
-    post.remember("Likes coffee.")
-    with post.house.database.write() as session:
-        receipt = erase_app(session, "notes", "admin", post.house.clock.now())
-    assert (receipt.erased["events"], receipt.erased["webhooks"]) == (2, 1)
-    assert (receipt.left["events"], receipt.left["webhooks"], receipt.left["unfinishedJobs"]) == (0, 0, 0)
-    with pytest.raises(AfterthoughtError):
-        post.pipeline(claim)
-    assert receiver.received == []
 
 
 def test_a_delivery_costs_no_energy_and_no_job_row_holds_a_secret(post: Post, receiver: Receiver) -> None:

@@ -186,18 +186,6 @@ def test_answers_are_listed_newest_first_in_pages(api: Api) -> None:
     assert rest["cursor"] is None
 
 
-def test_another_apps_answers_are_neither_shown_nor_decided(api: Api) -> None:
-    path = api.install()
-    api.converse(path, "c1", "Hello?")
-    answer_id = draft(api)
-    other = api.install("other")
-    token = api.token("other")
-    api.refused(403, "GET", f"{path}/answers", token=token)
-    api.refused(403, "POST", f"{path}/answers/{answer_id}/approve", token=token)
-    api.refused(404, "POST", f"{other}/answers/{answer_id}/approve", token=token)
-    assert api.ask("GET", f"{other}/answers", token=token)["answers"] == []
-
-
 def test_an_answer_longer_than_a_message_may_be_is_refused(api: Api) -> None:
     path = api.install()
     api.converse(path, "c1", "Hello?")

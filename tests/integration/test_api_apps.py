@@ -96,13 +96,6 @@ def test_a_token_is_shown_once_opens_its_app_and_can_be_revoked(api: Api) -> Non
     api.refused(404, "DELETE", f"{path}/tokens/unknown")
 
 
-def test_an_apps_token_cannot_be_revoked_by_way_of_another_app(sqlite_api: Api) -> None:
-    path, other = sqlite_api.install(), sqlite_api.install("email")
-    issued = sqlite_api.ask("POST", f"{path}/tokens", 201)
-    sqlite_api.refused(404, "DELETE", f"{other}/tokens/{issued['tokenId']}")
-    assert sqlite_api.send("GET", path, token=issued["token"]).status_code == 200
-
-
 def test_receipts_are_kept_and_listed_newest_first(api: Api) -> None:
     path = api.install()
     first = api.ask("DELETE", f"{path}/memories")["receipt"]

@@ -27,10 +27,6 @@ def _full_app(api: Api) -> str:
     return path
 
 
-def _is_of_an_import(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("actor") == "import"
-
-
 def _without_our_ids(archive: Any) -> Any:
     """Return an archive without what an import gives anew: our ids, and its own entries in the history."""
     if isinstance(archive, list):

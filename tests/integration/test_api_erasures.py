@@ -14,9 +14,8 @@ from loop.steps.upkeep import FinishErasures
 from shared.broker import make_celery
 from shared.contracts.jobs import JobKind, Queue, task_name
 from shared.db.base import Base
-from shared.db.engine import Database
 from tests.support.api import Api, open_api
-from tests.support.canaries import files_holding
+from tests.support.canaries import files_holding, tables_holding
 from tests.support.waiting import wait_until
 
 CANARY = "zyzzogeton-6417"
@@ -34,15 +33,6 @@ def _fill(api: Api) -> str:
     return path
 
 
-def _tables_with_canary(database: Database) -> list[str]:
-    with database.read() as session:
-        return [
-            table.name
-            for table in Base.metadata.sorted_tables
-            if any(CANARY in str(tuple(row)) for row in session.execute(select(table)))
-        ]
-
-
 def _files_with_canary(folder: Path) -> list[str]:
     return [path.name for path in files_holding(CANARY, folder)]
 
@@ -56,7 +46,7 @@ def test_purging_memories_counts_them_and_leaves_nothing_of_them(api: Api) -> No
     assert all(left[store] == 0 for store in ("memories", "memoryHistory", "idempotencyKeys", "databaseLog"))
     assert answer["receipt"]["erased"]["unfinishedJobs"] == 2, "a memory and facts"
     assert api.contents(path) == []
-    assert _tables_with_canary(api.loop.database) == ["messages"]
+    assert tables_holding(api.loop.database, CANARY) == ["messages"]
     jobs = api.ask("GET", "/jobs", params={"appId": "chat"})["jobs"]
     assert {job["kind"]: job["state"] for job in jobs} == {"create_memory": "cancelled", "extract_facts": "cancelled"}
 
@@ -69,7 +59,7 @@ def test_erasing_all_data_leaves_no_canary_in_any_table(api: Api) -> None:
     left = answer["receipt"]["left"]
     assert {store for store, count in left.items() if count} == set()
     assert {"conversations", "messages"} <= left.keys()
-    assert _tables_with_canary(api.loop.database) == []
+    assert tables_holding(api.loop.database, CANARY) == []
     assert api.ask("GET", path)["memories"] == 0
 
 
@@ -97,7 +87,7 @@ def test_erasing_a_conversation_takes_what_was_derived_from_it_and_nothing_else(
         api.refused(409, "POST", f"/jobs/{job['jobId']}/replay")
     assert api.contents(path) == ["Likes tea."]
     api.refused(404, "GET", f"{path}/conversations/c1")
-    assert _tables_with_canary(api.loop.database) == []
+    assert tables_holding(api.loop.database, CANARY) == []
 
 
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(i, marks=pytest.mark.long) for i in range(3, 60))])

@@ -21,7 +21,6 @@ import structlog
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from loop.api.app import build_api
 from loop.api.event_stream import PAGE, EventSubscription, Pace, Page, Reading, follow
 from loop.steps.publish_events import PublishEvents
 from loop.streams import EnergyNews, Notices
@@ -149,7 +148,7 @@ def open_town(url: str, home: Path, **settings: Any) -> Iterator[Town]:
     with open_api(url, home, stream_heartbeat_seconds=HEARTBEAT, **settings) as api:
         for app_id in ("chat", "email"):
             api.install(app_id)
-        with served(build_api(api.loop)) as address:
+        with served(api.client.app) as address:
             town = Town(api, address)
             yield town
             api.loop.hub.close()

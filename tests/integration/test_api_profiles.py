@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.api import Api
-from tests.support.command_line import Terminal
 
 CANARY = "quokka-canary"
 CONSENT = "/api/memory/consent"
@@ -146,18 +145,3 @@ def test_after_the_consent_is_gone_the_text_stands_nowhere_in_the_database(sqlit
     assert any(CANARY.encode() in one.read_bytes() for one in files)
     consent(api, False)
     assert [one.name for one in files if one.exists() and CANARY.encode() in one.read_bytes()] == []
-
-
-def test_a_profile_from_the_command_line(terminal: Terminal) -> None:
-    assert "No consent" in terminal.run("profile", "show", "chat", "--user", "ann").out
-    assert "not agreed" in terminal.run("profile", "set", "chat", "--user", "ann", "--notes", "x", status=1).err
-    assert terminal.json("profile", "consent", "chat", "--user", "ann", "--give")["consent"] is True
-    assert "nothing is written" in terminal.run("profile", "show", "chat", "--user", "ann").out
-    terminal.run("profile", "set", "chat", "--user", "ann", "--language", "Rust", "--domain", "maps")
-    terminal.run("profile", "set", "chat", "--user", "ann", "--notes", "Short answers.")
-    shown = terminal.json("profile", "show", "chat", "--user", "ann")["profile"]
-    assert (shown["context"]["domain"], shown["freeformNotes"], shown["version"]) == ("maps", "Short answers.", 2)
-    assert "Rust" in terminal.run("profile", "show", "chat", "--user", "ann").out
-    assert "Receipt: ers" in terminal.run("profile", "clear", "chat", "--user", "ann", "--yes").out
-    assert "no" in terminal.run("profile", "consent", "chat", "--user", "ann", "--withdraw", "--yes").out
-    assert [line["kind"] for line in terminal.json("profile", "audit", "chat")][:3] == ["revoked", "erased", "written"]

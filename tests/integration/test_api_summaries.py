@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from loop.steps.upkeep import BATCH, ForgetOld
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
@@ -13,7 +11,6 @@ from shared.conversations.summarising import move_on
 from shared.search.models import Retrieval
 from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.api import Api
-from tests.support.command_line import Terminal
 
 
 def talk(api: Api, path: str, turns: int) -> None:
@@ -100,32 +97,6 @@ def test_the_tuning_says_what_is_in_force_and_where_it_comes_from(api: Api) -> N
     assert back["alpha"]["source"] == "setting"
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        pytest.param({"alpha": 0.9}, "weights_unbalanced", id="weights that do not add up"),
-        pytest.param({"metricsDays": 3}, None, id="how long figures are kept, for one app"),
-        pytest.param({"formula": "best"}, None, id="no formula"),
-        pytest.param({"hybrid": 1}, None, id="a number for a flag"),
-        pytest.param({"tokenBudget": "500"}, None, id="a text for a number"),
-        pytest.param({"colour": 1}, None, id="unknown"),
-    ],
-)
-def test_a_wrong_tuning_is_refused(sqlite_api: Api, body: dict[str, object], code: str | None) -> None:
-    error = sqlite_api.refused(422, "PATCH", f"{sqlite_api.install()}/retrieval-settings", json=body)
-    assert code is None or error["code"] == code
-
-
-def test_an_apps_token_tunes_its_own_app_and_nothing_else(sqlite_api: Api) -> None:
-    path, other = sqlite_api.install(), sqlite_api.install("other")
-    token = sqlite_api.token("chat")
-    sqlite_api.ask("PATCH", f"{path}/retrieval-settings", token=token, json={"hybrid": False})
-    for where in ("/api/memory/settings", f"{other}/retrieval-settings"):
-        sqlite_api.refused(403, "GET", where, token=token)
-        sqlite_api.refused(403, "PATCH", where, token=token, json={"hybrid": False})
-    sqlite_api.refused(404, "GET", "/apps/nobody/retrieval-settings")
-
-
 def retrieved(api: Api, days: list[float]) -> None:
     with api.loop.database.write() as session:
         for one in days:
@@ -155,20 +126,3 @@ def test_many_old_figures_go_in_one_run(sqlite_api: Api) -> None:
     ).run()
     with sqlite_api.loop.database.read() as session:
         assert session.query(Retrieval).count() == 0
-
-
-def test_the_tuning_from_the_command_line(terminal: Terminal) -> None:
-    assert terminal.json("tuning", "show")["tokenBudget"] == {"value": 1000, "source": "setting"}
-    changed = terminal.run("tuning", "set", "--token-budget", "9000", "--no-hybrid")
-    assert "tokenBudget was brought within its bounds" in changed.out
-    terminal.run("tuning", "set", "--app", "chat", "--summary-frequency", "3")
-    own = terminal.json("tuning", "show", "--app", "chat")
-    assert (own["tokenBudget"], own["summaryFrequency"]["value"]) == ({"value": 5000, "source": "everywhere"}, 3)
-    terminal.run("tuning", "reset", "--app", "chat")
-    assert "there are hybrid" in terminal.run("tuning", "reset", "frequency", status=1).err
-    terminal.run("tuning", "reset", "hybrid")
-    after = terminal.json("tuning", "show", "--app", "chat")
-    assert (after["summaryFrequency"]["source"], after["hybrid"]["value"], after["tokenBudget"]["value"]) == (
-        "setting", True, 5000,
-    )  # fmt: skip
-    assert "at least one value" in terminal.run("tuning", "set", status=1).err

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from loop.api.app import build_api
 from loop.steps.publish_events import PublishEvents
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import run, served
@@ -96,18 +95,6 @@ def test_trying_one_is_a_job_that_names_it(api: Api) -> None:
     assert api.ask("GET", f"/jobs/{job['jobId']}")["appId"] == "chat"
 
 
-def test_an_app_manages_its_own_and_no_others(api: Api) -> None:
-    token, webhook = api.token("email"), add(api)["webhookId"]
-    mine = api.send("POST", "/apps/email/webhooks", token=token, json={"url": URL})
-    assert mine.status_code == 201
-    for method, path in (("GET", ""), ("POST", ""), ("DELETE", f"/{webhook}"), ("POST", f"/{webhook}/test")):
-        api.refused(403, method, f"/apps/chat/webhooks{path}", token=token, json={})
-    # Not even through its own path.
-    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/test")):
-        body = {"json": {}} if method == "PATCH" else {}
-        api.refused(404, method, f"/apps/email/webhooks/{webhook}{path}", token=token, **body)
-
-
 def test_no_address_is_looked_up_for_an_app_that_is_not_there(api: Api) -> None:
     api.refused(404, "POST", "/apps/nobody/webhooks", json={"url": "http://10.0.0.1/"})
 
@@ -115,7 +102,7 @@ def test_no_address_is_looked_up_for_an_app_that_is_not_there(api: Api) -> None:
 def test_listeners_from_the_command_line(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     api.loop.leadership.keep()
     publish = next(s for s in api.loop.ticker._steps if isinstance(s, PublishEvents))
-    with served(build_api(api.loop)) as url:
+    with served(api.client.app) as url:
         there = ("--url", url, "--token", ADMIN)
         added = run(capsys, "webhooks", "add", "chat", URL, "--kind", "memory.created", "--json", *there).json
         assert added["secret"].startswith("whsec_")

@@ -60,7 +60,7 @@ no_sessions = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "budgets",
     [
-        pytest.param((4_000,), id="4k"),
+        pytest.param((4_000,), id="4k", marks=long),
         pytest.param(composing_sessions.BUDGETS, id="4k, 16k, 64k", marks=long),
     ],
 )
@@ -122,6 +122,7 @@ def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> No
     assert figures["removals"] > 0 and figures["removals_without_who_why_and_before"] == 0
 
 
+@long
 @no_corpora
 def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
     # One dialogue of them says little: its questions about what is old are seventy.
@@ -166,6 +167,7 @@ def test_the_remembering_bench_tells_what_a_model_of_a_server_on_this_machine_re
     assert cost["tokens_read_anew"] is None, "a server that tells nothing of its cache"
 
 
+@long
 def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools_and_without(tmp_path: Path) -> None:
     with OpenAiServer(models=("large",)) as server:
         chat = make_tool_chat("openai:large", served_at(server.url))
@@ -178,6 +180,7 @@ def test_the_thinking_bench_tells_what_a_model_made_of_each_situation_with_tools
     assert found["by the bounded form"]["in all"]["refused"] == 0
 
 
+@long
 @no_corpora
 def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for() -> None:
     figures = extracting.measure(embedding="ngrams")
@@ -231,6 +234,7 @@ def test_a_bench_measures_what_it_says(
     assert all(found[name] for name in fields), found
 
 
+@long
 @pytest.mark.postgres
 def test_the_bench_beside_copy_writes_all_that_the_product_wrote(new_postgres_url: Callable[[], str]) -> None:
     url = new_postgres_url()
@@ -248,6 +252,7 @@ def test_the_bench_of_the_nearest_finds_most_of_them_by_their_signs(tmp_path: Pa
     assert nearest.measure(tmp_path, vectors=3_000, queries=5)["in_memory"]["recall_at_40"] > 0.9
 
 
+@long
 @no_corpora
 def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone(tmp_path: Path) -> None:
     corpus = next(corpora.labelled_locomo(corpora.DEFAULT_DATA))
@@ -262,7 +267,11 @@ def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone
 
 @pytest.mark.parametrize(
     ("ratio", "least"),
-    [pytest.param(ratio, least, id=f"{ratio}:1") for ratio, least in ((5, 0.95), (10, 0.8), (30, 0.5))],
+    [
+        pytest.param(5, 0.95, id="5:1", marks=long),
+        pytest.param(10, 0.8, id="10:1"),
+        pytest.param(30, 0.5, id="30:1", marks=long),
+    ],
 )
 def test_compression_keeps_more_of_what_was_said_than_a_cut_and_puts_nothing_in_anothers_mouth(
     ratio: int, least: float, tmp_path: Path
@@ -287,12 +296,14 @@ def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path
     assert by_weights["0.00 0.00 1.00"] < by_weights[figures["best"]["made_up"]]
 
 
+@long
 def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> None:
     figures = truncating.measure(tmp_path, messages=6, sentences=60)
     assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
     assert figures["truncated"]["without_chunking"] > 0
 
 
+@long
 def test_a_prompt_begins_with_more_of_the_one_before_in_two_places_than_in_one(tmp_path: Path) -> None:
     figures = prefixing.measure(tmp_path, exchanges=4)
     one, two = figures["one"], figures["two"]

@@ -60,12 +60,6 @@ def test_a_search_is_narrowed_by_its_options(terminal: Terminal) -> None:
     assert "no conversation" in terminal.run("search", "chat", "paint", "--conversation", "x", status=1).err.lower()
 
 
-def test_a_search_says_how_each_score_came_about_when_asked(terminal: Terminal) -> None:
-    assert "window 0." in " ".join(terminal.run("search", "chat", "yacht", "--explain").out.split())
-    [first, *_] = terminal.json("search", "chat", "yacht", "--explain")["results"]
-    assert sum(first["explanation"].values()) == pytest.approx(first["score"], abs=1e-4)
-
-
 def test_a_lost_word_index_is_shown_with_its_remedy_and_made_anew_only_on_a_yes(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,18 +71,3 @@ def test_a_lost_word_index_is_shown_with_its_remedy_and_made_anew_only_on_a_yes(
     assert not terminal.json("index", "status", "chat")["wordIndexPresent"]
     assert "again: 1." in terminal.run("index", "rebuild", "--yes").out
     assert terminal.json("index", "status", "chat")["wordIndexPresent"]
-
-
-def test_the_figures_of_retrievals_are_shown_of_one_app_or_of_all(terminal: Terminal) -> None:
-    assert "No retrievals yet." in terminal.run("index", "figures").out
-    terminal.run("search", "chat", "yacht")
-    terminal.run("search", "chat", "umbrella")
-    shown = terminal.run("index", "figures", "--app", "chat", "--hours", "1").out
-    assert "50 %" in shown and "not enough queries" in shown and "total" in shown and "p95 (ms)" in shown
-    assert "chunked: 2 queries; at least 20 are needed" in shown and "summaries: 0 made of 0 asked for" in shown
-    assert terminal.json("index", "figures")["retrievals"] == 2
-    terminal.api.install("email")
-    assert terminal.json("index", "figures", "--app", "email")["retrievals"] == 0
-    terminal.api.clock.advance(3600)
-    assert terminal.json("index", "figures", "--hours", "0.5")["retrievals"] == 0
-    assert "nobody" in terminal.run("index", "figures", "--app", "nobody", status=1).err

@@ -13,14 +13,12 @@ from pathlib import Path
 
 import pytest
 import redis
-from kombu import Connection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from loop import embedded_redis
 from loop.embedded_redis import EmbeddedRedis, free_port, is_free
 from shared.base.errors import Configuration
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -85,18 +83,6 @@ def test_it_is_the_binary_of_the_package_even_with_a_redis_server_on_the_path(
     assert facts["process_id"] == server.pid
 
 
-def test_it_keeps_what_it_was_told_over_a_restart_at_the_same_address(server: EmbeddedRedis) -> None:
-    server.start()
-    url = server.url
-    with server.client() as client:
-        client.set("yesterday", "here")
-    server.stop()
-    server.start()
-    with server.client() as client:
-        assert client.get("yesterday") == b"here"
-    assert server.url == url
-
-
 def test_it_writes_an_append_only_file_and_never_evicts(server: EmbeddedRedis) -> None:
     server.start()
     with server.client() as client:
@@ -123,15 +109,6 @@ def test_the_password_is_in_no_argument_list_and_its_file_is_private(server: Emb
     assert password not in server.log_file.read_text()
 
 
-def test_celery_s_transport_works_over_its_url(server: EmbeddedRedis) -> None:
-    server.start()
-    with Connection(server.url) as connection, connection.SimpleQueue("greetings") as queue:
-        queue.put({"hello": "there"})
-        message = queue.get(timeout=60)
-        message.ack()
-    assert message.payload == {"hello": "there"}
-
-
 def test_a_kept_port_that_somebody_else_took_is_given_up(server: EmbeddedRedis) -> None:
     server.start()
     port = server.port
@@ -151,31 +128,11 @@ def test_a_directory_with_quotes_spaces_and_accents_is_fine(tmp_path: Path) -> N
     server.stop()
 
 
-def test_killed_it_starts_again(server: EmbeddedRedis) -> None:
-    server.start()
-    server.kill()
-    assert not server.alive
-    assert server.exit_status == -signal.SIGKILL
-    server.start()
-    assert server.alive
-
-
 def test_a_second_owner_of_the_directory_is_refused(server: EmbeddedRedis, owner: subprocess.Popen[str]) -> None:
     pid = _pid_of_its_server(owner)
     with pytest.raises(Configuration, match="AFTERTHOUGHT_HOME"):
         server.start()
     assert _runs(pid), "the refused owner must not touch the server of the first"
-
-
-def test_it_ends_when_its_owner_is_killed_and_the_directory_is_free_again(
-    server: EmbeddedRedis, owner: subprocess.Popen[str]
-) -> None:
-    pid = _pid_of_its_server(owner)
-    owner.kill()
-    owner.wait()
-    server.start()
-    wait_until(lambda: not _runs(pid), 60, "the end of the orphan")
-    assert server.pid != pid
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["answering", "not answering"])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from loop.regulator import Regulator
-from shared.apps.queries import get_app
 from shared.base.errors import AfterthoughtError, OverBudget
 from shared.energy import ledger
-from shared.energy.budget import to_micro, to_units
+from shared.energy.budget import to_units
 from shared.energy.ledger import Booking
 from shared.llm.calls import WorkKind
 from shared.llm.langchain_chat import LangchainToolChat
@@ -22,9 +20,7 @@ from tests.support.house import House
 from tests.support.minds import WINDOW
 from tests.support.model_server import Act, ModelServer
 from tests.support.providers import over_each
-from tests.support.services import EmbeddedRedis, start_system
 from tests.support.settings import default_settings, served_at
-from tests.support.waiting import wait_until
 from worker.agent.memory_model import ModelAgent
 
 SHORT = (ExchangeLine(Speaker.SYSTEM, "Be brief."), ExchangeLine(Speaker.USER, "Hello?"))
@@ -71,11 +67,6 @@ def spent(house: House) -> dict[str, float]:
     return {name: to_units(micro) for name, micro in windows.items()}
 
 
-def set_budget(house: House, units: float) -> None:
-    with house.database.write() as session:
-        get_app(session, "notes").hourly_budget_micro = to_micro(units)
-
-
 def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
     house: House, server: ModelServer, chat: LangchainToolChat
 ) -> None:
@@ -109,38 +100,3 @@ def test_a_failed_call_is_charged_for_what_it_used(
     with house.database.read() as session:
         assert regulator.reading(session).level == 100 - spent(house)["total"]
         assert regulator.reading(session).reserved == 0
-
-
-@over_each
-@pytest.mark.parametrize(
-    ("budget", "calls"), [(0, 0), (2, 0), (25.5, 2), (1_000_000, 3)], ids=["nothing", "too little", "two", "plenty"]
-)
-def test_a_model_is_not_asked_for_more_than_its_apps_budget_covers(
-    house: House, server: ModelServer, chat: LangchainToolChat, budget: float, calls: int
-) -> None:
-    set_budget(house, budget)
-    server.will(*[replace(PLAIN, seen_tokens=700, said_tokens=90)] * 3)
-    for number in range(3):
-        if number < calls:
-            ask(house, chat)
-        else:
-            with pytest.raises(OverBudget):
-                ask(house, chat)
-    assert len(server.chats) == calls
-    assert spent(house)["total"] <= budget
-
-
-@pytest.mark.integration
-@pytest.mark.long
-def test_an_idle_loop_with_a_model_asks_it_nothing(
-    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: ModelServer
-) -> None:
-    env = {
-        "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:tiny", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
-        "AFTERTHOUGHT_TICK_SECONDS": "0.05", "AFTERTHOUGHT_LOG_LEVEL": "warning",
-    }  # fmt: skip
-    with start_system(tmp_path, sqlite_url, own_redis.url, workers=1, env=env) as system, system.client() as client:
-        with pytest.raises(AssertionError):
-            wait_until(lambda: server.chats, 5, "a call that must not come")
-        assert client.get("/energy").raise_for_status().json()["level"] == 100
-        assert system.loop.log == ""

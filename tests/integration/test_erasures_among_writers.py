@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from sqlalchemy import select
 from shared.apps.models import IdempotencyKey
 from shared.apps.queries import lock_app
 from shared.conversations.lifecycle import NewConversation, start
-from shared.db.base import Base
 from shared.erasure.erasing import erase_app
 from shared.events.models import Event
 from shared.jobs.queries import lock_job
 from tests.support.api import Api, open_api
+from tests.support.canaries import tables_holding
 from tests.support.meeting import wait_for_waiting
 
 pytestmark = pytest.mark.postgres
@@ -117,13 +117,6 @@ def api(postgres_url: str, tmp_path: Path) -> Iterator[Api]:
         yield opened
 
 
-def tables_holding(api: Api, words: Collection[str]) -> set[str]:
-    """Return the tables that hold any of the words."""
-    with api.loop.database.read() as session:
-        tables = {table.name: str(session.execute(select(table)).all()) for table in Base.metadata.sorted_tables}
-    return {name for name, rows in tables.items() if any(word in rows for word in words)}
-
-
 def what_is_left(receipt: dict[str, Any]) -> dict[str, int]:
     return {store: count for store, count in receipt["left"].items() if count}
 
@@ -136,7 +129,7 @@ def test_receipts_are_true_while_others_write(api: Api) -> None:
             one.result()
     assert [(one["scope"], what_is_left(one)) for one in traffic.receipts if what_is_left(one)] == []
     assert len(traffic.receipts) > ERASURES / 2 and len(traffic.gone) > ERASURES
-    assert tables_holding(api, traffic.gone) == set()
+    assert tables_holding(api.loop.database, *traffic.gone) == []
 
 
 @pytest.mark.parametrize("erased", ["data", "users/ann/data"])
@@ -153,7 +146,7 @@ def test_a_conversation_that_is_being_opened_goes_too(api: Api, erased: str) -> 
         raise Rejected
     assert opening.result()["conversationId"] == "c1"
     assert what_is_left(erasing.result()["receipt"]) == {}
-    assert tables_holding(api, [OF_CONVERSATION]) == set()
+    assert tables_holding(api.loop.database, OF_CONVERSATION) == []
 
 
 def test_an_answer_that_shows_an_app_shows_nothing_that_was_erased_before(api: Api) -> None:
@@ -166,7 +159,7 @@ def test_an_answer_that_shows_an_app_shows_nothing_that_was_erased_before(api: A
             wait_for_waiting(database, renaming)
             erase_app(session, "chat", "admin", api.clock.now())
         assert (renaming.result()["name"], renaming.result()["config"]) == ("Chat 2", {})
-    assert tables_holding(api, [OF_USER]) == set()
+    assert tables_holding(api.loop.database, OF_USER) == []
 
 
 def test_a_scan_whose_app_is_erased_before_it_is_answered_is_not_remembered(api: Api, tmp_path: Path) -> None:
@@ -186,7 +179,7 @@ def test_a_scan_whose_app_is_erased_before_it_is_answered_is_not_remembered(api:
         api.ask("DELETE", "/apps/chat/data")
         raise Rejected
     assert scanning.result().status_code == 409, scanning.result().text
-    assert tables_holding(api, [OF_USER]) == set()
+    assert tables_holding(api.loop.database, OF_USER) == []
 
 
 def test_a_job_that_two_cancel_at_once_ends_once(api: Api) -> None:

@@ -6,6 +6,7 @@ interface is asked on behalf of the first user (where an operation can be about 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,8 @@ from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.models import Conversation
 from shared.events.recording import publish as place_events
 from shared.summaries.queries import NewSummary, insert_summary
-from tests.support.api import Api, conversation_key, open_api
+from tests.support.api import ADMIN, Api, conversation_key, open_api
+from tests.support.canaries import tables_holding
 
 WORDS = {("chat", "ann"): "quillwort", ("chat", "bob"): "zyzzogeton", ("chat", None): "spleenwort",
          ("email", "ann"): "moschatel"}  # fmt: skip
@@ -197,7 +199,7 @@ def _give_everything(api: Api, app_id: str, user: str | None, word: str) -> dict
     if user:
         api.ask("PUT", "/api/memory/consent", json={"appId": app_id, "userId": user, "consent": True})
         api.ask("PUT", f"{path}/profile?userId={user}", json={"freeformNotes": word})
-    hook = api.ask("POST", f"{path}/webhooks", json={"url": "http://127.0.0.1:9/"})
+    hook = api.ask("POST", f"{path}/webhooks", json={"url": f"http://127.0.0.1:9/{word}"})
     token = api.ask("POST", f"{path}/tokens", json={"label": "spare"})
     with api.loop.database.write() as session:
         key = conversation_key(session, app_id, name)
@@ -257,3 +259,35 @@ def test_ids_of_another_users_things_do_not_lead_into_a_users_context(api: Api, 
     asked = {"conversationId": "bob-1", "userId": "ann", "message": "plant?"}
     answer = api.send("POST", "/apps/chat/context", json=asked)
     assert ANNS not in answer.text or BOBS not in answer.text, "two users' words stand in one context"
+
+
+def test_no_id_leads_to_a_thing_by_way_of_another_app(api: Api, town: dict[str, str]) -> None:
+    """An app and an admin who name another app's thing are told that it is not there, and nothing becomes of it."""
+    before, elsewhere = api.ask("GET", "/apps/chat/export"), town | {"appId": "email"}
+    own = api.ask("POST", "/apps/email/tokens", json={"grants": ["tokens"]})["token"]
+    tried = 0
+    for operation, case in CASES.items():
+        method, path = operation.split(" ")
+        # Each app has a conversation, and a user, of that name.
+        named = set(re.findall(r"{(\w+)}", path)) - {"appId", "userId", "conversationId"}
+        if "{appId}" in path and named:
+            for token in (ADMIN, own):
+                api.refused(404, method, path.format(**elsewhere), token=token, params=case.query, json=case.body)
+            tried += 1
+    assert tried > 15
+    after = api.ask("GET", "/apps/chat/export")
+    assert {name: part for name, part in after.items() if name != "exportedAt"} == {
+        name: part for name, part in before.items() if name != "exportedAt"
+    }
+
+
+def test_erasing_an_app_takes_all_there_is_of_it_and_nothing_of_another(api: Api, town: dict[str, str]) -> None:
+    database = api.loop.database
+    before = tables_holding(database, ELSEWHERE)
+    assert len(tables_holding(database, ANNS)) > 9
+    receipt = api.ask("DELETE", "/apps/chat/data")["receipt"]
+    assert {store: count for store, count in receipt["left"].items() if count} == {}
+    gone = ("memories", "facts", "messages", "summaries", "profiles", "consents", "events", "webhooks")
+    assert [store for store in gone if not receipt["erased"].get(store)] == []
+    assert tables_holding(database, ANNS, BOBS, NOBODYS) == []
+    assert tables_holding(database, ELSEWHERE) == before

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from shared.text.material import without_material
-from tests.support.api import Api
-from tests.support.house import House, house_beside
-from worker.agent.fact_rules import ExtractiveFactAgent
-from worker.agent.memory_rules import ExtractiveAgent
-from worker.agent.summary_model import ExtractiveSummaryAgent
+from tests.support.talks import Talks, open_talks
 
 DOC = "I am an asthmatic potter from Bodø and I adore liquorice. My husband is called Odd."
 WORDS_OF_DOC = ("asthma", "potter", "Bodø", "liquorice", "Odd")
@@ -157,38 +153,24 @@ OWN_WORDS = {
 
 
 @pytest.fixture
-def house(sqlite_api: Api) -> Iterator[House]:
-    sqlite_api.install()
-    with house_beside(sqlite_api, ExtractiveAgent()) as house:
-        house.settings = house.settings.model_copy(update={"facts": True})
-        house.fact_agent, house.summary_agent = ExtractiveFactAgent(), ExtractiveSummaryAgent()  # type: ignore[assignment]
-        yield house
+def talks(sqlite_url: str, tmp_path: Path) -> Iterator[Talks]:
+    with open_talks(sqlite_url, tmp_path / "home") as opened:
+        yield opened
 
 
-def drawn_from(api: Api, house: House, message: str, user: str = "ann") -> dict[str, str]:
-    """Say a message over HTTP, end the conversation, and return what was drawn of its user, as it is listed."""
-    conversation = api.ask("POST", "/apps/chat/conversations", json={"userId": user})["conversationId"]
-    path, mine = f"/apps/chat/conversations/{conversation}", {"userId": user}
-    said = [{"role": "user", "content": message}, {"role": "assistant", "content": "I see."}]
-    api.ask("POST", f"{path}/messages", json={"messages": said})
-    api.ask("POST", f"{path}/summaries")
-    api.ask("POST", f"{path}/end")
-    house.work_off()
-    shown: dict[str, Any] = {
-        "memories": api.ask("GET", "/apps/chat/memories", params=mine)["memories"],
-        "facts": api.ask("GET", "/apps/chat/facts", params=mine)["facts"],
-        "summaries": api.ask("GET", f"{path}/summaries")["summaries"],
-    }
-    return {what: str([{k: v for k, v in one.items() if k in ("content", "fact")} for one in rows])
-            for what, rows in shown.items()}  # fmt: skip
+def drawn_from(talks: Talks, message: str, user: str = "ann") -> dict[str, str]:
+    """Say a message, end the conversation, and return what was drawn of its user."""
+    talks.hold(message, "I see.", user=user, summarised=True)
+    drawn = {"memories": talks.memories(user), "facts": list(talks.facts(user)), "summaries": talks.summaries()}
+    return {what: str(texts) for what, texts in drawn.items()}
 
 
-def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(sqlite_api: Api, house: House) -> None:
+def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(talks: Talks) -> None:
     for number, (name, frame) in enumerate(FRAMES.items()):
-        asked = drawn_from(sqlite_api, house, frame.format(doc=DOC, own="Who wrote this?"), f"u{number}")
+        asked = drawn_from(talks, frame.format(doc=DOC, own="Who wrote this?"), f"u{number}")
         assert (asked["memories"], asked["facts"]) == ("[]", "[]"), (name, "a question states nothing")
         assert not [word for word in WORDS_OF_DOC if word in asked["summaries"]], name
-        drawn = drawn_from(sqlite_api, house, frame.format(doc=DOC, own=OWN), f"u{number}")
+        drawn = drawn_from(talks, frame.format(doc=DOC, own=OWN), f"u{number}")
         for what, shown in drawn.items():
             assert not [word for word in WORDS_OF_DOC if word in shown], (name, what, shown)
             parts = ("<", "you don't know", "context")
@@ -197,9 +179,9 @@ def test_nothing_that_a_client_handed_over_is_the_users_and_their_question_is(sq
 
 
 @pytest.mark.parametrize("name", ["Russian", "LibreChat's file", "an instruction with its input", "DeepSeek's file"])
-def test_lines_may_end_as_on_windows(sqlite_api: Api, house: House, name: str) -> None:
+def test_lines_may_end_as_on_windows(talks: Talks, name: str) -> None:
     message = FRAMES[name].format(doc=DOC, own=OWN).replace("\n", "\r\n")
-    for what, shown in drawn_from(sqlite_api, house, message).items():
+    for what, shown in drawn_from(talks, message).items():
         assert not [word for word in WORDS_OF_DOC if word in shown], (what, shown)
         assert all(word in shown for word in WORDS_OF_OWN), (what, shown)
 
@@ -215,14 +197,14 @@ def test_tags_of_the_users_in_each_other_without_end_are_read_and_are_nobodys(be
     f"Review: Fine.\nLabel: good\n\nReview: {DOC}\nLabel:",
     f"Classify it.\n\nText: {DOC}\nTopic:",
 ])  # fmt: skip
-def test_an_example_that_waits_for_its_label_is_nobodys(sqlite_api: Api, house: House, message: str) -> None:
-    drawn = str(drawn_from(sqlite_api, house, message))
+def test_an_example_that_waits_for_its_label_is_nobodys(talks: Talks, message: str) -> None:
+    drawn = str(drawn_from(talks, message))
     assert not [word for word in WORDS_OF_DOC if word in drawn]
 
 
-def test_what_a_person_plainly_typed_stays_theirs(sqlite_api: Api, house: House) -> None:
+def test_what_a_person_plainly_typed_stays_theirs(talks: Talks) -> None:
     for number, (message, words) in enumerate(OWN_WORDS.values()):
-        drawn = drawn_from(sqlite_api, house, message, f"u{number}")
+        drawn = drawn_from(talks, message, f"u{number}")
         kept = drawn["memories"] + drawn["facts"]
         assert all(word in kept for word in words), drawn
         assert not [word for word in WORDS_OF_DOC if word in str(drawn)]

@@ -9,19 +9,15 @@ from typing import Any
 
 import pytest
 
-from shared.contracts.jobs import JobKind, JobMessage
-from shared.erasure.erasing import purge_memories
-from shared.jobs.dispatch import take_due
+from shared.contracts.jobs import JobKind
 from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
 from tests.support.house import House
 from tests.support.model_server import Act, ModelServer
-from tests.support.providers import over_each
-from tests.support.settings import default_settings, served_at
+from tests.support.settings import served_at
 from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.memory_model import ModelAgent
 from worker.pipelines.extract_facts import FactLearner
-from worker.wiring import rules_behind
 
 WINDOW = 4096
 SAID = ("The kiln came on Monday.", "Nice.", "The van broke down near Ghent.", "Lovely.")
@@ -54,10 +50,7 @@ def patient(chat: Chat, seconds: float = 60.0) -> ModelAgent:
 
 def attempt(house: House) -> None:
     """Deliver what is due, once; memory and facts of a reading are written together or not at all."""
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    house.deliver()
     assert house.memories() or not house.facts()
 
 
@@ -73,47 +66,6 @@ def until_done(house: House, most: int = 12) -> list[str]:
 
 def statements(house: House) -> list[str]:
     return sorted(fact.statement for fact in house.facts())
-
-
-UNUSABLE = {
-    "prose": Act(answer="Here is what I think about the user, who seems nice."),
-    "an apology": Act(answer="I'm sorry, but I cannot help with that."),
-    "nothing": Act(answer=""),
-    "a refusal": Act(answer="", refused=True),
-    "a truncated list": Act(answer=json.dumps(BOTH)[:-40]),
-    "two candidates": Act(answer=f"{json.dumps(BOTH)} or rather {json.dumps(reading())}"),
-    "an answer cut off by its length": Act(answer=json.dumps(BOTH), done_reason="length"),
-}
-AWAY = {
-    "a broken connection": Act(answer=BOTH, close_after=1),
-    "an error in the stream": Act(answer=BOTH, error_after=1),
-    "not JSON on the wire": Act(answer=BOTH, garbage=True),
-    "a server error": Act(status=500),
-    "too many requests": Act(status=429),
-}
-
-
-@over_each
-@pytest.mark.parametrize("act", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_model_that_answers_nothing_usable_is_asked_three_times_at_most_and_the_rules_do_it(
-    house: House, server: ModelServer, act: Act
-) -> None:
-    house.rules = rules_behind(default_settings())
-    house.converse("notes", "c1", *SAID)
-    server.will(*[act] * 4)
-    assert until_done(house) == ["done"]
-    assert len(server.chats) <= 3
-    assert {memory.agent for memory in house.memories()} == {"extractive"} and not house.facts()
-
-
-@over_each
-@pytest.mark.parametrize("act", AWAY.values(), ids=AWAY.keys())
-def test_a_model_that_is_away_for_a_while_costs_only_time(house: House, server: ModelServer, act: Act) -> None:
-    house.converse("notes", "c1", *SAID)
-    server.will(*[act] * 2, Act(answer=BOTH))
-    assert until_done(house) == ["done"]
-    assert statements(house) == EXPECTED
-    assert [fact.mention_count for fact in house.facts()] == [1, 1]
 
 
 READ = {
@@ -133,24 +85,6 @@ def test_what_small_models_return_is_read(house: House, server: ModelServer, ans
     assert statements(house) == EXPECTED
     assert len(server.chats) == 1
     assert all(fact.agent.endswith(":tiny") for fact in house.facts())
-
-
-DROPPED = {
-    "words that were not said": "Owns a helicopter",
-    "a name that was not said": "The van broke down near Bergen",
-    "what only the assistant said": "It is lovely",
-    "a key": "The kiln's password is hunter2",
-    "an apology": "I'm sorry, I cannot say",
-    "nothing": "",
-}
-
-
-@pytest.mark.parametrize("bad", DROPPED.values(), ids=DROPPED.keys())
-def test_a_bad_fact_is_not_stored_and_the_good_one_beside_it_is(house: House, server: ModelServer, bad: str) -> None:
-    house.converse("notes", "c1", *SAID)
-    server.will(Act(answer=reading(bad, EXPECTED[0])))
-    assert until_done(house) == ["done"]
-    assert statements(house) == EXPECTED[:1]
 
 
 def test_a_model_that_says_the_same_of_every_conversation_doubles_nothing(house: House, server: ModelServer) -> None:
@@ -182,30 +116,6 @@ def test_what_a_model_found_in_a_talk_is_not_taken_for_what_a_statement_of_it_ch
 def test_facts_stand_where_the_talk_comes_to_no_memory(house: House, server: ModelServer) -> None:
     house.converse("notes", "c1", *SAID)
     server.will(*[Act(answer=reading(EXPECTED[0], memory=""))] * 3)
-    with house.database.write() as session:
-        sent = take_due(session, house.clock.now(), 10, 60)
-    for one in sent:
-        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+    house.deliver()
     assert [job.state for job in house.jobs()] == ["nothing"]
     assert (house.memories(), statements(house)) == ([], EXPECTED[:1])
-
-
-def test_a_purge_while_the_model_reads_leaves_neither_memory_nor_fact(house: House, server: ModelServer) -> None:
-    house.converse("notes", "c1", *SAID)
-    server.will(Act(answer=BOTH))
-    with house.database.write() as session:
-        [sent] = take_due(session, house.clock.now(), 10, 60)
-    with house.database.write() as session:
-        purge_memories(session, "notes", "admin", house.clock.now())
-    house.attempt(JobMessage(job_id=sent.job_id, fence=sent.fence))
-    assert (house.memories(), house.facts()) == ([], [])
-
-
-@over_each
-def test_a_model_that_is_down_for_good_ends_as_a_dead_letter_with_nothing_written(
-    house: House, server: ModelServer
-) -> None:
-    house.converse("notes", "c1", *SAID)
-    server.will(*[Act(status=503)] * 40)
-    assert until_done(house) == ["dead"]
-    assert (house.memories(), house.facts()) == ([], [])

@@ -99,10 +99,9 @@ CONVERSATIONS = [
 
 @pytest.fixture
 def player(tmp_path: Path) -> RecordedAnswers:
-    for name in ("bees", "boats"):
-        recorded = {"memory": name, "facts": []}
-        (tmp_path / f"{name}.json").write_text(json.dumps(recorded), encoding="utf-8")
-    return RecordedAnswers(CONVERSATIONS, tmp_path)
+    recorded = [json.dumps({"id": name, "memory": name, "facts": []}) for name in ("bees", "boats")]
+    (tmp_path / "answers.jsonl").write_text("\n".join(recorded), encoding="utf-8")
+    return RecordedAnswers(CONVERSATIONS, tmp_path / "answers.jsonl")
 
 
 def asking(field: str, *prompts: str) -> dict[str, Any]:

@@ -79,7 +79,6 @@ def settle(api_url: str, tmp_path: Path) -> Iterator[Callable[..., Ana]]:
         yield begin
 
 
-@pytest.mark.parametrize("on_bad_output", ["rules", "dead_letter"])
 @pytest.mark.parametrize(
     ("acts", "why"),
     [
@@ -91,9 +90,10 @@ def settle(api_url: str, tmp_path: Path) -> Iterator[Callable[..., Ana]]:
     ],
 )
 def test_where_the_model_cannot_decide_the_rules_do_and_the_vital_memory_stands(
-    settle: Callable[..., Ana], acts: list[Act], why: str, on_bad_output: str
+    settle: Callable[..., Ana], acts: list[Act], why: str
 ) -> None:
-    ana = settle(model_timeout_seconds=3.0, on_bad_output=on_bad_output)
+    # Whoever wants dead letters of bad output gets a memory all the same: it was written, and only room was to be made.
+    ana = settle(model_timeout_seconds=1.0, on_bad_output="dead_letter")
     assert ana.vital == 1
     ana.server.will(Act(answer=FILM), *acts)
     job = ana.talk("Which film could I watch on Friday? Find me a film.")

@@ -170,17 +170,6 @@ def test_the_deadline_is_a_total(server: ModelServer, chat: LangchainToolChat) -
     server.go_on()
 
 
-@pytest.mark.parametrize("minutes", [0, 1441])
-def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: ModelServer, thinking: Thinking, minutes: int) -> None:
-    thinking.said("c", "Remind me.")
-    server.will(uses("snooze_conversation", minutes=minutes), uses("respond", text="I will."))
-    assert thinking.think() is TurnOutcome.ANSWERED
-    said = server.asked[1]["messages"]
-    assert [message["role"] for message in said] == ["system", "user", "assistant", "tool"]
-    assert said[2]["tool_calls"][0]["function"]["name"] == "snooze_conversation"
-    assert said[3]["content"].startswith("Error: minutes:")
-
-
 def test_a_person_gets_an_answer_of_a_model_without_tools(server: ModelServer, thinking: Thinking) -> None:
     server.script.takes_tools = False
     for words in ("hello", "and again"):

@@ -116,7 +116,7 @@ def _runs(pid: int) -> bool:
     return status.exists() and "\nState:\tZ" not in status.read_text()
 
 
-def test_it_prints_the_address_the_token_and_a_next_step(tmp_path: Path) -> None:
+def test_it_prints_the_address_the_token_and_a_next_step_and_keeps_its_home_to_itself(tmp_path: Path) -> None:
     with _up(tmp_path / "home") as up:
         told = up.wait_ready()
         token = (tmp_path / "home" / "admin_token").read_text().strip()
@@ -126,11 +126,15 @@ def test_it_prints_the_address_the_token_and_a_next_step(tmp_path: Path) -> None
         assert told["AFTERTHOUGHT_ADMIN_TOKEN"] == token
         assert up.stop() == 0
     assert not _runs(int(told["pid"]))
+    assert [path for path in (tmp_path / "home").rglob("*") if path.stat().st_mode & 0o077] == []
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_token_given_by_the_environment_is_not_printed(tmp_path: Path) -> None:
-    with _up(tmp_path / "home", AFTERTHOUGHT_ADMIN_TOKEN="canary-token") as up:
-        assert up.wait_ready()["AFTERTHOUGHT_ADMIN_TOKEN"] == "canary-token"
+def test_a_token_and_a_redis_of_one_s_own_are_used_and_the_token_is_not_printed(tmp_path: Path, redis_url: str) -> None:
+    with _up(tmp_path / "home", AFTERTHOUGHT_ADMIN_TOKEN="canary-token", REDIS_URL=redis_url) as up:
+        told = up.wait_ready()
+        assert (told["AFTERTHOUGHT_ADMIN_TOKEN"], told["REDIS_URL"]) == ("canary-token", redis_url)
+        assert not (tmp_path / "home" / "redis").exists()
         welcome = "\n".join(line for line in up.text.splitlines() if not line.startswith("loop "))
         assert "canary" not in welcome and "Bearer $AFTERTHOUGHT_ADMIN_TOKEN" in welcome
 
@@ -235,19 +239,3 @@ def test_a_second_one_on_the_same_home_is_refused_and_the_first_goes_on(tmp_path
             assert f"already runs in {tmp_path / 'home'} (process {first.process.pid})" in second.text
         assert first.process.poll() is None
         assert first.stop() == 0
-
-
-def test_with_a_redis_of_one_s_own_none_is_started(tmp_path: Path, redis_url: str) -> None:
-    with _up(tmp_path / "home", REDIS_URL=redis_url) as up:
-        assert up.wait_ready()["REDIS_URL"] == redis_url
-        assert not (tmp_path / "home" / "redis").exists()
-        assert up.stop() == 0
-
-
-def test_nothing_in_the_home_can_be_read_by_others(tmp_path: Path) -> None:
-    with _up(tmp_path / "home") as up:
-        up.wait_ready()
-        assert up.stop() == 0
-    open_ones = [path for path in (tmp_path / "home").rglob("*") if path.stat().st_mode & 0o077]
-    assert open_ones == []
-    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700

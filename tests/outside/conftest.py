@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.api import Api, open_api
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System, run_service
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +22,10 @@ def api(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """A loop and a worker, without a model."""
     folder = tmp_path_factory.mktemp("served")
-    redis = start_redis(folder / "redis")
     env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"}
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
+    with run_service(folder, env) as running:
+        yield running

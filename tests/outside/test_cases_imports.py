@@ -19,7 +19,7 @@ from tests.support.command_line import Ran, run
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer
 from tests.support.providers import environment
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System, run_service
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 CASES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "cases" / "cases.jsonl"
@@ -46,14 +46,10 @@ def model() -> Iterator[OpenAiServer]:
 def system(model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """A loop whose model is at that server, at the address that programs of OpenAI's read too."""
     folder = tmp_path_factory.mktemp("cases")
-    redis = start_redis(folder / "redis")
     env = {name: value for name, value in environment(model).items() if "BASE_URL" not in name}
     env |= {"AFTERTHOUGHT_MODEL": "openai:M", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "sk-service"}
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env, workers=0) as running:
-            yield running
-    finally:
-        redis.stop()
+    with run_service(folder, env, workers=0) as running:
+        yield running
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from shared.context.rendering import RECALLED
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer
 from tests.support.providers import environment
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System, run_service
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -40,19 +40,15 @@ def model() -> Iterator[OpenAiServer]:
 def system(model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """A loop whose model is at that server, and a worker without one, so that every call of the model is an app's."""
     folder = tmp_path_factory.mktemp("completions")
-    redis = start_redis(folder / "redis")
     models = {"AFTERTHOUGHT_MODEL": "openai:tiny", "AFTERTHOUGHT_SMALL_MODEL": "ollama:small", "OPENAI_API_KEY": KEY}
     env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1"} | environment(model) | models
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env, loop=False) as running:
-            for process in running.workers:
-                process.env = {name: value for name, value in process.env.items() if not name.endswith("_MODEL")}
-            for process in running.processes:
-                process.start()
-            running.wait_ready()
-            yield running
-    finally:
-        redis.stop()
+    with run_service(folder, env, loop=False) as running:
+        for process in running.workers:
+            process.env = {name: value for name, value in process.env.items() if not name.endswith("_MODEL")}
+        for process in running.processes:
+            process.start()
+        running.wait_ready()
+        yield running
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from shared.llm.chat import Question, Unusable
 from shared.llm.providers import make_chat, make_embedder, make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tool_name
 from tests.support.meters import Calls
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System, run_service
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 from worker import agent
@@ -208,7 +208,6 @@ def system(base_url: str, sqlite_template: Path, tmp_path_factory: pytest.TempPa
     """A whole service whose models are the engine's."""
     folder = tmp_path_factory.mktemp("service")
     shutil.copy(sqlite_template, folder / "afterthought.db")
-    redis = start_redis(folder / "redis")
     env = {
         "AFTERTHOUGHT_MODEL": "openai:tiny", "AFTERTHOUGHT_EMBEDDING": "openai:tiny",
         "AFTERTHOUGHT_OPENAI_BASE_URL": base_url, "AFTERTHOUGHT_MODEL_CONTEXT_TOKENS": str(CONTEXT_TOKENS),
@@ -216,11 +215,8 @@ def system(base_url: str, sqlite_template: Path, tmp_path_factory: pytest.TempPa
         # It is tiny, and of a small one hardly anything is asked.
         "AFTERTHOUGHT_MODEL_SIZE": "large",
     }  # fmt: skip
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
+    with run_service(folder, env) as running:
+        yield running
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.support.receiver import receiving
-from tests.support.services import CHECKOUT, System, start_redis, start_system
+from tests.support.services import CHECKOUT, System, run_service
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -26,12 +26,8 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """A loop and a worker, without a model."""
     folder = tmp_path_factory.mktemp("running")
     env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_WEBHOOK_INTERNAL_HOSTS": "127.0.0.1"}
-    redis = start_redis(folder / "redis")
-    try:
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-    finally:
-        redis.stop()
+    with run_service(folder, env) as running:
+        yield running
 
 
 def test_what_a_webhook_is_sent_is_verified_by_the_library_of_standard_webhooks(system: System) -> None:

@@ -31,7 +31,7 @@ from shared.llm.calls import EXTRACTIVE
 from tests.support.compressing import long_talk
 from tests.support.ollama_shim import speak_ollama
 from tests.support.recordings import PROJECT, Transcript
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System, run_service
 from tests.support.waiting import wait_until
 from worker import agent
 from worker.agent.prompt import Prompt
@@ -82,7 +82,6 @@ def system(
     """A whole service that has this model for everything."""
     folder = tmp_path_factory.mktemp("service")
     shutil.copy(sqlite_template, folder / "afterthought.db")
-    redis = start_redis(folder / "redis")
     with speak_ollama(engine, "engine", "engine") as ollama:
         env = {
             "AFTERTHOUGHT_MODEL": model, "AFTERTHOUGHT_OPENAI_BASE_URL": engine, "OLLAMA_HOST": ollama,
@@ -94,11 +93,8 @@ def system(
             # However slow the machine: what is shown is what becomes of answers.
             "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "300",
         }  # fmt: skip
-        try:
-            with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-                yield running
-        finally:
-            redis.stop()
+        with run_service(folder, env) as running:
+            yield running
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext
 
 from afterthought_client import Afterthought
 from tests.support.browser import Window, chromium, visitor, window
-from tests.support.services import System, start_redis, start_system
+from tests.support.services import System, run_service
 
 _READ_TOKEN = "reads-and-changes-nothing"
 
@@ -28,25 +28,22 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[System]:
     """A loop with its pages and a worker, without a model. After the browser, so that nothing starts where none is."""
     folder = tmp_path_factory.mktemp("pages")
-    redis = start_redis(folder / "redis")
-    try:
-        env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_READ_TOKEN": _READ_TOKEN}
-        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env) as running:
-            yield running
-            # What fails after a page was sent is only found there.
-            assert "/loop/ui/" not in running.loop.log, running.loop.log[-4000:]
-    finally:
-        redis.stop()
+    env = {"AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_READ_TOKEN": _READ_TOKEN}
+    with run_service(folder, env) as running:
+        yield running
+        # What fails after a page was sent is only found there.
+        assert "/loop/ui/" not in running.loop.log, running.loop.log[-4000:]
 
 
 @pytest.fixture
 def app_id(system: System, request: pytest.FixtureRequest) -> str:
-    """An app of the test's own, named like it."""
-    name = re.sub(r"[^a-z0-9]+", "-", str(request.node.name).removeprefix("test_"))[:60].strip("-")
+    """An app of the test's own, named like it; several files may have a test of that name."""
+    named = f"{request.node.path.stem}-{request.node.name}".replace("test_", "")
+    name = re.sub(r"[^a-z0-9]+", "-", named)[:60].strip("-")
     with Afterthought(system.url, system.admin_token) as admin:
         admin.install_app(name, name.capitalize(), answered_by="app")
     return name
@@ -59,7 +56,7 @@ def client(system: System, app_id: str) -> Iterator[Afterthought]:
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def admin(browser: Browser, system: System) -> Iterator[BrowserContext]:
     """The admin's browser, logged in: to load everything again for each test is most of the work."""
     with visitor(browser) as own, window(own, system.url) as opened:

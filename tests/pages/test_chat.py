@@ -12,7 +12,6 @@ from tests.support.browser import Window
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
-HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
 
 
 def _begin(client: Afterthought, name: str, *said: str, user: str | None = "ada") -> None:
@@ -124,14 +123,3 @@ def test_the_sheet_of_memory_opens_over_the_conversation(at: Window, client: Aft
     page.keyboard.press("Control+Shift+M")
     expect(sheet.get_by_text("Is allergic to peanuts.")).to_be_visible()
     expect(page.get_by_role("log")).to_be_visible()
-
-
-def test_hostile_text_is_shown_as_text(phone: Window, client: Afterthought) -> None:
-    _begin(client, "hostile", HOSTILE, "x" * 100_000, HOSTILE)
-    page = phone.open(f"/chat/{client.app}?conversation=hostile")
-    expect(page.get_by_role("log")).to_contain_text("onerror=")
-    assert page.title() == "Chat - Afterthought"
-    assert HOSTILE in _log(page)
-    page.get_by_role("button", name="Show all 100,000 characters").click()
-    expect(page.get_by_role("button", name="Show all 100,000 characters")).to_have_count(0)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

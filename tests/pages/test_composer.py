@@ -185,11 +185,3 @@ def test_a_composition_is_taken_over_composed_again_noted_as_used_and_removed(at
     page.get_by_role("dialog", name="Remove former?").get_by_role("button", name="Remove").click()
     expect(history).to_contain_text("Nothing was composed yet.")
     assert client.list_compositions(PROJECT).compositions == []
-
-
-def test_the_builder_fits_a_phone(phone: Window, client: Afterthought) -> None:
-    register(client, "a-session-with-a-long-name-0f9e8d7c-1234-5678-9abc-def012345678")
-    page = _composer(phone, client, "a-session-with-a-long-name-0f9e8d7c-1234-5678-9abc-def012345678")
-    page.get_by_role("checkbox", name="Recompress from original").click()
-    expect(page.get_by_label("Ratio (to 1)")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -40,6 +41,11 @@ def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought)
         page = phone.open(path)
         if path == "/operations?view=memory":
             _ask_for_all_apps(page)
+        if path.startswith("/chat/"):
+            shown_whole = page.get_by_role("button", name=f"Show all {len(LONG):,} characters")
+            expect(shown_whole).to_have_count(2)
+            shown_whole.first.click()
+            expect(shown_whole).to_have_count(1)
         expect(page.locator("#main")).to_contain_text(text or "-")
         wrong += [f"{path} {what}" for what in _wrong(page)]
     page = phone.open(f"/sessions/{app}?project={project}&session=long")
@@ -49,6 +55,10 @@ def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought)
         wrong += [f"{name} {what}" for what in _wrong(page)]
         page.get_by_role("dialog").first.get_by_role("button", name="Close").click()
         expect(page.get_by_role("dialog")).to_have_count(0)
+    page = phone.open(f"/memory/{app}")
+    page.get_by_role("button", name=re.compile(r"^\d+ facts?$")).click()
+    expect(page.get_by_role("dialog", name="Memory")).to_contain_text("onerror=")
+    wrong += [f"facts {what}" for what in _wrong(page)]
     assert wrong == []
 
 
@@ -69,6 +79,9 @@ def _say_everywhere(client: Afterthought) -> None:
     )
     client.write_memory(SHORT + "x" * 100, user_id=SHORT, tags=["<b>"])
     client.write_fact(SHORT + "x" * 300, user_id=SHORT)
+    client.write_fact(SHORT + "x" * 300)
+    client.change_consent(True)
+    client.write_profile(freeform_notes=SHORT + "n" * 9_000)
     client.issue_token(label=SHORT)
     client.open_project("/home/dev/ferry-desk", display_name=SHORT)
     transcript = lines(user(f"##keepit0.80## {LONG}", "u1"), assistant(LONG, "a1", "u1"))

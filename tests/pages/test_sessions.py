@@ -16,7 +16,6 @@ from tests.support.transcripts import REAL, lines, user
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
-HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
 
 
 def _browser(at: Window, client: Afterthought, session: str = "") -> Page:
@@ -400,21 +399,3 @@ def test_a_reader_reads_a_session_that_was_really_recorded_and_changes_nothing(
         page.get_by_role("button", name="Preview").click()
         expect(page.get_by_role("status", name="Budget")).to_contain_text("Preview:")
         expect(page.get_by_role("button", name="Compose", exact=True)).to_have_count(0)
-
-
-def test_what_was_said_is_shown_as_text_whatever_it_is(phone: Window, client: Afterthought) -> None:
-    long = "x" * 100_000
-    records = [
-        user(f"{HOSTILE}\n\n##keepit0.90## {HOSTILE} stays", "u1", timestamp="2026-01-15T10:00:00Z"),
-        user(long, "u2", parentUuid="u1", timestamp="2026-01-15T10:01:00Z"),
-    ]
-    register(client, "hostile", lines(*records))
-    page = _browser(phone, client, "hostile")
-    expect(page.get_by_role("list", name="Keepit markers")).to_contain_text(HOSTILE)
-    page.get_by_role("button", name="View original").click()
-    log = page.get_by_role("log", name="Original")
-    expect(log).to_contain_text(HOSTILE)
-    log.get_by_role("button", name="Show all 100,000 characters").click()
-    expect(log).to_contain_text(long)
-    assert page.title() == "Sessions - Afterthought"
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

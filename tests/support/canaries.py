@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import redis
-from sqlalchemy import Select, Table, select
+from sqlalchemy import select
 
 from shared.db.base import Base
 from shared.db.engine import Database
@@ -15,20 +14,22 @@ from shared.db.engine import Database
 
 def places_of(canary: str, database: Database, client: redis.Redis, *folders: Path) -> list[str]:
     """Return every place that still holds the text."""
-    return [*_in_tables(canary, database), *_in_redis(canary, client), *_in_files(canary, *folders)]
+    return [
+        *(f"table {name}" for name in tables_holding(database, canary)),
+        *_in_redis(canary, client),
+        *_in_files(canary, *folders),
+    ]
 
 
-def _in_tables(canary: str, database: Database) -> list[str]:
+def tables_holding(database: Database, *texts: str) -> list[str]:
+    """Return the tables in which any of the texts stands."""
     with database.read() as session:
         return [
-            f"table {table.name}"
+            table.name
             for table in Base.metadata.sorted_tables
-            if any(canary in str(tuple(row)) for row in session.execute(_everything(table)))
+            for rows in [str(session.execute(select(table)).all())]
+            if any(text in rows for text in texts)
         ]
-
-
-def _everything(table: Table) -> Select[Any]:
-    return select(table)
 
 
 def _in_redis(canary: str, client: redis.Redis) -> list[str]:

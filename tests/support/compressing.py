@@ -10,8 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 from shared.apps.queries import lock_app
-from shared.contracts.jobs import JobKind, JobMessage
-from shared.jobs.dispatch import take_due
+from shared.contracts.jobs import JobKind
 from shared.jobs.models import Job
 from shared.llm.calls import Meter, WorkKind
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
@@ -146,10 +145,7 @@ class Press:
                 return
 
     def attempt(self) -> bool:
-        with self.house.database.write() as session:
-            sent = take_due(session, self.house.clock.now(), 10, 60)
-        for one in sent:
-            self.house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+        sent = self.house.deliver()
         self.house.clock.advance(1)
         return bool(sent)
 

@@ -17,7 +17,6 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, Vectors
-from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compose.documents import MARKDOWN_FILE
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.versions import WrittenVersion
@@ -27,16 +26,6 @@ from worker.__main__ import main
 from worker.agent.protocol import (
     Agents,
     CompressionAgent,
-    Digest,
-    Extraction,
-    ExtractionRequest,
-    FactAgent,
-    MemoryAgent,
-    MemoryDraft,
-    NothingToRemember,
-    SummaryAgent,
-    SummaryRequest,
-    Transcript,
 )
 from worker.pipelines import compose_context, compress_session, embed_messages
 from worker.pipelines.attempt import Attempts, Pipeline
@@ -45,51 +34,21 @@ from worker.pipelines.compress_session import CompressSession
 from worker.pipelines.embed_messages import EmbedMessages
 
 
-class FaultyAgent:
-    """The agent of the settings, with a point before and after it thinks."""
+class WithPoints:
+    """An agent of the settings, with a point before and after it thinks."""
 
-    def __init__(self, agent: MemoryAgent) -> None:
-        self._agent = agent
-        self.name = agent.name
+    def __init__(self, agent: Any, thinks: str, before: Point, after: Point) -> None:
+        self._agent, self._thinks, self._before, self._after = agent, thinks, before, after
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
-        reach(Point.BEFORE_CALL)
-        draft = self._agent.create(transcript, limit, meter)
-        reach(Point.AFTER_CALL)
-        return draft
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._agent, name)
+        return self._think if name == self._thinks else found
 
-    def compact(
-        self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
-    ) -> Decision:
-        return self._agent.compact(existing, new, limit, meter)
-
-
-class FaultyFactAgent:
-    """The agent for facts, with points of its own."""
-
-    def __init__(self, agent: FactAgent) -> None:
-        self._agent = agent
-        self.name = agent.name
-
-    def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
-        reach(Point.BEFORE_EXTRACTION)
-        found = self._agent.extract(segment, meter)
-        reach(Point.AFTER_EXTRACTION)
+    def _think(self, *what: Any) -> Any:
+        reach(self._before)
+        found = getattr(self._agent, self._thinks)(*what)
+        reach(self._after)
         return found
-
-
-class FaultySummaryAgent:
-    """The agent for summaries, with points of its own."""
-
-    def __init__(self, agent: SummaryAgent) -> None:
-        self._agent = agent
-        self.name = agent.name
-
-    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
-        reach(Point.BEFORE_SUMMARY)
-        digest = self._agent.summarise(span, meter)
-        reach(Point.AFTER_SUMMARY)
-        return digest
 
 
 class FaultyEmbedder:
@@ -220,9 +179,9 @@ def _install() -> None:
         agents = build_agents(settings)
         return dataclasses.replace(
             agents,
-            memories=FaultyAgent(agents.memories),
-            facts=FaultyFactAgent(agents.facts),
-            summaries=FaultySummaryAgent(agents.summaries),
+            memories=WithPoints(agents.memories, "create", Point.BEFORE_CALL, Point.AFTER_CALL),
+            facts=WithPoints(agents.facts, "extract", Point.BEFORE_EXTRACTION, Point.AFTER_EXTRACTION),
+            summaries=WithPoints(agents.summaries, "summarise", Point.BEFORE_SUMMARY, Point.AFTER_SUMMARY),
             sessions={name: FaultyCompressionAgent(one) for name, one in agents.sessions.items()},
         )
 

@@ -6,13 +6,12 @@ The queue is left out: ``work_off`` hands the jobs that the relay would send str
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import redis
 from prometheus_client import CollectorRegistry
-from sqlalchemy import delete
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App, Erasure
@@ -24,7 +23,6 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.models import ModelBreaker
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
@@ -39,7 +37,6 @@ from shared.memories.compaction import Action, CompactionCandidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories
 from shared.telemetry.metrics import Metrics
-from tests.support.api import Api
 from tests.support.clock import FrozenClock
 from tests.support.settings import default_settings
 from worker.agent.protocol import (
@@ -291,11 +288,6 @@ class House:
         """Return what a series of the metrics stands at; None for one that does not exist."""
         return self.registry.get_sample_value(f"afterthought_{name}", labels)
 
-    def forget_outcomes(self) -> None:
-        """Have every model asked on, whatever it answered."""
-        with self.database.write() as session:
-            session.execute(delete(ModelBreaker))
-
     def deliver(self) -> int:
         """Attempt what is due, as workers would; return how many jobs that were."""
         with self.database.write() as session:
@@ -334,14 +326,3 @@ class House:
 
 
 __all__ = ["PRICES", "House", "ScriptedAgent"]
-
-
-@contextlib.contextmanager
-def house_beside(api: Api, *agents: MemoryAgent) -> Iterator[House]:
-    """What works beside an interface, on its database and by its clock."""
-    house = House(api.loop.settings.database_url, *agents)
-    house.clock = house.pipeline.clock = api.clock
-    try:
-        yield house
-    finally:
-        house.database.dispose()

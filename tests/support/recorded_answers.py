@@ -1,6 +1,6 @@
 """Plays recorded answers of a model at the test's Ollama server, each to the prompt of its own conversation.
 
-The answers stand in tests/fixtures/recorded_answers, one file for a conversation. Readers wrote them for the tests;
+The answers stand in tests/fixtures/recorded_answers, one line for a conversation. Readers wrote them for the tests;
 nothing was measured on a model. The words of the conversations are not part of the project: whoever plays them brings
 those.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from shared.text.lines import clean
 from tests.support.ollama_answers import asked
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "recorded_answers"
+ANSWERS = Path(__file__).parents[1] / "fixtures" / "recorded_answers" / "answers.jsonl"
 MODEL = "recorded"
 _LINE = re.compile(r"^user(?: \([^)]*\))?: (.+)$", re.MULTILINE)
 _LEAST = 20
@@ -26,9 +26,10 @@ _LEAST = 20
 class RecordedAnswers:
     """Answers a chat's body; None where nothing was recorded for it."""
 
-    def __init__(self, conversations: Iterable[Mapping[str, Any]], folder: Path = FOLDER) -> None:
+    def __init__(self, conversations: Iterable[Mapping[str, Any]], answers: Path = ANSWERS) -> None:
         """``conversations`` have an ``id`` and ``messages`` with role and content."""
-        self._answers = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+        recorded = map(json.loads, answers.read_text("utf-8").splitlines())
+        self._answers: dict[str, dict[str, Any]] = {one.pop("id"): one for one in recorded}
         self._spoken = {one["id"]: _spoken(one["messages"]) for one in conversations if one["id"] in self._answers}
         self.asked: list[str] = []
         """The conversation of every question that was answered from a record."""
@@ -40,8 +41,7 @@ class RecordedAnswers:
         if name is None:
             return None
         self.asked.append(name)
-        recorded: dict[str, Any] = self._answers[name]
-        return recorded
+        return self._answers[name]
 
     def _conversation(self, prompt: str) -> str | None:
         """Return the one conversation that most of the prompt's lines are from; None where two are as likely."""

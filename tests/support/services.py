@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -193,6 +194,17 @@ def start_system(
         yield system
     finally:
         system.stop()
+
+
+@contextlib.contextmanager
+def run_service(folder: Path, env: Mapping[str, str] | None = None, **how: Any) -> Iterator[System]:
+    """Run a whole service as ``start_system`` does, over SQLite and a Redis of its own below ``folder``."""
+    redis = start_redis(folder / "redis")
+    try:
+        with start_system(folder, f"sqlite:///{folder / 'afterthought.db'}", redis.url, env=env, **how) as running:
+            yield running
+    finally:
+        redis.stop()
 
 
 def _plan(directory: Path, database_url: str, redis_url: str, workers: int, env: Mapping[str, str]) -> System:

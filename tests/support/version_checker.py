@@ -225,20 +225,23 @@ class Speech:
 
     def compare(self, sections: Iterable[Section], verdict: Verdict, form: str) -> Retained:
         """Note what was not typed as it stands; return how much of what was typed is whole."""
-        for section in sections:
+        sections = list(sections)
+        # In records a sign may be a text of its own.
+        signs = [False, *(one.text.strip() == GAP for one in sections), False]
+        for section, before, behind in zip(sections, signs, signs[2:], strict=False):
             if section.speaker == "User" and section.text.strip():
-                self._place(section, verdict, form)
+                self._place(section, before, behind, verdict, form)
         for text in self.texts:
             gap = text.open_gap
             if gap is not None:
                 verdict.add("gap", f"{form}: of “{text.spoken.text}” is missing “{text.squashed[gap : gap + 60]}”")
         return self._retained()
 
-    def _place(self, section: Section, verdict: Verdict, form: str) -> None:
+    def _place(self, section: Section, is_open: bool, stays_open: bool, verdict: Verdict, form: str) -> None:
         parts = section.text.split(GAP)
         is_excerpt = "," in section.label
         for number, part in enumerate(parts):
-            before, behind = is_excerpt or number > 0, is_excerpt or number < len(parts) - 1
+            before, behind = is_excerpt or is_open or number > 0, is_excerpt or stays_open or number < len(parts) - 1
             # Beside a gap in code its fence is closed, and opened again.
             fragments = [squash(part), squash(_fences_off(part))]
             if not all(fragments) or any(self._cover(one, before, behind) for one in fragments):

@@ -15,6 +15,7 @@ from shared.search.models import PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
 from shared.search.ranking import Candidate, RankedCandidate
 from shared.search.small_talk import is_small_talk
+from tests.support.chance import examples
 
 DAY = datetime(2023, 5, 7, 12, tzinfo=UTC)
 STYLE = AssemblyStyle("<<", ">>", "> ")
@@ -250,7 +251,7 @@ def test_an_enormous_fence_is_cut_between_lines() -> None:
     assert all(one.of(content).endswith(("line = 1", "```")) for one in passages)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(_pieces)
 def test_passages_are_in_order_apart_within_their_size_and_leave_nothing_out(pieces: list[str]) -> None:
     content = "".join(pieces)

@@ -22,6 +22,7 @@ from shared.sessions.blocks import (
     writable,
 )
 from shared.sessions.recording import BEGINNING, RecordOrigin, blocks_in, line_of, records_of
+from tests.support.chance import examples
 
 V001 = RecordOrigin("s1", "v001")
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
@@ -47,7 +48,7 @@ def _segments(draw: st.DrawFn) -> Block:
 
 
 @given(st.lists(_segments(), max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_what_was_written_as_records_is_read_back_whole(
     tmp_path_factory: pytest.TempPathFactory, segments: list[Block]
 ) -> None:
@@ -65,7 +66,7 @@ def _is_note(block: Block) -> bool:
 
 
 @given(st.lists(_segments(), max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_text_stands_in_the_markdown_byte_for_byte_and_costs_no_less_there_than_in_the_records(
     segments: list[Block],
 ) -> None:

@@ -31,7 +31,6 @@ from shared.context.recall import (
     compose,
     overfills,
     recollect,
-    recollect_less,
     source_of,
 )
 from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
@@ -52,6 +51,7 @@ from shared.facts.categories import Category
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.tokens import Rate, most_tokens
 from shared.telemetry.metrics import CompactionStage
+from tests.support.chance import examples
 
 
 @pytest.mark.parametrize(
@@ -284,26 +284,6 @@ def test_facts_that_were_packed_fit_in_their_order(facts: list[SelectableFact], 
     assert [fact for fact in facts if fact in taken] == list(taken)
 
 
-@given(
-    KNOWN_FACTS,
-    st.lists(st.text(min_size=1, max_size=200), max_size=10),
-    st.integers(0, 1200),
-    st.integers(0, 1200),
-    st.sampled_from(SCALES),
-)
-def test_what_is_recalled_never_takes_more_than_its_budget(
-    facts: list[SelectableFact], contents: list[str], budget: int, own: int, scale: TokenScale
-) -> None:
-    memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
-    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))
-    budgets = RecallBudgets(min(budget, own), min(budget, 500), budget)
-    whole = recollect(material, budgets, scale)
-    less = recollect_less(material, budgets, budget // 2, scale)
-    assert whole.tokens == scale.tokens(whole.text) <= budget
-    assert less.tokens == scale.tokens(less.text) <= budget
-    assert set(less.fact_ids) <= set(whole.fact_ids)
-
-
 def both(budget: int) -> RecallBudgets:
     return RecallBudgets(budget, budget, budget)
 
@@ -490,7 +470,7 @@ SENT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
 @given(chars=st.integers(0, 6000))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_a_message_of_any_shape_can_be_made_as_short_as_need_be_and_stays_one(sent: dict[str, Any], chars: int) -> None:
     short = shortened(sent, chars)
     assert checked(short) == short and chars_of(short) <= chars
@@ -584,19 +564,12 @@ def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
     )
 
 
-ABOUT = "What do you know about me?"
-
-
-def fact(number: int, category: Category, confidence: float = 0.9, pin: int | None = None) -> SelectableFact:
-    return SelectableFact(number, f"Fact {number} " + "f" * 20, category, confidence, NOON, pin)
-
-
 def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
     facts = [
-        fact(1, Category.PROJECT), fact(2, Category.PREFERENCE), fact(3, Category.PREFERENCE, 0.7),
-        fact(4, Category.IDENTITY), fact(5, Category.IDENTITY, pin=1),
+        known(1, PROJECT, 0.9), known(2, PREFERENCE, 0.9), known(3, PREFERENCE, 0.7), known(4, IDENTITY, 0.9),
+        known(5, IDENTITY, 0.9, pin=1),
     ]  # fmt: skip
-    material = RecallMaterial("Notes", (RecalledMemory(1, "m" * 100, NOON),), in_order(facts, ABOUT))
+    material = RecallMaterial("Notes", (RecalledMemory(1, "m" * 100, NOON),), in_order(facts, ABOUT_ME))
     some = composed(said("uauaua", 1000), WIDE, 1000, material)
     assert (some.stage, set(some.recalled.fact_ids)) == (CompactionStage.NONE, {1, 2, 3, 4, 5})
     assert some.recalled.memory_ids == (1,)
@@ -626,26 +599,13 @@ MESSAGES = st.lists(
     | st.builds(replace, st.sampled_from(list(SENT.values())).map(sent_as), tokens=st.none() | st.integers(0, 9000)),
     max_size=24,
 )
-FACTS = st.lists(
-    st.builds(
-        SelectableFact,
-        st.integers(1, 10_000),
-        st.text(min_size=1, max_size=150),
-        st.sampled_from(Category),
-        st.floats(0, 1),
-        st.integers(0, 300).map(lambda days: NOON - timedelta(days=days)),
-        st.none() | st.integers(1, 10),
-    ),
-    max_size=20,
-    unique_by=lambda one: one.fact_id,
-)
 MEMORIES = st.lists(st.text(min_size=1, max_size=150), max_size=10)
 SOME_RATES = st.none() | st.builds(Rate, st.integers(1, 500), st.integers(1, 900))
 WINDOWS = st.integers(1, 500) | st.integers(1, 60_000)
 
 
-@settings(max_examples=400, deadline=None)
-@given(MESSAGES, FACTS, MEMORIES, WINDOWS, st.integers(0, 20_000), st.integers(0, 2000), SOME_RATES)
+@settings(max_examples=examples(400), deadline=None)
+@given(MESSAGES, KNOWN_FACTS, MEMORIES, WINDOWS, st.integers(0, 20_000), st.integers(0, 2000), SOME_RATES)
 @example([Utterance("user", "x" * 9)], [], [], 1, 0, 1000, Rate(1, 900))
 @example([Utterance("user", "", tokens=50)], [], [], 1, 5, 1000, None)
 def test_for_any_messages_facts_window_and_reserve_the_result_fits(
@@ -661,7 +621,7 @@ def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     named = [replace(one, name=str(place)) for place, one in enumerate(utterances)]
     given_ones = [counted(one, counting) for one in named]
     memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
-    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT))
+    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))
     bounds = ContextLimits(budget, window, reserve)
     result = compose(given_ones, material, bounds, counting)
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.sessions.excerpts import GAP, excerpt_of, shortened, statements_of
+from tests.support.chance import examples
 
 _LINES = st.sampled_from(
     ["Fix the login.", "Can we:", "- keep v1", "- drop v2", "```sh", "make test", "make all", "```", "",
@@ -38,7 +39,7 @@ def test_statements_are_sentences_items_and_code(text: str, statements: list[str
 
 
 @given(st.lists(_LINES, max_size=14), st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_an_excerpt_is_made_of_whole_statements_and_gaps(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines)
     statements = statements_of(text)

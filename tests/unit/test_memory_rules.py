@@ -25,6 +25,7 @@ from shared.memories.compaction import (
     refusal,
 )
 from shared.text.words import content_stems
+from tests.support.chance import examples
 from tests.support.meters import Calls
 from worker.agent.dates import resolve
 from worker.agent.memory_rules import ExtractiveAgent
@@ -59,44 +60,6 @@ def test_every_scheduled_meeting_is_remembered_even_beside_the_others(i: int) ->
     assert f"meeting {i}" in draft.content
 
 
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
-        ("I prefer morning meetings", "morning meetings"), ("I am allergic to peanuts", "peanuts"),
-        ("My birthday is 15 March", "15 March"), ("I live in New York", "New York"),
-        ("I speak Spanish and English", "Spanish and English"), ("I have two children", "two children"),
-        ("I have two kids.", "two kids"), ("I drive a Tesla", "Tesla"), ("I exercise daily", "exercise"),
-        ("I exercise every day.", "exercise every day"), ("I'm vegetarian", "vegetarian"),
-        ("I work remotely", "remotely"), ("I work from home", "work from home"), ("I love jazz", "jazz"),
-        ("I graduated from MIT", "MIT"), ("Remember that I like tea!", "tea"),
-    ],
-)  # fmt: skip
-def test_a_short_statement_about_oneself_is_kept_in_its_own_words(said: str, topic: str) -> None:
-    draft = _draft(("user", said), ("assistant", "Got it, I'll remember that."))
-    assert topic in draft.content
-    assert draft.content.startswith("User: ")
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        (),
-        (("user", "   "),),
-        (("user", "Hello!"), ("assistant", "Hi, how can I help?")),
-        (("user", "Thanks a lot, bye"), ("assistant", "You're welcome!")),
-        (("user", "How are you?"),),
-        (("user", "What is the capital of France?"), ("assistant", "Paris is the capital of France.")),
-        (("system", "My favourite colour is ultramarine"), ("tool", "Felix weighs 4 kg")),
-        (("user", "```\nmy_secret = 42\n```"),),
-    ],
-    ids=["empty", "blank", "greeting", "thanks", "how are you", "question only", "system and tool", "code only"],
-)
-def test_a_conversation_without_substance_gives_nothing_and_says_why(said: tuple[tuple[str, str], ...]) -> None:
-    made = _create(_transcript(*said))
-    assert isinstance(made, NothingToRemember)
-    assert made.reason
-
-
 def test_what_is_already_remembered_is_not_remembered_again() -> None:
     known = ("User: I'm allergic to peanuts; vegetarian",)
     made = _create(_transcript(("user", "I am allergic to peanuts"), known=known))
@@ -106,11 +69,6 @@ def test_what_is_already_remembered_is_not_remembered_again() -> None:
 
 def test_a_denial_of_what_is_remembered_is_news() -> None:
     assert "not" in _draft(("user", "I am not allergic to peanuts"), known=("User: I'm allergic to peanuts",)).content
-
-
-def test_recalled_memories_quoted_in_a_message_are_not_statements() -> None:
-    recalled = "(memories for app: chat)\n1. [Created: 2023-05-01] Drives a Tesla.\n\nI bought a Volvo"
-    assert "Tesla" not in _draft(("user", recalled)).content
 
 
 def test_what_a_machine_says_is_no_source_of_a_memory() -> None:
@@ -156,16 +114,6 @@ def test_a_very_long_or_odd_name_leaves_room_for_what_was_said() -> None:
     assert isinstance(made, MemoryDraft)
     assert "zeppelin" in made.content
     assert len(made.content) <= 40
-
-
-def test_other_languages_are_remembered_too() -> None:
-    assert "Berlin" in _draft(("user", "Ich wohne in Berlin und arbeite bei Siemens.")).content
-    assert "饺子" in _draft(("user", "我住在北京，我喜欢吃饺子。")).content
-
-
-def test_the_same_conversation_always_gives_the_same_memory() -> None:
-    transcript = _transcript(("user", "I sail on Lake Geneva. I own 3 boats. My sister Ines lives in Lyon."))
-    assert _create(transcript) == _create(transcript)
 
 
 def test_importance_and_tags_say_what_the_memory_is_about() -> None:
@@ -404,13 +352,6 @@ def test_a_memory_that_another_wholly_says_is_deleted() -> None:
     assert "memory 10" in decision.reason
 
 
-def test_when_every_place_is_pinned_the_new_one_gives_way() -> None:
-    existing = [_memory(i, f"User: {topic}", pinned=True) for i, topic in enumerate(_TOPICS[:10], 1)]
-    decision = _decide(existing, "User: I love jazz")
-    assert (decision.action, decision.target_id) == (Action.DELETE, NEW)
-    assert "pinned" in decision.reason
-
-
 def test_a_single_free_memory_takes_in_the_new_one() -> None:
     existing = [_memory(i, f"User: {topic}", pinned=i != 4) for i, topic in enumerate(_TOPICS[:10], 1)]
     decision = _decide(existing, "User: I love jazz")
@@ -424,13 +365,6 @@ def test_the_reason_says_what_took_in_what_and_how_much_was_let_go_without_quoti
     assert f"memory {decision.target_id}" in decision.reason
     assert "takes in" in decision.reason
     assert not any(topic in decision.reason for topic in _TOPICS)
-
-
-def test_a_valuable_statement_survives_many_merges() -> None:
-    valuable = "User: I'm allergic to penicillin since 1998"
-    chatter = [f"User: we had a nice day number{i}; it was fun again; we saw garden{i % 3}" for i in range(60)]
-    held = _hold([valuable, *chatter], limit=120)
-    assert any("penicillin" in memory.content and "1998" in memory.content for memory in held)
 
 
 def test_speakers_keep_their_own_statements_through_a_merge() -> None:
@@ -457,7 +391,7 @@ _MEMORIES = st.lists(st.tuples(_TEXTS, st.booleans(), st.integers(0, 10)), min_s
 _LIMITS = st.sampled_from([40, 200, 2000])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_MEMORIES, _TEXTS, _LIMITS)
 def test_whatever_the_texts_the_decision_is_accepted(
     memories: list[tuple[str, bool, int]], new: str, limit: int
@@ -466,7 +400,7 @@ def test_whatever_the_texts_the_decision_is_accepted(
     _decide([_memory(i, text, pinned=pin, importance=min(n, VITAL - 1)) for i, (text, pin, n) in numbered], new, limit)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_MEMORIES, _TEXTS, st.integers(0, 10), _LIMITS)
 def test_whatever_stands_nothing_vital_is_lost_by_the_rules_while_something_slight_stays(
     memories: list[tuple[str, bool, int]], text: str, importance: int, limit: int

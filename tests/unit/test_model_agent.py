@@ -17,6 +17,7 @@ from shared.llm.chat import Question
 from shared.llm.langchain_model import CallSeconds, ModelSpeed
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
+from tests.support.chance import examples
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine, check_room
 from tests.support.settings import default_settings
@@ -462,7 +463,7 @@ def test_a_rewritten_memory_that_stays_too_long_is_cut_at_a_sentence() -> None:
     assert "longer than 200" in (chat.questions[1].complaint or "")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.sampled_from(["delete", "edit", "keep"]),
     st.integers(-2, 6),

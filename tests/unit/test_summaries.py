@@ -14,6 +14,7 @@ from shared.llm.calls import EXTRACTIVE, WorkKind
 from shared.llm.chat import Question
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.queries import MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of, written
+from tests.support.chance import examples
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.protocol import Digest, SummaryRequest, TranscriptTurn
@@ -248,7 +249,7 @@ def test_one_turn_that_does_not_fit_is_read_whole_in_parts_and_the_notes_once_mo
     assert found.turns_read == 1 and len(calls) > 2 and last.count("- w") == len(parts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=900)), min_size=1, max_size=10),
     st.one_of(st.none(), st.text(min_size=1, max_size=800)),

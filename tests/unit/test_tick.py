@@ -16,8 +16,6 @@ from loop.steps.settlement import SettleEnergy
 from loop.ticker import LATE_SECONDS, Ticker, Unshared
 from shared.base.errors import LeadershipLost, Transient
 from shared.contracts.jobs import JobMessage, Queue
-from shared.energy.budget import FULL
-from shared.energy.models import EnergyLevel
 from shared.jobs.models import JobState
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
@@ -82,55 +80,6 @@ def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
     assert len({message.job_id for message in broker.taken}) == 3
 
 
-def test_without_energy_nothing_is_sent_and_the_jobs_say_why(house: House) -> None:
-    ask_for_work(house, 2)
-    with house.database.write() as session:
-        session.add(EnergyLevel(only_row=1, micro=FULL // 5, drawn_micro=0, at=house.clock.now()))
-    broker = Broker()
-    step = relay(house, broker, refill=1.0)
-    step.run()
-    assert broker.taken == []
-    assert {(job.state, job.reason) for job in house.jobs()} == {("deferred", "energy: 20.0 % is not above 20 %")}
-    step.run()
-    assert house.counted("energy_deferrals_total") == 2, "each is deferred once, however often the relay looks"
-    house.clock.advance(1)
-    step.run()
-    assert len(broker.taken) >= 1
-
-
-class Breaking:
-    """A step that always fails."""
-
-    name = "upkeep"
-    every_seconds = 0.0
-
-    def run(self) -> bool:
-        raise RuntimeError("broken")
-
-
-def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> None:
-    registry = CollectorRegistry()
-    metrics = Metrics(registry)
-    regulator = Regulator(house.database, house.clock, default_settings())
-    ran = threading.Event()
-
-    class After:
-        name = "wake_snoozed"
-        every_seconds = 0.0
-
-        def run(self) -> bool:
-            ran.set()
-            return False
-
-    ticker = Ticker([SettleEnergy(regulator), Breaking(), After()], 60, metrics)
-    ticker.tick()
-    assert ran.is_set()
-    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "upkeep"}) == 1
-    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "settle_energy"}) == 0
-    for step in ("upkeep", "settle_energy"):
-        assert registry.get_sample_value("afterthought_tick_duration_seconds_count", {"step": step}) == 1
-
-
 class Step:
     """A step of the test's own."""
 
@@ -143,6 +92,19 @@ class Step:
     def run(self) -> bool:
         self._run()
         return False
+
+
+def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> None:
+    def fail() -> None:
+        raise RuntimeError("broken")
+
+    registry, ran = CollectorRegistry(), threading.Event()
+    settle = SettleEnergy(Regulator(house.database, house.clock, default_settings()))
+    Ticker([settle, Step("upkeep", fail), Step("wake_snoozed", ran.set)], 60, Metrics(registry)).tick()
+    assert ran.is_set()
+    for step, failures in (("upkeep", 1), ("settle_energy", 0)):
+        assert registry.get_sample_value("afterthought_tick_failures_total", {"step": step}) == failures
+        assert registry.get_sample_value("afterthought_tick_duration_seconds_count", {"step": step}) == 1
 
 
 def test_a_step_that_hangs_holds_up_neither_the_others_nor_the_stop() -> None:
@@ -224,17 +186,8 @@ def test_a_relay_that_is_stopped_sends_nothing_more_and_hands_back_the_rest(hous
 
 
 def test_news_wakes_the_ticker_at_once() -> None:
-    ticks = []
-
-    class Count:
-        name = "upkeep"
-        every_seconds = 0.0
-
-        def run(self) -> bool:
-            ticks.append(1)
-            return False
-
-    ticker = Ticker([Count()], 3600, Metrics(CollectorRegistry()))
+    ticks: list[int] = []
+    ticker = Ticker([Step("upkeep", lambda: ticks.append(1))], 3600, Metrics(CollectorRegistry()))
     assert ticker.is_late(0.0)
     ticker.start()
     wait_until(lambda: len(ticks) == 1, 60, "the first tick")

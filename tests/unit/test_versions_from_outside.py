@@ -14,13 +14,11 @@ from shared.base.choices import TierPreset
 from shared.sessions.compress.settings import CompressionSettings
 from tests.support.compressing import Press, open_press, uniform
 from tests.support.odd_recorder import Labels, OddTranscript, Spoken, Typed
-from tests.support.odd_transcripts import mixed_transcript, odd_transcripts
+from tests.support.odd_transcripts import odd_transcripts
 from tests.support.recorded_speech import read_speech
 from tests.support.version_checker import Verdict, check_version, sentences_of
 
-MIXED = (0, 2, 7)
-"""Seeds; in 7 a sub-agent was asked in a branch that was left."""
-ODD = (*odd_transcripts(), *map(mixed_transcript, MIXED))
+ODD = odd_transcripts()
 TIERED = {
     f"tiered {preset}": CompressionSettings(tier_preset=preset).complete("extractive")
     for preset in (TierPreset.GENTLE, TierPreset.STANDARD, TierPreset.AGGRESSIVE)
@@ -116,10 +114,6 @@ def judge(markdown: str, records: list[dict[str, Any]], labels: Labels) -> Verdi
     return check_version(markdown, "".join(f"{json.dumps(one)}\n" for one in records), labels)
 
 
-def odd(name: str) -> OddTranscript:
-    return next(one for one in ODD if one.name == name)
-
-
 @each_odd_one
 def test_the_checker_finds_no_fault_in_a_version_that_says_what_was_said(odd: OddTranscript) -> None:
     verdict = judge(*sound_version(odd.labels), odd.labels)
@@ -131,46 +125,42 @@ def test_the_checker_finds_no_fault_in_a_version_that_says_what_was_said(odd: Od
 
 
 FAULTS = {
-    "words cut out of sentences": (
-        "ferry", "Find out why and repair it. I do not want", "Find out why I do not want", "spliced"),
-    "a sentence left out without a sign": ("ferry", " Find out why and repair it.", "", "gap"),
-    "the end of a refusal left out without a sign": (
-        "ferry", " The volume holds the crew's rota and nobody has a copy.", "", "gap"),
-    "another word": ("ferry", "**User:** y\n", "**User:** yes\n", "spliced"),
-    "a line of code left out": ("webstuhl", "loom = Loom(shafts=8)\n", "", "gap"),
+    "words cut out of sentences": ("why and repair it. I do not want", "why I do not want", "spliced"),
+    "a sentence left out without a sign": (" Find out why and repair it.", "", "gap"),
+    "the end of a refusal left out without a sign": (" The harbour office audits this in May.", "", "gap"),
+    "another word": ("**User:** y\n", "**User:** yes\n", "spliced"),
+    "a line of code left out": ("loom = Loom(shafts=8)\n", "", "gap"),
     "a list without its members": (
-        "webstuhl", "1. stop the loom when a shaft is late twice in a row\n2. write the pick into the log\n"
+        "1. stop the loom when a shaft is late twice in a row\n2. write the pick into the log\n"
         "3. do not ring the bell at night", "", "head"),
-    "a name of a branch": ("cello", "# Session", "# Session\n\n**Names:** lateFeeNinety", "left branch"),
-    "a branch without its line": ("hive", "**Rewound:** 1 prompts\n\n", "", "left branch"),
+    "a name of a branch": ("# Session", "# Session\n\n**Names:** tideTableLocalStore", "left branch"),
+    "a branch without its line": ("**Rewound:** 1 prompts\n\n", "", "left branch"),
     "what was left as the person's": (
-        "hive", "**User:** continue", "**User:** continue\n\n**User:** Let the probes call home over plain HTTP, that "
-        "is simpler to debug for everyone.", "left branch"),
+        "**User:** y\n", "**User:** y\n\n**User:** Write the whole tide table into the browser's local storage, nobody "
+        "will notice.\n", "left branch"),
     "a hook as the person": (
-        "quarry", "# Session", "# Session\n\n**User:** Remember to name the ticket QRY in each commit of this "
-        "repository.", "speaker"),
+        "# Session", "# Session\n\n**User:** Commit messages of this folder begin with TIDE.", "speaker"),
     "another session's title as the assistant": (
-        "quarry", "# Session", "# Session\n\n**Assistant:** Blast permit import from county", "speaker"),
+        "# Session", "# Session\n\n**Assistant:** Pier lamp flicker hunt", "speaker"),
     "a thought as the assistant's words": (
-        "lantern", "# Session", "# Session\n\n**Assistant:** The dark second is the time between mounting the disk and "
-        "reading the state.", "speaker"),
-    "a prompt as a skill": (
-        "lookalike", "**User:** Skill /deploy is broken", "**Skill:** Skill /deploy is broken", "speaker"),
+        "# Session", "# Session\n\n**Assistant:** The NaN may come from a gauge that froze before the second high "
+        "tide.", "speaker"),
+    "a prompt as a skill": ("**User:** Skill /deploy is broken", "**Skill:** Skill /deploy is broken", "speaker"),
     "the end is missing": (
-        "lantern", "**Assistant:** 340 milliseconds at worst, measured ten times on the bench. The full disk is "
-        "covered by a test as well.", "", "outcome"),
-    "the last request is missing": ("short", "**User:** Is it on staging?\n\n", "", "last request"),
+        "**Assistant:** The table is on paper since noon, in large letters. The moon is still missing.", "", "outcome"),
+    "the last request is missing": ("**User:** Is the table on paper now?\n\n", "", "last request"),
     "a question without its answer": (
-        "short", "**User:** Berth\n", "**Assistant:** Sort by time or by berth?\n", "answer"),
-    "many names": ("short", "# Session", "# Session\n\n**Names:** " + "berth_list " * 30, "names"),
-    "words in one form alone": ("short", "**Assistant:**", "**Assistant:** It flies.", "forms"),
+        '**User:** Chart, as in "Chart 12, 1987"\n', "**Assistant:** Which datum?\n", "answer"),
+    "many names": ("# Session", "# Session\n\n**Names:** " + "berth_list " * 80, "names"),
+    "words in one form alone": ("**Assistant:**", "**Assistant:** It flies.", "forms"),
 }  # fmt: skip
+JUDGED = ODD[1]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_checker_finds_a_fault(fault: str) -> None:
-    name, old, new, rule = FAULTS[fault]
-    labels = odd(name).labels
+    old, new, rule = FAULTS[fault]
+    labels = JUDGED.labels
     markdown, records = sound_version(labels)
     assert old in markdown
     assert judge(markdown.replace(old, new), records, labels).broken(rule)
@@ -192,14 +182,14 @@ def _call_without_result(records: list[dict[str, Any]]) -> None:
     ("fault", "rule"), [(_without_model, "record"), (_two_in_a_row, "roles"), (_call_without_result, "pairs")]
 )
 def test_the_checker_finds_a_fault_of_records(fault: Callable[[list[dict[str, Any]]], None], rule: str) -> None:
-    labels = odd("short").labels
+    labels = JUDGED.labels
     markdown, records = sound_version(labels)
     fault(records)
     assert judge(markdown, records, labels).broken(rule)
 
 
 def test_a_cut_with_a_sign_is_no_fault_and_counts_as_what_it_leaves() -> None:
-    labels = odd("ferry").labels
+    labels = JUDGED.labels
     markdown, records = sound_version(labels)
     cut = markdown.replace(" Find out why and repair it.", " […]")
     verdict = judge(cut, records, labels)
@@ -239,6 +229,6 @@ def test_what_is_read_from_the_records_is_what_the_labels_say(odd: OddTranscript
 
 
 def test_the_same_seed_gives_the_same_transcripts_and_another_gives_others() -> None:
-    made = [one.text() for one in (*odd_transcripts(), *map(mixed_transcript, MIXED))]
+    made = [one.text() for one in odd_transcripts()]
     assert made == [one.text() for one in ODD] and len(set(made)) == len(made)
-    assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in odd_transcripts()]
+    assert not set(made) & {one.text() for one in odd_transcripts(1)}
