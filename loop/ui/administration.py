@@ -32,7 +32,7 @@ from loop.ui.tables import (
     show_time,
     show_views,
 )
-from loop.ui.visitors import in_words_of, tell_error, tell_success
+from loop.ui.visitors import FormError, in_words_of, tell_error, tell_success
 from shared.text.lines import read_json
 
 
@@ -190,7 +190,7 @@ def build_archives(view: PageView) -> None:
         async def put_in(event: UploadEventArguments) -> None:
             archive = read_json(await event.file.read())
             if not isinstance(archive, dict):
-                raise ValueError("The file is no exported app.")
+                raise FormError("The file is no exported app.")
             found = await view.client.import_app(archive)
             added = {
                 "conversations": found.conversations.imported,

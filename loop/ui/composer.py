@@ -18,7 +18,7 @@ from loop.ui.frame import Frame, PageView, in_turn, live
 from loop.ui.session_view import day, made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
 from loop.ui.tables import CHOICES, FLAT, OUTLINED, PRIMARY, PagedSelect, action, counted, fill, heading, note
-from loop.ui.visitors import in_words_of, tell_success
+from loop.ui.visitors import FormError, in_words_of, tell_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
 _DRAG = (
@@ -83,7 +83,7 @@ class PartCard:
         return int(self._tokens.value or 0)
 
     def request(self, *, with_tokens: bool) -> models.ComponentRequest:
-        """Return it as it is asked for. Raises: ValueError where a number is missing."""
+        """Return it as it is asked for. Raises: FormError where a number is missing."""
         form = self._form
         return models.ComponentRequest(
             session_id=self.session.session_id,
@@ -365,7 +365,7 @@ class Composer:
 
     def _asked(self) -> list[models.ComponentRequest]:
         if not self._parts or self._project_id is None:
-            raise ValueError("Add a session first.")
+            raise FormError("Add a session first.")
         return [part.request(with_tokens=self._strategy.value == "custom") for part in self._parts]
 
     @asynccontextmanager
@@ -400,7 +400,7 @@ class Composer:
         async with self._told_by_labels():
             asked, before = self._asked(), self._changes
             if not self._name.value:
-                raise ValueError("Give the composition a name.")
+                raise FormError("Give the composition a name.")
             made = await self._view.client.make_composition(
                 self._project_id or "", asked, int(self._budget.value or 0), self._name.value,
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
@@ -418,5 +418,5 @@ class Composer:
         if self._markdown.value and self._jsonl.value:
             return "both"
         if not self._markdown.value and not self._jsonl.value:
-            raise ValueError("Choose Markdown, JSONL or both.")
+            raise FormError("Choose Markdown, JSONL or both.")
         return "markdown" if self._markdown.value else "jsonl"

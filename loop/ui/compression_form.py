@@ -12,7 +12,7 @@ from loop.ui.ageing import TIER_PRESETS
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, made_how, whole_number
 from loop.ui.tables import FLAT, action, badge, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import FormError, tell_success
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
@@ -47,7 +47,7 @@ class CompressionForm:
         self._switch()
 
     def settings(self) -> models.CompressionSettings:
-        """Return the settings. Raises: ValueError where a number is missing or out of bounds."""
+        """Return the settings. Raises: FormError where a number is missing or out of bounds."""
         is_uniform = self._mode.value == "uniform"
         asked = {
             "mode": self._mode.value,
@@ -88,7 +88,7 @@ class TierList:
             self._add(end, ratio, level)
 
     def tiers(self) -> list[models.Tier]:
-        """Return them. Raises: ValueError where a number is missing, out of bounds or out of order."""
+        """Return them. Raises: FormError where a number is missing, out of bounds or out of order."""
         found = [
             models.Tier(end_percent=whole_number(end, 1, 100), compaction_ratio=whole_number(ratio, 2, 100),
                         aggressiveness=level.value)
@@ -96,7 +96,7 @@ class TierList:
         ]  # fmt: skip
         ends = [one.end_percent for one in found]
         if not ends or ends[-1] != 100 or ends != sorted(set(ends)):
-            raise ValueError("Tiers end one after the other, and the last at 100 %.")
+            raise FormError("Tiers end one after the other, and the last at 100 %.")
         return found
 
     def _add_last(self) -> None:
@@ -170,7 +170,7 @@ class VersionRequest:
         assert self._form is not None
         try:
             settings = self._form.settings()
-        except ValueError as error:
+        except FormError as error:
             self._preview.clear()
             with self._preview:
                 ui.label(str(error))

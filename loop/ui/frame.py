@@ -23,10 +23,10 @@ from nicegui import background_tasks, ui
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
-from loop.ui.visitors import ENDED, Visitor, Visitors, message_of, way_in
+from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, message_of, way_in
 
 P = ParamSpec("P")
-TOLD = (AfterthoughtError, ValueError)
+TOLD = (AfterthoughtError, FormError)
 """What a page shows instead of failing."""
 Build = Callable[Concatenate["PageView", P], Awaitable[None]]
 _OF_AN_APP = (("Chat", "chat", "forum"), ("Memory", "memory", "psychology"), ("Sessions", "sessions", "terminal"),

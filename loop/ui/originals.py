@@ -17,7 +17,7 @@ from afterthought_client import models
 from loop.ui.frame import PageView, press_once
 from loop.ui.session_view import PRESETS, dialog, long_text, minute, weight_name
 from loop.ui.tables import badge, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import FormError, tell_success
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""
@@ -222,4 +222,4 @@ async def _marker(view: PageView, session_id: str, marker_id: str) -> models.Mar
         if found := next((one for one in page.keepits if one.marker_id == marker_id), None):
             return found
         if (cursor := page.cursor) is None:
-            raise ValueError("This marker is not in the session any more.")
+            raise FormError("This marker is not in the session any more.")

@@ -11,6 +11,7 @@ from nicegui import ui
 from afterthought_client.models import VersionAnswer
 from loop.ui.frame import PageView
 from loop.ui.tables import CHOICES, PagedSelect, heading
+from loop.ui.visitors import FormError
 
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
 """Weights that have a name."""
@@ -129,9 +130,9 @@ def made_how(version: VersionAnswer) -> str:
 
 
 def whole_number(field: ui.number, least: int, most: int | None = None) -> int:
-    """Return what a field holds. Raises: ValueError where it holds nothing, or what is out of bounds."""
+    """Return what a field holds. Raises: FormError where it holds nothing, or what is out of bounds."""
     name = field.props["label"]
     if field.value is None or field.value < least or (most is not None and field.value > most):
         bounds = f"{least} or more" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name}: give a number, {bounds}.")
+        raise FormError(f"{name}: give a number, {bounds}.")
     return int(field.value)

@@ -23,6 +23,10 @@ _ERRORS = "errors told"
 _ERROR_SECONDS = 10.0
 
 
+class FormError(Exception):
+    """What somebody gave a page is missing or out of bounds; the message says what to give."""
+
+
 def tell_success(message: str) -> None:
     """Tell that something was done."""
     told: list[ui.notification] = ui.context.client.storage.pop(_ERRORS, [])
@@ -42,13 +46,13 @@ def tell_error(message: str) -> None:
 
 @contextmanager
 def in_words_of(labels: Labels) -> Iterator[None]:
-    """Have what the service does not accept told in a page's own words. Raises: ValueError."""
+    """Have what the service does not accept told in a page's own words. Raises: FormError."""
     try:
         yield
     except ApiError as error:
         if error.status != _UNACCEPTABLE:
             raise
-        raise ValueError(_in_words(error, labels)) from error
+        raise FormError(_in_words(error, labels)) from error
 
 
 def _in_words(error: ApiError, labels: Labels) -> str:
@@ -99,7 +103,7 @@ class Visitors:
         self._known: dict[str, Visitor | None] = {}
 
     async def log_in(self, token: str) -> Visitor:
-        """Remember this browser's token. Raises: ApiError where the service knows no such token, ValueError."""
+        """Remember this browser's token. Raises: ApiError where the service knows no such token, InvalidArgument."""
         client = self._client(token)
         try:
             opened = await client.show_token()

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from afterthought_client.errors import UnexpectedAnswer
+from afterthought_client.errors import InvalidArgument, UnexpectedAnswer
 
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -49,7 +49,7 @@ class Call:
 
 
 def path_of(template: str, **parts: str | int) -> str:
-    """Return an address with its parts put in, so that none of them reaches beyond its place. Raises: ValueError."""
+    """Put the parts into an address, so that none of them reaches beyond its place. Raises: InvalidArgument."""
     return template.format(**{name: _quoted(name, str(part)) for name, part in parts.items()})
 
 
@@ -91,7 +91,7 @@ def read(response: httpx.Response, model: type[ModelT]) -> ModelT:
 
 def _quoted(name: str, part: str) -> str:
     if not part:
-        raise ValueError(f"{name}: must not be empty")
+        raise InvalidArgument(f"{name}: must not be empty")
     # Dots alone would be taken for a step up.
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 

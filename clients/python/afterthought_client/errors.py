@@ -12,6 +12,10 @@ class AfterthoughtError(Exception):
     """Base of every error of this client."""
 
 
+class InvalidArgument(AfterthoughtError, ValueError):
+    """A call or a client was given what cannot be sent; nothing was."""
+
+
 class ConnectionFailed(AfterthoughtError):
     """The service could not be reached, or did not answer, as often as it was tried; ``cause`` is the system's word."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from afterthought_client.calls import Call
-from afterthought_client.errors import ConnectionFailed, TimedOut
+from afterthought_client.errors import ConnectionFailed, InvalidArgument, TimedOut
 from afterthought_client.retries import RetryPolicy
 
 DEFAULT_URL = "http://127.0.0.1:8700"
@@ -22,9 +22,9 @@ class Transport:
     def __init__(self, url: str | None, app: str | None, retry: RetryPolicy | None) -> None:
         self.url = httpx.URL(url or os.environ.get("AFTERTHOUGHT_URL") or DEFAULT_URL)
         if self.url.scheme not in ("http", "https") or not self.url.host:
-            raise ValueError("url: give the address of the service, for example http://127.0.0.1:8700")
+            raise InvalidArgument("url: give the address of the service, for example http://127.0.0.1:8700")
         if self.url.userinfo:
-            raise ValueError("url: leave user and password out; the service takes a token")
+            raise InvalidArgument("url: leave user and password out; the service takes a token")
         self.app = app
         self.retry = retry or RetryPolicy()
 
@@ -32,10 +32,12 @@ class Transport:
         return f"{type(self).__name__}(url={str(self.url)!r}, app={self.app!r})"
 
     def _app(self, app_id: str | None) -> str:
-        """Return the app a call is about. Raises: ValueError when none is named."""
+        """Return the app a call is about. Raises: InvalidArgument when none is named."""
         named = app_id or self.app
         if not named:
-            raise ValueError(f"Say which app is meant: {type(self).__name__}(app=...), or app_id=... with the call.")
+            raise InvalidArgument(
+                f"Say which app is meant: {type(self).__name__}(app=...), or app_id=... with the call."
+            )
         return named
 
     def _failed(self, failures: int, error: Exception) -> ConnectionFailed:
@@ -45,13 +47,13 @@ class Transport:
 
 
 def http_options(url: httpx.URL, token: str | None, timeout: httpx.Timeout | float | None) -> dict[str, Any]:
-    """Return what an HTTP client is made with. Raises: ValueError for a token that is missing or cannot be sent."""
+    """Return what an HTTP client is made with. Raises: InvalidArgument for a token that is missing or cannot be sent."""
     found = (token or os.environ.get("AFTERTHOUGHT_TOKEN") or "").strip()
     if not found:
-        raise ValueError("Give token=..., or set AFTERTHOUGHT_TOKEN.")
+        raise InvalidArgument("Give token=..., or set AFTERTHOUGHT_TOKEN.")
     # Refused here, because the error of the HTTP library would show it.
     if not found.isascii() or not found.isprintable() or " " in found:
-        raise ValueError("token: only printable ASCII characters without spaces can be sent.")
+        raise InvalidArgument("token: only printable ASCII characters without spaces can be sent.")
     headers = {"Authorization": f"Bearer {found}", "User-Agent": "afterthought-client"}
     return {"base_url": url, "headers": headers, "timeout": _TIMEOUT if timeout is None else timeout}
 
