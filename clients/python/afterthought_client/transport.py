@@ -47,7 +47,7 @@ class Transport:
 
 
 def http_options(url: httpx.URL, token: str | None, timeout: httpx.Timeout | float | None) -> dict[str, Any]:
-    """Return what an HTTP client is made with. Raises: InvalidArgument for a token that is missing or cannot be sent."""
+    """Return an HTTP client's options. Raises: InvalidArgument for a token that is missing or cannot be sent."""
     found = (token or os.environ.get("AFTERTHOUGHT_TOKEN") or "").strip()
     if not found:
         raise InvalidArgument("Give token=..., or set AFTERTHOUGHT_TOKEN.")
