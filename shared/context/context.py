@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from shared.base.subjects import recalled_for
 from shared.context import queries
-from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
 from shared.context.fact_selection import standing_order
 from shared.context.recall import (
     ContextDraft,
@@ -35,7 +34,10 @@ from shared.context.recall import (
 from shared.context.rendering import facts_text, join_blocks
 from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import (
+    DEFAULT_RESERVE,
     FEW,
+    TokenCounting,
+    TokenSource,
     Utterance,
     before_last_user,
     beginning_kept,
@@ -49,7 +51,7 @@ from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.base import Transactions
 from shared.energy.rates import rate_of
-from shared.llm.tokens import Rate
+from shared.llm.calls import Rate
 from shared.search.search import Findings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionStage, Metrics

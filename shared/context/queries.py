@@ -18,9 +18,8 @@ from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
 from shared.conversations.days import TimeZones
 from shared.conversations.models import Message
-from shared.facts.categories import Category
-from shared.facts.models import Fact
-from shared.llm.tokens import Rate
+from shared.facts.models import Category, Fact
+from shared.llm.calls import Rate
 from shared.memories.models import Memory
 from shared.memories.queries import with_zones
 

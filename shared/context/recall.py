@@ -16,18 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from shared.context.budgets import (
-    LEAST_FOR_FACTS,
-    RecallBudgets,
-    TokenCounting,
-    TokenScale,
-    TokenSource,
-    below_full,
-    budgets_of,
-    in_steps,
-    is_full,
-    weakest,
-)
 from shared.context.companions import place_of
 from shared.context.fact_selection import SelectableFact, always_told, in_order, lifted, reduced
 from shared.context.rendering import (
@@ -51,7 +39,22 @@ from shared.context.rendering import (
     quoted,
     unmarked,
 )
-from shared.context.window import CountedMessage, length, squeezed, staying
+from shared.context.window import (
+    LEAST_FOR_FACTS,
+    CountedMessage,
+    RecallBudgets,
+    TokenCounting,
+    TokenScale,
+    TokenSource,
+    below_full,
+    budgets_of,
+    in_steps,
+    is_full,
+    length,
+    squeezed,
+    staying,
+    weakest,
+)
 from shared.search.candidates import SearchHit
 from shared.search.ranking import RankedCandidate
 from shared.telemetry.metrics import CompactionStage

@@ -18,15 +18,15 @@ from sqlalchemy.orm import Session
 
 from shared.base.errors import Conflict, Invalid
 from shared.base.ids import new_id
-from shared.base.search_settings import Tuning
 from shared.base.setting_groups import FactSettings
+from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import EventKind
 from shared.conversations import answers, extraction, queries, summarising
+from shared.conversations.answers import refresh, refresh_all
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.days import offset_of
 from shared.conversations.extraction import FACTS_OFF
-from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, MemoryMode, Message
 from shared.db.inserting import insert_all
 from shared.events.recording import record

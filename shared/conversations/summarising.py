@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from shared.base.ids import new_id
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation

@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 from shared.db.inserting import insert_if_absent
 from shared.energy.ledger import token_rate
 from shared.energy.models import TokenRate
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.llm.tokens import Rate
+from shared.llm.calls import CallOutcome, ModelCall, Rate, WorkKind
 
 HORIZON_CHARS = 200_000
 """About fifty prompts."""

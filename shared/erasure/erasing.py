@@ -18,8 +18,7 @@ from shared.base.audit import Cause
 from shared.base.ids import new_id
 from shared.base.subjects import Subject
 from shared.contracts.values import EventKind
-from shared.conversations.answers import supersede_all
-from shared.conversations.focus import show_all
+from shared.conversations.answers import show_all, supersede_all
 from shared.conversations.queries import lock_all, lock_conversation, names_of
 from shared.erasure.stores import Counts, ErasedPart, Scope, count_left, forget
 from shared.events.recording import record

@@ -19,8 +19,7 @@ from shared.base.subjects import NOBODY, Subject
 from shared.contracts.values import EventKind
 from shared.events.recording import record as record_event
 from shared.facts import queries
-from shared.facts.categories import Category
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
+from shared.facts.models import PIN_SLOTS, SLOTS, Category, Fact, FactChange, FactChangeKind, FactSource, said_key
 
 Moment = tuple[datetime, str]
 """When something was said, and in which conversation: what orders two statements of the same instant."""

@@ -17,7 +17,6 @@ from shared.base.choices import FactState
 from shared.base.errors import Conflict, NotFound
 from shared.base.subjects import NOBODY, Subject
 from shared.facts import queries
-from shared.facts.categories import Category, category_of
 from shared.facts.changes import (
     FactTexts,
     Mention,
@@ -31,7 +30,7 @@ from shared.facts.changes import (
     touch,
 )
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.models import SLOTS, Fact, FactChangeKind, said_key
+from shared.facts.models import SLOTS, Category, Fact, FactChangeKind, category_of, said_key
 from shared.facts.retention import prune
 from shared.facts.writing import FactLearning, take_in
 from shared.text.gate import refuse_secret

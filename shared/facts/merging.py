@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 from shared.base.audit import Cause
 from shared.base.choices import FactState
 from shared.facts import queries
-from shared.facts.categories import contradict, single_value
 from shared.facts.changes import (
     FactTexts,
     Mention,
@@ -32,7 +31,7 @@ from shared.facts.changes import (
     row_of,
     touch,
 )
-from shared.facts.models import Fact, FactChangeKind, FactSource, said_key
+from shared.facts.models import Fact, FactChangeKind, FactSource, contradict, said_key, single_value
 from shared.llm.embedding import from_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, beginnings, differ, gist, normal, speaks_of

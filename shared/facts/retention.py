@@ -14,9 +14,8 @@ from sqlalchemy.orm import Session
 from shared.base.audit import Cause
 from shared.base.subjects import Subject
 from shared.facts import queries
-from shared.facts.categories import LIFETIMES, WEIGHTS, Category
 from shared.facts.changes import FactTexts, free_slots, record, remove_rows
-from shared.facts.models import Fact, FactChangeKind
+from shared.facts.models import LIFETIMES, WEIGHTS, Category, Fact, FactChangeKind
 
 PRUNE_TO = 120
 """Facts that remain when there were more. Source: seed 000."""

@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 from shared.base.audit import Cause
 from shared.base.subjects import Subject
 from shared.facts import queries
-from shared.facts.categories import Category, single_value
 from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.merging import (
@@ -32,7 +31,7 @@ from shared.facts.merging import (
     said_last,
     says_the_same,
 )
-from shared.facts.models import Fact, said_key
+from shared.facts.models import Category, Fact, said_key, single_value
 from shared.facts.retention import prune, prune_if_full
 from shared.telemetry.metrics import MergedBy
 

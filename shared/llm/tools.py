@@ -16,9 +16,8 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from shared.base.errors import Configuration
-from shared.llm.calls import Meter, WorkKind
+from shared.llm.calls import Meter, WorkKind, estimate_tokens, most_tokens
 from shared.llm.chat import FRAME_TOKENS, Chat, Reply, ToolCall
-from shared.llm.tokens import estimate_tokens, most_tokens
 
 _AROUND_PROSE = re.compile(
     r"\A\s*(?:<think(?:ing)?>.*?</think(?:ing)?>)?\s*(?:```(?:json)?|<tool_call>|<\|python_tag\|>)?\s*"

@@ -17,9 +17,8 @@ from shared.db.queries import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.compaction import RULES
-from shared.memories.history import attributes_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
-from shared.memories.writing import remove, rewrite
+from shared.memories.writing import attributes_in, remove, rewrite, sources_in, updated_in
 from shared.text.secrets import has_secret
 
 _NAMELESS = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.calls import LAST_RESORT, estimate_tokens
 from shared.search.models import PassageKind
 
 MOST_TOKENS = 500

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from shared.base.choices import RankingFormula
 from shared.base.clock import Clock
 from shared.base.errors import Configuration, OverBudget, Transient
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.conversations.days import zones_now
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, user_asking

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.base.choices import RankingFormula
 from shared.base.errors import Invalid
-from shared.base.search_settings import AppTuning, Tuning, bounds_of
+from shared.base.settings import AppTuning, Tuning, bounds_of
 from shared.db.inserting import insert_if_absent
 from shared.search.models import EVERYWHERE, TuningOverride
 from shared.telemetry.logging import get_logger

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 
 _T = TypeVar("_T")
 

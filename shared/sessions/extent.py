@@ -1,6 +1,4 @@
-"""How much of each message of an original stands in a version, by what its blocks say and where they came from.
-
-An original as people read it: page by page, what was said and by whom, with its marked parts.
+"""An original as people read it, page by page, and how much of each message stands in a version.
 
 The file is read from its beginning for every page, block by block, since what a recorder repeats is only known by what
 stood before it. So memory is that of one page, however long the file.
@@ -15,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, writable
-from shared.sessions.excerpts import GAP
 from shared.sessions.markers import MarkerNames, PlacedMarker
+from shared.sessions.text import GAP
 
 _OF_CALLS = frozenset({BlockKind.TOOL, BlockKind.FAILURE})
 _TELL_RESULTS = frozenset({BlockKind.FAILURE, BlockKind.SUMMARY, BlockKind.SYSTEM})

@@ -31,7 +31,7 @@ from shared.sessions.models import (
     SessionVersion,
     version_id,
 )
-from shared.sessions.registry.configuration import configuration_of, settings_of
+from shared.sessions.registry.projects import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
 from shared.telemetry.logging import get_logger
 

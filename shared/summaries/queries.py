@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from shared.base.ids import new_id
 from shared.conversations.models import Conversation
 from shared.db.queries import count, rows_changed
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.calls import LAST_RESORT, estimate_tokens
 from shared.summaries.models import Summary
 from shared.text.lines import clean, shorten
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TypeVar
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
 from shared.text.classifier import StatementSort
 from shared.text.lines import shorten

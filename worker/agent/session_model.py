@@ -15,9 +15,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.config import JsonDict
 
-from shared.llm.calls import Meter, WorkKind
+from shared.llm.calls import Meter, WorkKind, most_tokens
 from shared.llm.chat import Question
-from shared.llm.tokens import most_tokens
 from shared.sessions.blocks import Block, fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.plan import BlockPiece

@@ -17,8 +17,7 @@ from functools import partial
 
 from pydantic.config import JsonDict
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
-from shared.llm.tokens import estimate_tokens, most_tokens
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered, most_tokens
 from shared.summaries.queries import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.classifier import StatementSort
 from shared.text.lines import clean, shorten

@@ -27,7 +27,13 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.blocks import Block
-from shared.sessions.compose.compositions import complete_composition, fail_composition
+from shared.sessions.compose.compositions import (
+    CompositionRequest,
+    complete_composition,
+    fail_composition,
+    plan_composition,
+    write_components,
+)
 from shared.sessions.compose.documents import (
     FILES,
     LINES_FILE,
@@ -41,11 +47,6 @@ from shared.sessions.compose.documents import (
 )
 from shared.sessions.compose.plan import shared_beginnings
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
-from shared.sessions.compose.requests import (
-    CompositionRequest,
-    plan_composition,
-    write_components,
-)
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in

@@ -28,7 +28,7 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.facts import queries
-from shared.facts.categories import Category
+from shared.facts.models import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from shared.apps.queries import get_app, lock_app
 from shared.base.clock import Clock
 from shared.base.errors import Transient
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key
 from shared.conversations.summarising import ask, move_on

@@ -19,12 +19,12 @@ from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, From, NamedUser, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
-from shared.apps import queries, tokens
+from shared.apps import queries
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.queries import AppChange, get_app, get_installed_app, lock_app, set_time_zone
 from shared.base.subjects import Subject
 from shared.contracts.values import JsonObject, TimeZone
-from shared.conversations.focus import hide_all, look_again, show_all
+from shared.conversations.answers import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
 from shared.erasure.erasing import erase_user, purge_memories

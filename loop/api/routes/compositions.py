@@ -27,13 +27,6 @@ from shared.sessions.compose.compositions import count_composition_use, record_s
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.plan import ComponentForm, ComponentPlan
 from shared.sessions.compose.queries import ComponentRow
-from shared.sessions.compose.requests import (
-    MAX_NAME_CHARS,
-    CompositionName,
-    CompositionRequest,
-    plan_composition,
-    request_composition,
-)
 from shared.sessions.models import BuildState, Composition, Project
 from shared.sessions.queries import get_project, get_session, lock_project_by_key
 

@@ -26,7 +26,6 @@ from shared.base.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
 from shared.facts import clearing, editing, queries
-from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
 from shared.facts.models import SLOTS, Fact, FactChangeKind
 from shared.facts.queries import FactFilter

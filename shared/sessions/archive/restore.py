@@ -37,7 +37,7 @@ from shared.sessions.archive.document import (
     ProjectArchive,
     original_member,
 )
-from shared.sessions.compose.requests import composition_id
+from shared.sessions.compose.compositions import composition_id
 from shared.sessions.models import (
     BuildState,
     Composition,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from shared.llm.tokens import LAST_RESORT
+from shared.llm.calls import LAST_RESORT
 from shared.sessions.blocks import (
     Block,
     BlockKind,

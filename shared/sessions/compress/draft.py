@@ -18,7 +18,7 @@ from shared.sessions.compress.sources import (
     shorten_input,
     shorten_result,
 )
-from shared.sessions.excerpts import GAP, StatementSpan, excerpt_of, shortened
+from shared.sessions.text import GAP, StatementSpan, excerpt_of, shortened
 from shared.sessions.transcripts.typed import SUB_AGENT
 
 _MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE})

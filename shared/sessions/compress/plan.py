@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from shared.base.choices import KeepitMode
-from shared.llm.tokens import LAST_RESORT
+from shared.llm.calls import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import DIGESTS, message_count
-from shared.sessions.excerpts import GAP, StatementSpan, statements_of
 from shared.sessions.markers import PINNED, survives
-from shared.sessions.text import names_in
+from shared.sessions.text import GAP, StatementSpan, names_in, statements_of
 from shared.sessions.transcripts.typed import NOTE, OUTPUT
 
 

@@ -36,8 +36,15 @@ from shared.sessions.models import (
     VersionPart,
     project_sequence,
 )
-from shared.sessions.registry.configuration import ProjectSettings, refuse_unknown_model
-from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch, use_sessions
+from shared.sessions.registry.projects import (
+    ProjectSettings,
+    SessionChangeKind,
+    overlaid,
+    record_change,
+    refuse_unknown_model,
+    touch,
+    use_sessions,
+)
 
 
 def request_version(

@@ -25,8 +25,7 @@ from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
 from shared.sessions.models import BuildState, Project, RecordedSession, SessionVersion
 from shared.sessions.queries import AGEING, last_run, sessions_of, versions_by_session
-from shared.sessions.registry.configuration import settings_of
-from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change
+from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, settings_of
 from shared.sessions.retention.rules import (
     DECAY,
     KEEPS,

@@ -15,7 +15,7 @@ from typing import Any
 
 import stopwordsiso
 
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, MarkerProblem, PlacedMarker, find_markers, misplaced
 from shared.sessions.transcripts.branches import BranchMap
