@@ -26,7 +26,6 @@ from shared.archive.document import (
     ArchivedFactChange,
     ArchivedMemory,
     ArchivedMessage,
-    ArchivedOrigin,
     ArchivedSource,
 )
 from shared.base.audit import Cause
@@ -316,30 +315,27 @@ class _Arrival:
         wanted = past | {memory.memory_id for memory in arriving}
         for archived in self.archive.origins:
             if archived.memory_id in wanted and archived.memory_id not in self.memory_ids:
-                self.memory_ids[archived.memory_id] = self._make_origin(archived)
+                # One that was here already, or is open, may yet give rise to a memory of its own.
+                key = self.arrived_ended.get(archived.conversation_id or "")
+                epoch = self.app.purge_epoch
+                # A conversation gives rise to one memory an epoch; a second one keeps only the conversation's name.
+                if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
+                    key = None
+                origin = row_of(
+                    Origin,
+                    archived,
+                    memory_id=None,
+                    app_id=self.app.app_id,
+                    user_id=archived.user_id or NOBODY,
+                    conversation_key=key,
+                    epoch=epoch,
+                )
+                self.session.add(origin)
+                self.session.flush()
+                self.memory_ids[archived.memory_id] = origin.memory_id
         lacking = [m.memory_id for m in arriving if m.memory_id not in self.memory_ids]
         if lacking:
             raise Conflict(f"The archive does not say where memory {lacking[0]} came from.", code="broken_archive")
-
-    def _make_origin(self, archived: ArchivedOrigin) -> int:
-        # One that was here already, or is open, may yet give rise to a memory of its own.
-        key = self.arrived_ended.get(archived.conversation_id or "")
-        epoch = self.app.purge_epoch
-        # A conversation gives rise to one memory under one epoch; a second one keeps only the conversation's name.
-        if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
-            key = None
-        origin = row_of(
-            Origin,
-            archived,
-            memory_id=None,
-            app_id=self.app.app_id,
-            user_id=archived.user_id or NOBODY,
-            conversation_key=key,
-            epoch=epoch,
-        )
-        self.session.add(origin)
-        self.session.flush()
-        return origin.memory_id
 
     def _take_history(self) -> None:
         known = _fingerprints(self.session, self.app.app_id)

@@ -321,30 +321,24 @@ def _evict(
 ) -> None:
     cause = cause.by(eviction.rule or cause.actor, eviction.reason)
     if eviction.rewritten_id is not None and eviction.content is not None:
-        _merge(session, present, new, origins, eviction, cause)
+        target = present[eviction.rewritten_id or NEW]
+        absorbed = present.get(eviction.removed_id, new)
+        taken_in = origins if absorbed is new else sources(session, absorbed.memory_id)
+        if absorbed is new:
+            record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
+        else:
+            remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
+        own = sources(session, target.memory_id)
+        joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
+        rewrite(session, target, eviction.content or target.content, joined, cause, ChangeKind.MERGED)
+        # What takes in something new counts as new, in the order of memories and for oldest-goes.
+        target.updated_at = max(target.updated_at, absorbed.updated_at)
+        target.importance = max(target.importance, absorbed.importance)
+        target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
     elif eviction.removed_id == NEW:
         record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)
     else:
         remove(session, present[eviction.removed_id], cause, related=new.memory_id)
-
-
-def _merge(
-    session: Session, present: dict[int, Memory], new: Memory, origins: Sources, eviction: Eviction, cause: Cause
-) -> None:
-    target = present[eviction.rewritten_id or NEW]
-    absorbed = present.get(eviction.removed_id, new)
-    taken_in = origins if absorbed is new else sources(session, absorbed.memory_id)
-    if absorbed is new:
-        record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
-    else:
-        remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
-    own = sources(session, target.memory_id)
-    joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
-    rewrite(session, target, eviction.content or target.content, joined, cause, ChangeKind.MERGED)
-    # What takes in something new counts as new, in the order of memories and for oldest-goes.
-    target.updated_at = max(target.updated_at, absorbed.updated_at)
-    target.importance = max(target.importance, absorbed.importance)
-    target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
 
 
 def _touch(memory: Memory, at: datetime) -> None:

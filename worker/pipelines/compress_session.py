@@ -37,7 +37,7 @@ from shared.sessions.compress.queries import (
     version_by_number,
     working_of,
 )
-from shared.sessions.compress.run import CompressionRun, Version
+from shared.sessions.compress.run import CompressionRun
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import WrittenVersion, drop_parts, file_name, finish_version
@@ -120,7 +120,28 @@ class CompressSession:
         settings = CompressionSettings.model_validate(rows.compression.settings)
         run = CompressionRun(read_task(self.store, rows.origin, settings), agent.chunk_tokens)
         parts = self._condense(claim, rows, run, agent, began, admission)
-        return self._write(claim, rows, run, run.finish(parts), agent, began)
+        version = run.finish(parts)
+        names = (rows.recorded.app_id, rows.project.project_id, rows.recorded.session_id)
+        folder = self.store.versions_folder(*names)
+        file = file_name(rows.compression, run.task.settings.label, version.output_tokens)
+        with self.database.write() as session:
+            self._held(session, claim, rows.compression.key)  # Who was overtaken must not write over its successor's.
+        origin = RecordOrigin.of(rows.recorded.session_id, run.task.cache_key, rows.recorded.details)
+        lines = map(line_of, records_of(version.blocks, origin, version.heading))
+        digests = {
+            "md": self.store.write_text(folder / f"{file}.md", markdown_lines(version.blocks, version.heading)),
+            "jsonl": self.store.write_text(folder / f"{file}.jsonl", lines),
+        }
+        # Markers that the source version had summarised already are in no plan, and stay summarised.
+        gone = rows.had - {decision.marker_id for decision in version.plan.decisions}
+        summarised = tuple(
+            MarkerDecision(marker.marker_id, marker.weight_in_force, False)
+            for marker in rows.markers
+            if marker.marker_id in gone
+        )
+        # Where nothing was to be condensed nobody was asked, and the version is made of what stood there.
+        author = agent.name if run.chunks else EXTRACTIVE
+        return WrittenVersion(version, author, self.elapsed() - began, file, digests, summarised)
 
     def _resume_failed(self, claim: Claim) -> None:
         """Set a version that had failed to working again, where its job was replayed."""
@@ -215,37 +236,6 @@ class CompressSession:
         if compression is None or compression.state != State.WORKING:
             raise LeaseLost(f"The version of job {claim.job_id} is not being made any more.")
         return compression
-
-    def _write(
-        self,
-        claim: Claim,
-        rows: CompressionRows,
-        run: CompressionRun,
-        version: Version,
-        agent: CompressionAgent,
-        began: float,
-    ) -> WrittenVersion:
-        names = (rows.recorded.app_id, rows.project.project_id, rows.recorded.session_id)
-        folder = self.store.versions_folder(*names)
-        file = file_name(rows.compression, run.task.settings.label, version.output_tokens)
-        with self.database.write() as session:
-            self._held(session, claim, rows.compression.key)  # Who was overtaken must not write over its successor's.
-        origin = RecordOrigin.of(rows.recorded.session_id, run.task.cache_key, rows.recorded.details)
-        lines = map(line_of, records_of(version.blocks, origin, version.heading))
-        digests = {
-            "md": self.store.write_text(folder / f"{file}.md", markdown_lines(version.blocks, version.heading)),
-            "jsonl": self.store.write_text(folder / f"{file}.jsonl", lines),
-        }
-        # Markers that the source version had summarised already are in no plan, and stay summarised.
-        gone = rows.had - {decision.marker_id for decision in version.plan.decisions}
-        summarised = tuple(
-            MarkerDecision(marker.marker_id, marker.weight_in_force, False)
-            for marker in rows.markers
-            if marker.marker_id in gone
-        )
-        # Where nothing was to be condensed nobody was asked, and the version is made of what stood there.
-        author = agent.name if run.chunks else EXTRACTIVE
-        return WrittenVersion(version, author, self.elapsed() - began, file, digests, summarised)
 
     def _end(
         self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion, refused: str | None

@@ -101,7 +101,17 @@ def check_archive(
         with explained(path), _opened(path) as file:
             infos = _infos(file, path.stat().st_size, most_bytes)
             archive = _document(file, infos)
-            _unpack(store, app_id, file, infos, _expected_members(file, infos, archive), files)
+            expected = _expected_members(file, infos, archive)
+            store.make_folder(store.cache(app_id))
+            for name, digest in expected.items():
+                files[name] = store.unfinished(app_id)
+                try:
+                    with file.open(infos[name]) as member:
+                        found = store.copy(member, files[name], infos[name].file_size + 1)
+                except _BROKEN as error:
+                    raise _bad(name, f"it is damaged ({type(error).__name__})") from None
+                if found != digest:
+                    raise _bad(name, "its content does not have the checksum it should have")
             intakes = {one.session_id: _intake(one, files, settings) for one in archive.sessions}
             _agree(archive, intakes)
         yield CheckedArchive(archive, files, intakes)
@@ -198,27 +208,6 @@ def _small(file: ZipFile, infos: Mapping[str, ZipInfo], name: str) -> bytes:
     if infos[name].file_size > _MOST_DOCUMENT_BYTES:
         raise _bad(name, f"it is larger than {_MOST_DOCUMENT_BYTES} bytes")
     return file.read(infos[name])
-
-
-def _unpack(
-    store: Store,
-    app_id: str,
-    file: ZipFile,
-    infos: Mapping[str, ZipInfo],
-    expected: Mapping[str, str],
-    files: dict[str, Path],
-) -> None:
-    """Unpack what is expected into the cache, noting each file before it is written."""
-    store.make_folder(store.cache(app_id))
-    for name, digest in expected.items():
-        files[name] = store.unfinished(app_id)
-        try:
-            with file.open(infos[name]) as member:
-                found = store.copy(member, files[name], infos[name].file_size + 1)
-        except _BROKEN as error:
-            raise _bad(name, f"it is damaged ({type(error).__name__})") from None
-        if found != digest:
-            raise _bad(name, "its content does not have the checksum it should have")
 
 
 def _intake(one: ArchivedSession, files: Mapping[str, Path], settings: SessionSettings) -> Intake:

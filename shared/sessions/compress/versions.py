@@ -66,7 +66,18 @@ def request_version(
     """
     assert settings.model is not None, "settings must be complete"
     _refuse_second(session, recorded, now)
-    compression = _version_row(recorded, settings, cause, now, source, reason)
+    compression = SessionVersion(
+        session_key=recorded.key,
+        number=recorded.next_version,
+        state=BuildState.WORKING,
+        settings=settings.model_dump(mode="json", by_alias=True, exclude_none=True),
+        source_number=None if source is None else source.number,
+        source_sha256=recorded.sha256 if source is None else source.digests["jsonl"],
+        source_bytes=recorded.size_bytes if source is None else source.source_bytes,
+        asked_by=cause.actor[:200],
+        reason=reason[:300],
+        created_at=now,
+    )
     session.add(compression)
     session.flush()
     recorded.next_version += 1
@@ -81,7 +92,12 @@ def _refuse_second(session: Session, recorded: RecordedSession, now: datetime) -
     if working is None:
         return
     if is_under_way(session, working):
-        raise _already_running(recorded, working)
+        raise Conflict(
+            f"Version {working.version_id} of session {recorded.session_id} is being made; wait for its job, or cancel "
+            "it.",
+            code="compression_running",
+            details={"sessionId": recorded.session_id, "versionId": working.version_id, "job": working.job_id},
+        )
     fail_version(session, working, now)
     session.flush()
 
@@ -113,28 +129,6 @@ def _by_project(settings: CompressionSettings, project: ProjectSettings) -> Comp
     return settings.model_copy(update=filled)
 
 
-def _version_row(
-    recorded: RecordedSession,
-    settings: CompressionSettings,
-    cause: Cause,
-    now: datetime,
-    source: SessionVersion | None,
-    reason: str,
-) -> SessionVersion:
-    return SessionVersion(
-        session_key=recorded.key,
-        number=recorded.next_version,
-        state=BuildState.WORKING,
-        settings=settings.model_dump(mode="json", by_alias=True, exclude_none=True),
-        source_number=None if source is None else source.number,
-        source_sha256=recorded.sha256 if source is None else source.digests["jsonl"],
-        source_bytes=recorded.size_bytes if source is None else source.source_bytes,
-        asked_by=cause.actor[:200],
-        reason=reason[:300],
-        created_at=now,
-    )
-
-
 def _version_job(app: App, recorded: RecordedSession, compression: SessionVersion, max_attempts: int) -> NewJob:
     return NewJob(
         kind=JobKind.COMPRESS_SESSION,
@@ -146,14 +140,6 @@ def _version_job(app: App, recorded: RecordedSession, compression: SessionVersio
         work_class=WorkClass.THOUGHT,
         max_attempts=max_attempts,
         payload=VersionPayload(compression=compression.key),
-    )
-
-
-def _already_running(recorded: RecordedSession, working: SessionVersion) -> Conflict:
-    return Conflict(
-        f"Version {working.version_id} of session {recorded.session_id} is being made; wait for its job, or cancel it.",
-        code="compression_running",
-        details={"sessionId": recorded.session_id, "versionId": working.version_id, "job": working.job_id},
     )
 
 
