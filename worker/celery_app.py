@@ -3,8 +3,6 @@
 Settings are read here, before anything is counted; what a pool process needs is built in it after the fork.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time

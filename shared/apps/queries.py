@@ -3,8 +3,6 @@
 Memories outlive an uninstalled app unless they are purged. A token is shown once and kept as a SHA-256.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

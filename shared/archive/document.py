@@ -4,8 +4,6 @@ Tokens, jobs and spending belong to the installation and stay behind, as do fact
 facts that are gone; vectors are made anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self, TypeVar

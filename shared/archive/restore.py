@@ -5,8 +5,6 @@ What is already there is left as it is and counted, so importing the same archiv
 where there is no place nothing is imported, and a pin for which there is none is given up.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

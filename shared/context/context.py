@@ -6,8 +6,6 @@ prompt reads only what is new. No model is called but the embedder, for what is 
 left out and named, because a conversation with less to go on is better than none; only what was said must be had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum

@@ -4,8 +4,6 @@ Pure rules over values. Identity matters when a message speaks of persons or pla
 they are written down. Source: seed 000, "Memory Organization" and "Context Compaction"; seed 001, task 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 How long a conversation is, is summed in the database. Nothing here makes objects that the session has to keep track of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

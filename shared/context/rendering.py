@@ -5,8 +5,6 @@ is recognised, and not learnt again, when it comes back inside a transcript. The
 003, "Memory Context Format", those of facts of seed 000. Earlier messages are chosen whole, within a token budget.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ last one. ``focus_since`` follows from everything else a conversation holds; who
 so that the oldest is one look into an index. The caller has locked the conversation in every function that writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ A conversation says itself when it is due, in the transaction in which something
 that time has come, and only one job of a conversation is open at a time. What has been seen is the job's to move.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 

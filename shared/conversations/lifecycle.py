@@ -5,8 +5,6 @@ A user's message waits for an answer until an assistant's follows. Which of thos
 reckoned in ``focus``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Reads of conversations and messages, always within one app."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

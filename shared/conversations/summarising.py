@@ -5,8 +5,6 @@ job once there are enough, and only one job of a conversation is open at a time.
 to move.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy.orm import Session

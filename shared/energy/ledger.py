@@ -5,8 +5,6 @@ Folds old rows of the ledger into sums of a day and of a conversation, so that e
 Only what was settled is folded, in bites: each row is in the ledger or in the sums, never in both.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What was sent lately counts most: at most ``HORIZON_CHARS`` are remembered, and 
 Counts that leave out what a server had cached, or that a short prompt's frame makes too high, are not learnt from.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent

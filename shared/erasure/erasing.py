@@ -6,8 +6,6 @@ longer be replayed. Drafts of answers, which may quote what is erased, are withd
 comes after the commit and is the caller's to do.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy.orm import Session

@@ -4,8 +4,6 @@ Stores are gone through from the first to the last. A table with a column for te
 or to ``HOLDS_NO_WORDS`` with the reason; a test fails until it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

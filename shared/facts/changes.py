@@ -4,8 +4,6 @@ Which of these it is, is judged in ``merging``. Here the rows are written: the f
 who, why, before and after, and whose words stand in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

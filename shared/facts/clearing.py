@@ -7,8 +7,6 @@ conversation, what another said too, or a person wrote, stays; what stood before
 What else is erased with them, and the receipt, is left to ``shared.erasure``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -3,8 +3,6 @@
 A deletion can be taken back for a while; then the fact is gone for good, with the text of its history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

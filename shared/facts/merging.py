@@ -6,8 +6,6 @@ where it belongs: into a fact that says the same, or between two others; a fact 
 parted in two. So the same chats leave the same facts, whichever is brought in first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -6,8 +6,6 @@ it can no longer be taken back; neither has a slot. A wish wrongly called a pref
 that side; of a home, an employer, a name, an age a user has only one. Source: seed 000; decisions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Reads of facts, their sources and their history, always within one app. None of them makes a model call."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

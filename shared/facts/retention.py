@@ -3,8 +3,6 @@
 Source: seed 000; decisions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

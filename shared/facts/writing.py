@@ -4,8 +4,6 @@ Statements are judged one after another, each against what stands after the one 
 merge as two of different batches do. Finding statements is the agent's; when, the pipeline's.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Whether they may be handed out at all is the regulator's to say; carrying them over Redis is the loop's relay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

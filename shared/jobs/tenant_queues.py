@@ -6,8 +6,6 @@ It may have several jobs in flight, one a sequence: it is awake while one is due
 A priority is a head start of so many turns, never a right of way for ever. Source: Goyal, Vin and Cheng, 1996.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

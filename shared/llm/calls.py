@@ -3,8 +3,6 @@
 One best guess, the same guess at the rate a model was seen to have, and two bounds; a provider's own count goes first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

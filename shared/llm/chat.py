@@ -4,8 +4,6 @@ Tolerant of what stands around the answer (fences, prose, thoughts), strict abou
 whole, and valid for its type; nothing is completed, guessed or picked. Reaching a model is left to the adapters.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -5,8 +5,6 @@ becomes of a failure; how one batch is asked for and what a client's errors mean
 vectors is left to whoever asked for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Importing this takes most of a second, so only ``providers`` does, when a model is configured, and an import of chats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 What else of an app is erased with them, and the receipt, are left to ``shared.erasure``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

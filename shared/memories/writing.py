@@ -4,8 +4,6 @@ Nothing here decides what should go; it carries out an ``Eviction`` that was tho
 none is given, or where a lowered cap takes more evictions than one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

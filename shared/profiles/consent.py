@@ -4,8 +4,6 @@ The caller has locked the app in every function that writes, so that no profile 
 withdrawn. What else a withdrawal erases, and its receipt, are left to ``shared.erasure``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

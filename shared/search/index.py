@@ -5,8 +5,6 @@ unembedded. A word index that is missing costs the words and nothing else. A bac
 and adds only what is absent, so it can stop anywhere, go on, and be repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ A word counts by how rare it is in the app. What is said in answer seldom repeat
 beside what does: hence the window of turns. Arrays in, arrays out; what each score is worth is left to the ranking.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Fenced code stays whole, prose is cut where it costs least: between paragraphs, 
 small is joined to its neighbour, so that a passage says something by itself. Source: seed 002, "Chunking".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Every process reads the values anew each time, so a change takes effect at once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

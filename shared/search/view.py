@@ -1,7 +1,5 @@
 """What the indexes know of an app's places, seen within the scope of one search; and the vector of its query."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading

@@ -4,8 +4,6 @@ A call of a tool and its result are one block, so they can neither be parted nor
 a function of the blocks alone: no time of day and no random id goes into it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator

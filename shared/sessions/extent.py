@@ -4,8 +4,6 @@ The file is read from its beginning for every page, block by block, since what a
 stood before it. So memory is that of one page, however long the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

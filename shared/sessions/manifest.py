@@ -4,8 +4,6 @@ They are for people and other tools; nothing here reads them. They are written a
 that did not come about. Source: seed 004, "Manifest Schema", "Session Versions Metadata", "Global Configuration".
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Reads of projects, sessions, marked parts, semantic memories and what was done to them, always of one app."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

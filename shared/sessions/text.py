@@ -5,8 +5,6 @@ what leads to a list or to code stays with the first member of it. An excerpt is
 gap shown, so that between two gaps it is the text itself. Source: decisions, "Recorded sessions".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ The wording of a summary: bullets, one clean line each, together no longer than 
 Pure functions of text, shared by every agent; what is worth saying is left to them. Source: seed 002.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

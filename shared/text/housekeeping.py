@@ -4,8 +4,6 @@ Told only where it is sure: a message that gives the task and quotes the convers
 nothing but the task, or a message that asks for it and says that it wants nothing else in the answer.
 """
 
-from __future__ import annotations
-
 import re
 
 _TASK = re.compile(r"\s*#{1,6}[ \t]*Task\b", re.IGNORECASE)

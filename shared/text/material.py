@@ -7,8 +7,6 @@ heading or a label is; what a person heads themselves ("My allergies:") is their
 The words by which clients name what they put around a user's message: tags, headings, what stands beside them.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

@@ -4,8 +4,6 @@ Whether a statement corrects anything is the classifier's to say; here stands on
 out of "yesterday" are no values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ quotations and what was only recalled are no source. What is said to set right a
 known fact is meant. Source: decisions, "Facts and context".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -9,8 +9,6 @@ What a large model is asked where every place is taken: which memory goes, or wh
 Whether its decision may be carried out is judged by ``shared.memories.compaction``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

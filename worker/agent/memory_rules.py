@@ -6,8 +6,6 @@ forgotten only because it is old. Reasons count and name memories without quotin
 purge. Source: decisions, "Memories".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ Every agent raises ``Transient`` when the model could not be reached or ran out 
 answered unusably three times, and ``Configuration`` when it can never answer (model missing, window too small).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

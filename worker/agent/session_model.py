@@ -4,8 +4,6 @@ It decides what the model is shown and what of its answer is taken: what a line 
 together the lines are never longer than asked; a finding must name where it was said, and stand there.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ It keeps the pieces that tell most for their length, as they were said. It learn
 for the future and decisions; what they wish or state in passing only once it was said again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -8,8 +8,6 @@ It chooses statements by what they are: what was decided or changed comes first,
 then what is open. A question counts only while nobody has answered it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from enum import IntEnum

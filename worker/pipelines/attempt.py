@@ -4,8 +4,6 @@ A pipeline finishes its job itself, in the transaction that writes its result; a
 and the task then raises ``JobFailed`` so that no failure ever looks like a success to Celery either.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -4,8 +4,6 @@ Sessions are read and files written with no transaction open; the composition is
 ends the job, and its files are in place before that. A job that is killed begins anew and writes the same bytes.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

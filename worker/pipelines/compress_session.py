@@ -5,8 +5,6 @@ that is killed, or gives way to other work, goes on where it was. Then the whole
 and the transaction that ends the job lists the version. Nothing half is ever listed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter

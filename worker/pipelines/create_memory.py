@@ -6,8 +6,6 @@ cannot decide, or may not do what it decided, the built-in rules choose among wh
 else stands behind the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC

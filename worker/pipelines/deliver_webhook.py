@@ -5,8 +5,6 @@ tried again; 410 disables the webhook, and so does a day of failures. It goes to
 within a deadline, without redirects.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -5,8 +5,6 @@ seen, and the end of the job. What a statement becomes is decided in that transa
 that nothing which happened meanwhile is overlooked. An embedder that is away costs only its vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

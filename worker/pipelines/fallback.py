@@ -6,8 +6,6 @@ a job and not for each of its questions, so that a model which answers nothing u
 a pipeline writes is in the name of the agent that made it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -4,8 +4,6 @@ What people asked for is read in parts; each part's result is kept at once, with
 killed, or gives way to other work, goes on where it was, and nothing counts as read that was not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import methodcaller

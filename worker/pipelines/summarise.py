@@ -6,8 +6,6 @@ summarised, and the end of the job. An embedder that is away costs only the vect
 Summaries and profiles that were kept without vectors while the embedder was away are given theirs beside.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shared.apps.queries import get_app, lock_app

@@ -5,8 +5,6 @@ What a job lets through the gate, and what it counts as refused.
 Shared by all pipelines that store an agent's words, a model's or the rules'.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ should have, and every transcript readable. Files come first, then every row in 
 already is never written over: the project must have a name of its own, and no session of it may be known to the app.
 """
 
-from __future__ import annotations
-
 import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping

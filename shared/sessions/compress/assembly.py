@@ -5,8 +5,6 @@ words, to calls with their results, and last to what hardly counts; where it cam
 Names that would be lost come last, in a section of their own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A version under way: what of it is chosen so far, what that comes to as blocks, and what is still open."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

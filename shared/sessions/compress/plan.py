@@ -5,8 +5,6 @@ worth is what it tells for its length and by where it stands.
 Source: seed 004, "Weight Decay Calculation"; oracles, "Sessions"; decisions, "Recorded sessions".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ around them, and results are cut to what can be of use, so that a long session t
 the bulk of a session and the least of it; they are shortened before any word is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ One version of a session is made at a time, and numbers only ever grow, so a ver
 later. Files are in place before a version is said to be whole, and go only after its row has gone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

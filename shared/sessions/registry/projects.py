@@ -5,8 +5,6 @@ What a project does not say is as its app says, and what that does not as the de
 Source: seed 004, "Global Configuration", "Manifest Schema", "Configuration Reference".
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Mapping

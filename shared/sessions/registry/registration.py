@@ -4,8 +4,6 @@ The copy gets its place before the row that names it is committed, under a lock 
 not come to be, the copy goes again, or the sweep takes it. Originals are not touched.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The first run after the rules changed only writes down what it would do. Version
 budget like any other; what is removed goes in one transaction, each with who, why and what it was.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

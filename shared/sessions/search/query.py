@@ -6,8 +6,6 @@ files it shares, its subject, place, answer and recency, each as far as asked fo
 "Suggest".
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ same is one memory with all its sources, and is believed more the more sessions 
 rejected however often it is found again; what a person confirmed stays when no session bears it any more.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

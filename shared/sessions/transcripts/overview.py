@@ -3,8 +3,6 @@
 The counts are those of the README of the recorded sessions. Source: seed 004, "Session Record".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
