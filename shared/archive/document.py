@@ -33,8 +33,8 @@ from shared.facts.models import Category, Fact, FactChangeKind
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, MemoryAttributes, MemoryText
 from shared.memories.writing import attributes_in, sources_in
-from shared.profiles import consent
-from shared.profiles.models import Content
+from shared.profiles.consent import profiles_to_export
+from shared.profiles.models import Content, content_of
 from shared.summaries.queries import of_conversation
 
 _Archived = TypeVar("_Archived", bound=ArchivePart)
@@ -339,8 +339,8 @@ def export_app(session: Session, app: App, now: datetime, user_id: str | None = 
             for one in fact_queries.history_of_many(session, [fact.fact_id for fact in facts])
         ],
         profiles=[
-            copied(ArchivedProfile, one)
-            for one in consent.agreed_profiles(session, app.app_id)
+            copied(ArchivedProfile, one, content=content_of(one.fields, one.notes), agreed_at=consent.changed_at)
+            for one, consent in profiles_to_export(session, app.app_id)
             if user_id in (None, one.user_id)
         ],
     )

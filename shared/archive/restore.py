@@ -44,7 +44,7 @@ from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSou
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
 from shared.memories.writing import Sources, Texts, give_place, record, sources_in
-from shared.profiles.consent import AgreedProfile, import_profile
+from shared.profiles.consent import import_profile
 from shared.search.index import index_messages
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.text.gate import refuse_secret
@@ -237,8 +237,10 @@ class _Arrival:
         facts.carry_out(self.archive.facts, self.archive.fact_history)
         self.done.facts, self.done.facts_skipped = facts.facts, facts.skipped
         self.done.fact_changes, self.done.fact_changes_skipped = facts.changes, facts.changes_skipped
-        for profile in self.archive.profiles:
-            if import_profile(self.session, self.app.app_id, AgreedProfile(**dict(profile)), IMPORT, self.now):
+        for one in self.archive.profiles:
+            whose = (self.app.app_id, one.user_id, one.content, one.agreed_at)
+            if (profile := import_profile(self.session, *whose, IMPORT, self.now)) is not None:
+                profile.created_at, profile.updated_at = one.created_at, one.updated_at
                 self.done.profiles += 1
         self.done.profiles_skipped = len(self.archive.profiles) - self.done.profiles
         return self.done

@@ -28,7 +28,7 @@ from shared.conversations.extraction import FACTS_OFF
 from shared.conversations.models import Conversation, MemoryMode, Message
 from shared.db.inserting import insert_all
 from shared.events.recording import record
-from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.dispatch import enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
@@ -235,17 +235,8 @@ def end(
         conversation.silent_until = None
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
-        job = NewJob(
-            kind=JobKind.CREATE_MEMORY,
-            app_id=conversation.app_id,
-            dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{epoch}",
-            conversation_key=conversation.key,
-            conversation_id=conversation.conversation_id,
-            epoch=epoch,
-            max_attempts=max_attempts,
-            sequence=conversation.subject.user_id,
-        )
         if conversation.is_remembered:
+            job = extraction.job_about(conversation, JobKind.CREATE_MEMORY, str(epoch), epoch, max_attempts)
             enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:

@@ -130,7 +130,7 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
     drafts = _withdraw_drafts(part)
     erased, gone = fact_editing.finish(session, due)
     erased |= drafts | forget(part)
-    return _receipt(part, erased, count_left(part) | fact_clearing.left_of_facts(session, gone))
+    return _receipt(part, erased, count_left(part) | fact_queries.count_left(session, gone))
 
 
 def withdraw_consent(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Erasure | None:

@@ -108,7 +108,7 @@ def make_final(session: Session, clear: FactClear, now: datetime) -> dict[str, i
 
     The app is locked, and so are its conversations.
     """
-    erased = forget_all(session, clear.app_id, clear.user_id)
+    erased = _forget_facts(session, clear.app_id, clear.user_id)
     # Move the pointers of the app's conversations up to what was said when it was cleared.
     seen = queries.said_until(clear.last_message_key)
     mine = [Conversation.app_id == clear.app_id]
@@ -169,10 +169,16 @@ def _stays_deleted(fact: Fact) -> bool:
 
 
 def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
-    """Remove all facts of a locked app, or of one of its users, in whatever state, with the text of their history.
+    """Remove all facts of a locked app, or of one of its users, and their clear-alls; return how much of what."""
+    erased = _forget_facts(session, app_id, user_id)
+    # After the facts, which point at them.
+    clears = delete(FactClear).where(FactClear.app_id == app_id)
+    session.execute(clears if user_id is None else clears.where(FactClear.user_id == user_id))
+    return erased
 
-    Returns how much of what.
-    """
+
+def _forget_facts(session: Session, app_id: str, user_id: str | None) -> dict[str, int]:
+    """Remove facts in whatever state, with the text of their history."""
     mine = queries.within(Fact, app_id, user_id)
     sources = delete(FactSource).where(FactSource.fact_id.in_(queries.ids_of(app_id, user_id)))
     history = update(FactChange).where(*queries.within(FactChange, app_id, user_id))
@@ -200,12 +206,6 @@ def part_from_user(session: Session, subject: Subject) -> None:
     """Let what is left of a subject's facts forget whose they were."""
     theirs = queries.within(FactChange, subject.app_id, subject.user_id)
     session.execute(update(FactChange).where(*theirs).values(user_id=NOBODY))
-
-
-def forget_clears(session: Session, app_id: str, user_id: str | None = None) -> None:
-    """Remove the clear-alls of a locked app, or of one of its users, whose facts are gone."""
-    mine = delete(FactClear).where(FactClear.app_id == app_id)
-    session.execute(mine if user_id is None else mine.where(FactClear.user_id == user_id))
 
 
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
@@ -242,11 +242,6 @@ def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> di
         "factSources": queries.count_sources(session, app_id, user_id),
         "factHistory": queries.count_changes_with_text(session, app_id, user_id),
     }
-
-
-def left_of_facts(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
-    """Count, store by store, what is left of single facts."""
-    return queries.count_left(session, fact_ids)
 
 
 def left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:

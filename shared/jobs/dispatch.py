@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.base.clock import CLOCK_DOUBT
 from shared.base.ids import new_id
 from shared.contracts.jobs import JOB_TYPES, JobKind, JobPayload, WorkClass
 from shared.jobs import queries
@@ -212,13 +213,26 @@ def revoke(session: Session, why: str, now: datetime) -> int:
     return len(jobs)
 
 
-def make_due(session: Session, now: datetime, horizon: timedelta) -> int:
-    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many."""
+LONGEST_HOLD = timedelta(days=1) + CLOCK_DOUBT
+"""No budget has a longer window."""
+
+
+def is_behind_clock(session: Session, now: datetime, horizon: timedelta) -> bool:
+    """Whether a job waits longer than any retry does, or an app is held longer than any budget holds one."""
+    return queries.is_any_beyond(session, now + horizon, now + LONGEST_HOLD)
+
+
+def follow_clock(session: Session, now: datetime, horizon: timedelta) -> tuple[int, int]:
+    """After a clock was set back, times in a future that nothing reaches are now; return how many jobs' and apps'."""
     jobs = queries.lock_due_beyond(session, now + horizon)
+    held_back = queries.lock_held_beyond(session, now + LONGEST_HOLD)
     for job in jobs:
         job.due_at = now
     refresh_all(session, jobs, now)
-    return len(jobs)
+    for tenant_queue in held_back:
+        tenant_queue.held_until = tenant_queue.held_why = None
+        bring_up_to_date(session, tenant_queue, now)
+    return len(jobs), len(held_back)
 
 
 def defer_sequence(

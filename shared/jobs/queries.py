@@ -416,15 +416,11 @@ def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueu
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def has_due_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether a waiting job is due only beyond ``horizon``. Looks at every waiting job."""
-    due = select(Job.seq).where(is_in_state(WAITING), Job.due_at > horizon)
-    return session.scalar(due.limit(1)) is not None
-
-
-def has_held_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether a budget holds a tenant queue back until beyond ``horizon``."""
-    return session.scalar(select(TenantQueue.app_id).where(TenantQueue.held_until > horizon).limit(1)) is not None
+def is_any_beyond(session: Session, due: datetime, held: datetime) -> bool:
+    """Whether a waiting job is due only beyond a time, or a tenant queue held back. Looks at every waiting job."""
+    late = select(Job.seq).where(is_in_state(WAITING), Job.due_at > due)
+    kept = select(TenantQueue.app_id).where(TenantQueue.held_until > held)
+    return session.scalar(late.limit(1)) is not None or session.scalar(kept.limit(1)) is not None
 
 
 def positions_to_deliver(session: Session) -> list[int]:

@@ -174,9 +174,10 @@ def change_tuning(
     return TuningChange(result, tuple(name for name in kept if kept[name] != wanted[name]), selects)
 
 
-def forget_tuning(session: Session, app_id: str) -> None:
-    """Take back everything that was changed for an app."""
+def forget_tuning(session: Session, app_id: str) -> dict[str, int]:
+    """Take back everything that was changed for an app; no receipt counts it."""
     session.execute(delete(TuningOverride).where(TuningOverride.scope == app_id))
+    return {}
 
 
 def _with_weights(chosen: Mapping[str, object], kept: Mapping[str, object], below: Tuning) -> dict[str, object]:
