@@ -15,17 +15,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App, UserSettings
 from shared.apps.queries import list_user_settings
-from shared.archive.document import (
-    EVERYTHING,
-    Archive,
-    ArchivedChange,
-    ArchivedConversation,
-    ArchivedFact,
-    ArchivedFactChange,
-    ArchivedMemory,
-    ArchivedMessage,
-    ArchivedSource,
-)
+from shared.archive import document
 from shared.base.audit import Cause
 from shared.base.choices import FactState
 from shared.base.errors import Conflict, Limit
@@ -66,7 +56,7 @@ class ArrivingFacts:
     _arrived: dict[int, Fact] = field(default_factory=dict)
     """What became of which archived fact."""
 
-    def carry_out(self, facts: Sequence[ArchivedFact], history: Sequence[ArchivedFactChange]) -> None:
+    def carry_out(self, facts: Sequence[document.ArchivedFact], history: Sequence[document.ArchivedFactChange]) -> None:
         """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place;
         Invalid, for a secret.
         """
@@ -89,11 +79,11 @@ class ArrivingFacts:
         for fact in self._arrived.values():
             record_fact(self.session, fact, FactChangeKind.LEARNED, self.cause, FactTexts(after=fact.statement))
 
-    def _arriving(self, facts: Sequence[ArchivedFact]) -> Collection[ArchivedFact]:
+    def _arriving(self, facts: Sequence[document.ArchivedFact]) -> Collection[document.ArchivedFact]:
         """Return the facts that are to stand and do not yet. Raises: Conflict, where there is no place for them."""
         beneath = {one.updates_fact_id for one in facts}
         known = {fact.said_key for fact in fact_queries.standing_in_app(self.session, self.app_id)}
-        arriving: dict[str, ArchivedFact] = {}
+        arriving: dict[str, document.ArchivedFact] = {}
         for one in facts:
             key = said_key(one.user_id or NOBODY, one.statement)
             if one.fact_id not in beneath and key not in known:
@@ -110,7 +100,7 @@ class ArrivingFacts:
                 )
         return arriving.values()
 
-    def _take(self, archived: ArchivedFact, updates: int | None, stands: bool) -> int:
+    def _take(self, archived: document.ArchivedFact, updates: int | None, stands: bool) -> int:
         user_id = archived.user_id or NOBODY
         said = [archived.statement, *(one.statement for one in archived.sources)]
         refuse_secret("\n".join(said), f"Fact {archived.fact_id} of the archive")
@@ -142,7 +132,7 @@ class ArrivingFacts:
         self._arrived[archived.fact_id] = fact
         return fact.fact_id
 
-    def _take_history(self, history: Sequence[ArchivedFactChange]) -> None:
+    def _take_history(self, history: Sequence[document.ArchivedFactChange]) -> None:
         for one in history:
             fact = self._arrived.get(one.fact_id)
             if fact is None or any_secret((one.reason, one.before, one.after)):
@@ -186,7 +176,9 @@ class Imported:
     profiles_skipped: int = 0
 
 
-def import_archive(session: Session, app: App, archive: Archive, settings: Settings, now: datetime) -> Imported:
+def import_archive(
+    session: Session, app: App, archive: document.Archive, settings: Settings, now: datetime
+) -> Imported:
     """Put an archive into an app that the caller has locked. Raises: Limit, Conflict, Invalid for a
     secret; then nothing may be committed.
     """
@@ -210,7 +202,7 @@ class _Arrival:
 
     session: Session
     app: App
-    archive: Archive
+    archive: document.Archive
     now: datetime
     cause: Cause
     keys: dict[str, int] = field(default_factory=dict)
@@ -245,7 +237,7 @@ class _Arrival:
         self.done.profiles_skipped = len(self.archive.profiles) - self.done.profiles
         return self.done
 
-    def _take_conversation(self, archived: ArchivedConversation) -> None:
+    def _take_conversation(self, archived: document.ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
         if present is not None:
             if (present.user_id or NOBODY) != (archived.user_id or NOBODY):
@@ -284,11 +276,11 @@ class _Arrival:
         self.done.conversations += 1
         self.done.messages += said
 
-    def _arriving_memories(self, cap: int) -> list[ArchivedMemory]:
-        standing = queries.list_memories(self.session, self.app.app_id, None, EVERYTHING)
+    def _arriving_memories(self, cap: int) -> list[document.ArchivedMemory]:
+        standing = queries.list_memories(self.session, self.app.app_id, None, document.EVERYTHING)
         present = {(m.user_id, m.content, m.created_at): m.memory_id for m in standing}
         taken = Counter(m.user_id for m in standing)
-        arriving: list[ArchivedMemory] = []
+        arriving: list[document.ArchivedMemory] = []
         for memory in self.archive.memories:
             known = present.get((memory.user_id or NOBODY, memory.content, memory.created_at))
             if known is None:
@@ -308,7 +300,7 @@ class _Arrival:
                 )
         return arriving
 
-    def _make_origins(self, arriving: Sequence[ArchivedMemory]) -> None:
+    def _make_origins(self, arriving: Sequence[document.ArchivedMemory]) -> None:
         """Give ids to the memories that arrive, and to those of the past whose history does."""
         known = _fingerprints(self.session, self.app.app_id)
         past = {change.memory_id for change in self.archive.history if _fingerprint(change) not in known}
@@ -364,10 +356,10 @@ class _Arrival:
             self.done.changes += 1
         self.session.flush()
 
-    def _in_sources(self, archived: Sequence[ArchivedSource]) -> Sources:
+    def _in_sources(self, archived: Sequence[document.ArchivedSource]) -> Sources:
         return {self.keys[one.conversation_id]: one.message_ids for one in archived if one.conversation_id in self.keys}
 
-    def _take_memory(self, archived: ArchivedMemory, cap: int) -> None:
+    def _take_memory(self, archived: document.ArchivedMemory, cap: int) -> None:
         memory_id, user_id = self.memory_ids[archived.memory_id], archived.user_id or NOBODY
         memory = row_of(Memory, archived, memory_id=memory_id, app_id=self.app.app_id, user_id=user_id)
         origins = self._in_sources(archived.sources)
@@ -376,20 +368,20 @@ class _Arrival:
         self.done.memories += 1
 
 
-def _holds_secret(change: ArchivedChange) -> bool:
+def _holds_secret(change: document.ArchivedChange) -> bool:
     standing = {} if change.standing is None else change.standing.model_dump()
     return any_secret((change.reason, change.before, change.after, *(text for _, text in written_texts(standing))))
 
 
 def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:
-    return {_fingerprint(one) for one in queries.changes_of_app(session, app_id, EVERYTHING)}
+    return {_fingerprint(one) for one in queries.changes_of_app(session, app_id, document.EVERYTHING)}
 
 
-def _fingerprint(change: Change | ArchivedChange) -> tuple[object, ...]:
+def _fingerprint(change: Change | document.ArchivedChange) -> tuple[object, ...]:
     return (change.kind, change.actor, change.at, change.before, change.after)
 
 
-def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
+def _in_messages(conversation: Conversation, archived: Sequence[document.ArchivedMessage]) -> list[Message]:
     messages = [
         row_of(Message, one, conversation_key=conversation.key, app_id=conversation.app_id, position=position)
         for position, one in enumerate(archived)

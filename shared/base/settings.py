@@ -17,27 +17,13 @@ from dotenv import dotenv_values
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.base import setting_groups
 from shared.base.addresses import without_credentials
 from shared.base.choices import RankingFormula
 from shared.base.errors import Configuration
-from shared.base.setting_groups import (
-    EnergySettings,
-    EventSettings,
-    FactSettings,
-    HttpSettings,
-    InstallationSettings,
-    JobSettings,
-    MemorySettings,
-    ModelSettings,
-    RetentionSettings,
-    SessionSettings,
-    SettingsGroup,
-    ThinkingSettings,
-    TracingSettings,
-)
 
 
-class AppTuning(SettingsGroup):
+class AppTuning(setting_groups.SettingsGroup):
     """What of retrieval and summaries can change while it runs, for all apps or for one.
 
     Each field is the setting, what the interface, the command and the page change, and how they say what it is.
@@ -118,19 +104,19 @@ class SearchSettings(Tuning):
 
 class Settings(
     # The last group first: pydantic takes the fields of the last base first, and problems are told in their order.
-    HttpSettings,
-    TracingSettings,
-    RetentionSettings,
-    JobSettings,
-    EventSettings,
-    ThinkingSettings,
-    EnergySettings,
-    SessionSettings,
+    setting_groups.HttpSettings,
+    setting_groups.TracingSettings,
+    setting_groups.RetentionSettings,
+    setting_groups.JobSettings,
+    setting_groups.EventSettings,
+    setting_groups.ThinkingSettings,
+    setting_groups.EnergySettings,
+    setting_groups.SessionSettings,
     SearchSettings,
-    FactSettings,
-    MemorySettings,
-    ModelSettings,
-    InstallationSettings,
+    setting_groups.FactSettings,
+    setting_groups.MemorySettings,
+    setting_groups.ModelSettings,
+    setting_groups.InstallationSettings,
     BaseSettings,
 ):
     """The settings of one installation: it is each of its groups, so it is handed on where one of them is asked for."""
@@ -163,7 +149,7 @@ class Settings(
 
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, SettingsGroup))
+GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, setting_groups.SettingsGroup))
 
 
 def environment_name(field: str) -> str:
@@ -181,7 +167,7 @@ def environment_names(field: str) -> list[str]:
 
 def values_set(settings: Settings) -> dict[str, str]:
     """Return by environment variable what is not at its default: no secret, and not where the installation lives."""
-    elsewhere = Settings.model_fields.keys() - InstallationSettings.model_fields.keys()
+    elsewhere = Settings.model_fields.keys() - setting_groups.InstallationSettings.model_fields.keys()
     values = {field: getattr(settings, field) for field in sorted(elsewhere)}
     return {
         environment_name(field): _without_secrets(str(value))

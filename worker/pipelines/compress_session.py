@@ -24,17 +24,9 @@ from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.blocks import markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
+from shared.sessions.compress import queries
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of
 from shared.sessions.compress.plan import MarkerDecision
-from shared.sessions.compress.queries import (
-    decided_markers,
-    lock_session_by_key,
-    lock_version,
-    parts_of,
-    version_by_key,
-    version_by_number,
-    working_of,
-)
 from shared.sessions.compress.run import CompressionRun
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
@@ -151,7 +143,7 @@ class CompressSession:
             confirm(session, claim)
             compression = self._compression(session, claim)
             if compression.state == State.FAILED:
-                other = working_of(session, compression.session_key)
+                other = queries.working_of(session, compression.session_key)
                 if other is not None:
                     raise Conflict(f"Version {other.version_id} is being made meanwhile.", code="compression_running")
                 compression.state, compression.finished_at = State.WORKING, None
@@ -165,7 +157,7 @@ class CompressSession:
             recorded = session.get_one(RecordedSession, compression.session_key)
             source = None
             if compression.source_number is not None:
-                source = version_by_number(session, compression.session_key, compression.source_number)
+                source = queries.version_by_number(session, compression.session_key, compression.source_number)
                 if source is None or source.state != State.READY:
                     raise Conflict(
                         "The version it was to be made from is gone; ask for one from the original.",
@@ -177,12 +169,12 @@ class CompressSession:
                 compression,
                 source,
                 markers_of(session, recorded.key),
-                frozenset() if source is None else decided_markers(session, source.key),
-                parts_of(session, compression.key),
+                frozenset() if source is None else queries.decided_markers(session, source.key),
+                queries.parts_of(session, compression.key),
             )
 
     def _compression(self, session: Session, claim: Claim) -> SessionVersion:
-        found = version_by_key(session, payload_of(claim, VersionPayload).compression)
+        found = queries.version_by_key(session, payload_of(claim, VersionPayload).compression)
         if found is None:
             raise LeaseLost(f"The version of job {claim.job_id} was removed.")
         return found
@@ -230,7 +222,7 @@ class CompressSession:
         """Return the version, locked and still to be made by this job."""
         unpurged(lock_app(session, claim.app_id), claim)
         confirm(session, claim)
-        compression = lock_version(session, key)
+        compression = queries.lock_version(session, key)
         if compression is None or compression.state != State.WORKING:
             raise LeaseLost(f"The version of job {claim.job_id} is not being made any more.")
         return compression
@@ -243,7 +235,7 @@ class CompressSession:
             now = self.clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
             project = lock_project_by_key(session, rows.project.key)
-            recorded = lock_session_by_key(session, rows.recorded.key)
+            recorded = queries.lock_session_by_key(session, rows.recorded.key)
             if recorded is None:
                 raise LeaseLost(f"The session of job {claim.job_id} was unregistered.")
             compression = self._held(session, claim, rows.compression.key)

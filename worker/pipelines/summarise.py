@@ -25,14 +25,7 @@ from shared.llm.embedding import Embedder
 from shared.profiles import gate
 from shared.profiles.gate import ProfileVersion
 from shared.search.tuning import in_force, tuning_of
-from shared.summaries.queries import (
-    NewSummary,
-    insert_summary,
-    newest,
-    summaries_to_embed,
-    update_summary_vectors,
-    written,
-)
+from shared.summaries import queries
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import spoken_gate
@@ -107,14 +100,14 @@ class Summarise:
             unpurged(app, claim)
             conversation = remembered(session.get(Conversation, claim.conversation_key), claim)
             unseen = unseen_turns(session, conversation, conversation.summarised)
-            previous = newest(session, conversation.key)
+            previous = queries.newest(session, conversation.key)
             span = SummaryRequest(
                 app_name=app.name,
                 turns=unseen.turns,
                 previous=None if previous is None else previous.content,
             )
             missing = MissingVectors(
-                summaries_to_embed(session, app.app_id, self.embedder.name, LIMIT),
+                queries.summaries_to_embed(session, app.app_id, self.embedder.name, LIMIT),
                 gate.profiles_to_embed(session, app.app_id, self.embedder.name, LIMIT),
             )
             return SummaryInput(span, unseen, conversation.message_count, missing)
@@ -126,7 +119,7 @@ class Summarise:
             return SummaryProposal("", 0, ())
         digest = agent.do(lambda one: one.summarise(seen.span, meter))
         gate = spoken_gate(seen.span)
-        content = written(filter(None, (admission.admit(point, gate) for point in digest.points)))
+        content = queries.written(filter(None, (admission.admit(point, gate) for point in digest.points)))
         texts = [*([content] if content else []), *seen.missing.summaries.values(), *seen.missing.profiles.values()]
         vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "summary_not_embedded")
         return SummaryProposal(content, digest.turns_read, vectors)
@@ -149,12 +142,12 @@ class Summarise:
             if thought.content:
                 own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
                 by = None if own is None else model
-                new = NewSummary(thought.content, agent.name, start, after - 1, own, by, claim.job_id)
-                insert_summary(session, conversation, new, now)
+                new = queries.NewSummary(thought.content, agent.name, start, after - 1, own, by, claim.job_id)
+                queries.insert_summary(session, conversation, new, now)
             # What was changed or erased meanwhile stays as it is now.
             summaries, profiles = seen.missing.summaries, seen.missing.profiles
             own_vectors, others = vectors[: len(summaries)], vectors[len(summaries) :]
-            update_summary_vectors(session, dict(zip(summaries, own_vectors, strict=False)), model)
+            queries.update_summary_vectors(session, dict(zip(summaries, own_vectors, strict=False)), model)
             gate.update_profile_vectors(session, app.app_id, dict(zip(profiles, others, strict=False)), model)
             frequency = in_force(session, self.defaults, claim.app_id).summary_frequency
             move_on(session, conversation, after, frequency, now)

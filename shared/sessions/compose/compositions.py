@@ -32,19 +32,9 @@ from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
 from shared.jobs.tenant_queues import refresh_all
 from shared.llm.calls import LAST_RESORT
+from shared.sessions import queries
+from shared.sessions.compose import plan
 from shared.sessions.compose.documents import ComposedContext, CompositionSource, named_beside, overhead_chars
-from shared.sessions.compose.plan import (
-    AUTO,
-    ORIGINAL,
-    ComponentForm,
-    ComponentPlan,
-    ComponentWish,
-    CompositionTerms,
-    SharedBeginning,
-    budget_too_small,
-    plan_components,
-    shared_beginnings,
-)
 from shared.sessions.compose.queries import composition_by_name, get_composition, linked_to, lock_waiting_for, rows_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, fail_version, request_version
@@ -56,14 +46,6 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
     project_sequence,
-)
-from shared.sessions.queries import (
-    abandoned,
-    get_session,
-    lock_project,
-    lock_project_by_key,
-    lock_session,
-    versions_by_session,
 )
 from shared.sessions.registry.projects import SessionChangeKind, record_change, settings_of, touch, use_sessions
 
@@ -163,7 +145,7 @@ def record_session_use(
     lock_app(session, app_id)
     composition = get_composition(session, app_id, composition_id)
     refuse_unready(composition)
-    project = lock_project_by_key(session, composition.project_key)
+    project = queries.lock_project_by_key(session, composition.project_key)
     composition.last_used = project.last_accessed = cause.at
     use_sessions(session, _component_sessions(session, composition), cause.at)
     if session_id in composition.used_in_sessions:
@@ -198,7 +180,7 @@ _AT_ONCE = 50
 def fail_abandoned(database: Transactions, cause: Cause) -> int:
     """Let go of what no job makes any more; return how many were let go of."""
     with database.read() as session:
-        left = abandoned(session, _AT_ONCE)
+        left = queries.abandoned(session, _AT_ONCE)
     for app_id, kind, key in left:
         with database.write() as session:
             lock_app(session, app_id)
@@ -207,14 +189,16 @@ def fail_abandoned(database: Transactions, cause: Cause) -> int:
                 continue
             if isinstance(making, SessionVersion):
                 recorded = session.get_one(RecordedSession, making.session_key)
-                project = lock_project_by_key(session, recorded.project_key)
+                project = queries.lock_project_by_key(session, recorded.project_key)
                 fail_version(session, making, cause.at)
                 record_change(
                     session, project, making.version_id, SessionChangeKind.FAILED, cause, session_id=recorded.session_id
                 )
                 wake_waiting(session, making, cause.at)
             else:
-                fail_composition(session, lock_project_by_key(session, making.project_key), making, JOB_ENDED, cause)
+                fail_composition(
+                    session, queries.lock_project_by_key(session, making.project_key), making, JOB_ENDED, cause
+                )
     return len(left)
 
 
@@ -243,7 +227,10 @@ class ComponentRequest(_Wire):
 
     session_id: str = Field(pattern=FILE_ID_PATTERN)
     version_id: str = Field(
-        AUTO, pattern=_VERSION_PATTERN, description="`auto`, `original`, or a version as `v001`.", examples=["auto"]
+        plan.AUTO,
+        pattern=_VERSION_PATTERN,
+        description="`auto`, `original`, or a version as `v001`.",
+        examples=["auto"],
     )
     allocation: StrictInt | None = Field(None, ge=0, le=MAX_BUDGET, description="Its tokens; with strategy custom.")
     recompress_settings: CompressionSettings | None = Field(
@@ -257,7 +244,7 @@ class ComponentRequest(_Wire):
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ComponentRequest:
-        if self.recompress_settings is not None and self.version_id != AUTO:
+        if self.recompress_settings is not None and self.version_id != plan.AUTO:
             raise ValueError("recompressSettings goes with versionId auto")
         return self
 
@@ -303,9 +290,9 @@ def request_composition(
     replaces: bool = False,
 ) -> Composition:
     """Ask a locked app's project for a composition, or for another of a name. Raises: NotFound, Conflict, Invalid."""
-    project = lock_project(session, app.app_id, project_id)
+    project = queries.lock_project(session, app.app_id, project_id)
     for session_id in sorted(one.session_id for one in asked.components):
-        lock_session(session, app.app_id, session_id)
+        queries.lock_session(session, app.app_id, session_id)
     foreseen = plan_composition(session, project, name, asked)
     present = composition_by_name(session, project.key, name)
     if present is not None:
@@ -333,9 +320,11 @@ def request_composition(
     return composition
 
 
-def plan_composition(session: Session, project: Project, name: str, asked: CompositionRequest) -> list[ComponentPlan]:
+def plan_composition(
+    session: Session, project: Project, name: str, asked: CompositionRequest
+) -> list[plan.ComponentPlan]:
     """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
-    recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
+    recorded = [queries.get_session(session, project.app_id, one.session_id) for one in asked.components]
     # A session that is neither the project's nor linked to it is refused.
     others = [one for one in recorded if one.project_key != project.key]
     linked = linked_to(session, project.key, [one.key for one in others]) if others else set()
@@ -348,7 +337,7 @@ def plan_composition(session: Session, project: Project, name: str, asked: Compo
             operation=Operation("makeLink", {"appId": project.app_id, "projectId": project.project_id}),
         )
     in_order = sorted(recorded, key=_age_key) if asked.order is ComponentOrder.OLDEST_FIRST else recorded
-    shared = dict(zip((one.key for one in in_order), shared_beginnings(in_order), strict=True))
+    shared = dict(zip((one.key for one in in_order), plan.shared_beginnings(in_order), strict=True))
     wishes = _wishes(session, asked, recorded, shared)
     # With "original", the longest word that can stand there: which version it will be is not known yet.
     owners = [session.get_one(Project, one.project_key) for one in recorded]
@@ -360,8 +349,10 @@ def plan_composition(session: Session, project: Project, name: str, asked: Compo
     taken = LAST_RESORT.tokens_in(overhead_chars(name, headings))
     available = asked.total_token_budget - taken
     if available <= 0:
-        raise budget_too_small(1 - available, f"the headings alone take {taken} tokens", asked.total_token_budget)
-    found = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
+        raise plan.budget_too_small(1 - available, f"the headings alone take {taken} tokens", asked.total_token_budget)
+    found = plan.plan_components(
+        wishes, plan.CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model)
+    )
     return sorted(found, key=lambda one: in_order.index(one.wish.recorded))
 
 
@@ -369,7 +360,7 @@ def write_components(
     session: Session,
     app: App,
     composition: Composition,
-    foreseen: Sequence[ComponentPlan],
+    foreseen: Sequence[plan.ComponentPlan],
     cause: Cause,
     settings: Settings,
 ) -> None:
@@ -377,7 +368,7 @@ def write_components(
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
     for position, one in enumerate(foreseen):
         version = one.version
-        if one.way is ComponentForm.COMPRESS:
+        if one.way is plan.ComponentForm.COMPRESS:
             assert one.settings is not None
             recorded = one.wish.recorded
             owner = settings_of(session, session.get_one(Project, recorded.project_key))
@@ -406,14 +397,14 @@ def _wishes(
     session: Session,
     asked: CompositionRequest,
     recorded: Sequence[RecordedSession],
-    shared: Mapping[int, SharedBeginning | None],
-) -> list[ComponentWish]:
+    shared: Mapping[int, plan.SharedBeginning | None],
+) -> list[plan.ComponentWish]:
     newest_first = sorted(recorded, key=_age_key, reverse=True)
     ages = {one.key: age for age, one in enumerate(newest_first)}
-    versions = versions_by_session(session, list(ages), BuildState.READY, BuildState.WORKING)
+    versions = queries.versions_by_session(session, list(ages), BuildState.READY, BuildState.WORKING)
     wishes = []
     for component, one in zip(asked.components, recorded, strict=True):
-        wish = ComponentWish(
+        wish = plan.ComponentWish(
             recorded=one,
             versions=versions[one.key],
             version_id=component.version_id,
@@ -422,7 +413,7 @@ def _wishes(
             age=ages[one.key],
             shared=shared[one.key],
         )
-        if wish.version_id not in (AUTO, ORIGINAL) and wish.named is None:
+        if wish.version_id not in (plan.AUTO, plan.ORIGINAL) and wish.named is None:
             raise NotFound(
                 f"Session {one.session_id} has no version {component.version_id}; list them under {{address}}.",
                 operation=Operation("listVersions", {"appId": one.app_id, "sessionId": one.session_id}),

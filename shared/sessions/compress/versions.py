@@ -34,15 +34,7 @@ from shared.sessions.models import (
     VersionPart,
     project_sequence,
 )
-from shared.sessions.registry.projects import (
-    ProjectSettings,
-    SessionChangeKind,
-    overlaid,
-    record_change,
-    refuse_unknown_model,
-    touch,
-    use_sessions,
-)
+from shared.sessions.registry import projects
 
 
 def request_version(
@@ -101,13 +93,13 @@ def _refuse_second(session: Session, recorded: RecordedSession, now: datetime) -
 
 
 def complete_settings(
-    settings: CompressionSettings, configured: str | None, project: ProjectSettings | None = None
+    settings: CompressionSettings, configured: str | None, project: projects.ProjectSettings | None = None
 ) -> CompressionSettings:
     """Return settings with every default written out: those of their project, and who compresses.
 
     ``configured``: the model of the settings; None where there is none. Raises: Invalid for another model.
     """
-    refuse_unknown_model(settings.model, configured)
+    projects.refuse_unknown_model(settings.model, configured)
     settings = settings if project is None else _by_project(settings, project)
     present = configured or EXTRACTIVE
     # What a project named may have been set up once; nobody is there to be told.
@@ -115,9 +107,9 @@ def complete_settings(
     return (settings.model_copy(update={"model": None}) if is_gone else settings).complete(present)
 
 
-def _by_project(settings: CompressionSettings, project: ProjectSettings) -> CompressionSettings:
+def _by_project(settings: CompressionSettings, project: projects.ProjectSettings) -> CompressionSettings:
     own = {} if settings.decay is None else settings.decay.model_dump(exclude_unset=True)
-    decay = KeepitDecay.model_validate(overlaid(project.keepit_decay.model_dump(), own))
+    decay = KeepitDecay.model_validate(projects.overlaid(project.keepit_decay.model_dump(), own))
     filled: dict[str, object] = {"decay": decay, "model": settings.model or project.model}
     named = settings.tier_preset is not None or settings.custom_tiers is not None
     if settings.mode is CompressionMode.TIERED and not named:
@@ -194,11 +186,11 @@ def finish_version(
                 )
             )
     drop_parts(session, compression)
-    touch(project, now)
+    projects.touch(project, now)
     cause = Cause(compression.asked_by, compression.reason, now, compression.job_id)
     after = {"outputTokens": version.output_tokens, "ratio": round(version.ratio, 2), "agent": written.agent}
-    record_change(
-        session, project, compression.version_id, SessionChangeKind.COMPRESSED, cause, after=after,
+    projects.record_change(
+        session, project, compression.version_id, projects.SessionChangeKind.COMPRESSED, cause, after=after,
         session_id=recorded.session_id,
     )  # fmt: skip
 
@@ -229,7 +221,7 @@ def drop_parts(session: Session, compression: SessionVersion) -> None:
 def count_version_use(session: Session, compression: SessionVersion, now: datetime) -> None:
     """Say that a version was read by who can make use of it; one that was removed meanwhile stays so."""
     recorded = session.get(RecordedSession, compression.session_key)
-    use_sessions(session, [] if recorded is None else [recorded], now)
+    projects.use_sessions(session, [] if recorded is None else [recorded], now)
     mine = update(SessionVersion).where(SessionVersion.key == compression.key)
     session.execute(mine.values(uses=SessionVersion.uses + 1, last_used=now))
 
@@ -268,8 +260,10 @@ def remove_version(
         "settings": compression.settings,
         "uses": compression.uses,
     }
-    record_change(session, project, compression.version_id, kind, cause, before=before, session_id=recorded.session_id)
+    projects.record_change(
+        session, project, compression.version_id, kind, cause, before=before, session_id=recorded.session_id
+    )
     session.delete(compression)
-    touch(project, cause.at)
+    projects.touch(project, cause.at)
     session.flush()
     return [f"{compression.file}.{ending}" for ending in FORMATS]
