@@ -17,7 +17,6 @@ from shared.base.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.contracts.jobs import VersionPayload
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE
@@ -41,8 +40,7 @@ from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import line_gate
 from worker.agent.protocol import CompressionAgent
 from worker.pipelines.attempt import WorkerContainer, end, payload_of, unpurged
-from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import Admission
+from worker.pipelines.fallback import Admission, JobAgent
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -99,17 +97,18 @@ class CompressSession:
         agent = self.agent_of(wanted)
         if agent is None:
             raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
-        worker, admission = JobAgent(agent, self.rules, claim, self.accountant), Admission()
-        written = worker.do(lambda one: self._make(claim, one, began, admission))
-        worker.conclude(admission)
-        return self._end(worker, rows, written, admission.reason)
+        worker = JobAgent(agent, self.rules, claim, self.accountant)
+        written = worker.do(lambda one: self._make(worker, one, began))
+        worker.conclude()
+        return self._end(worker, rows, written)
 
-    def _make(self, claim: Claim, agent: CompressionAgent, began: float, admission: Admission) -> WrittenVersion:
+    def _make(self, worker: JobAgent[CompressionAgent], agent: CompressionAgent, began: float) -> WrittenVersion:
         """Have a whole version made by one agent; what another one made of it, which divides otherwise, is dropped."""
+        claim = worker.claim
         rows = self._read(claim)
         settings = CompressionSettings.model_validate(rows.compression.settings)
         run = CompressionRun(read_task(self.store, rows.origin, settings), agent.chunk_tokens)
-        parts = self._condense(claim, rows, run, agent, began, admission)
+        parts = self._condense(worker, rows, run, agent, began)
         version = run.finish(parts)
         names = (rows.recorded.app_id, rows.project.project_id, rows.recorded.session_id)
         folder = self.store.versions_folder(*names)
@@ -181,13 +180,13 @@ class CompressSession:
 
     def _condense(
         self,
-        claim: Claim,
+        worker: JobAgent[CompressionAgent],
         rows: CompressionRows,
         run: CompressionRun,
         agent: CompressionAgent,
         began: float,
-        admission: Admission,
     ) -> list[CondensedChunk]:
+        claim = worker.claim
         key, chunking_hash = rows.compression.key, {"outline": run.chunking_hash, "by": agent.name}
         # Parts made of the session as it is divided now, by this agent; others are of no use.
         parts = {
@@ -202,14 +201,13 @@ class CompressSession:
                 if len(parts) < len(rows.parts):
                     drop_parts(session, compression)
                     compression.parts_done = 0
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         for chunk in run.chunks:
             if chunk.position in parts:
                 continue
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
             if parts and agent is not self.rules and self.elapsed() - began > LONGEST_SECONDS:
                 raise NotYet("Parts of the session are left; other work of the app comes first.", self.clock.now())
-            part = _admitted(agent.condense(chunk, meter), chunk, admission)
+            part = _admitted(agent.condense(chunk, worker.meter), chunk, worker.admission)
             with self.database.write() as session:
                 compression = self._held(session, claim, key)
                 content = [chunking_hash, *part.as_rows()]
@@ -227,9 +225,7 @@ class CompressSession:
             raise LeaseLost(f"The version of job {claim.job_id} is not being made any more.")
         return compression
 
-    def _end(
-        self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion, refused: str | None
-    ) -> JobState:
+    def _end(self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion) -> JobState:
         claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
@@ -241,7 +237,7 @@ class CompressSession:
             compression = self._held(session, claim, rows.compression.key)
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
-            end(session, claim, JobState.DONE, now, agent.reason(refused) or None)
+            end(session, claim, JobState.DONE, now, agent.reason(agent.admission.reason) or None)
         version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(version.plan.input_tokens)
