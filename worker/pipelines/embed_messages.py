@@ -62,14 +62,6 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Messages of one round by place, and the texts of those that can be embedded."""
-
-    doc_ids: tuple[int, ...]
-    texts: tuple[Text, ...]
-
-
-@dataclass(frozen=True)
 class FillBatch:
     """The next messages of a fill."""
 
@@ -134,22 +126,22 @@ class EmbedMessages:
     def _embed_new(self, claim: Claim, meter: Meter, until: float) -> bool:
         """Embed some messages; of those there is no time for, however long, what was begun is kept for the next job."""
         with self.database.read() as session:
-            batch = self._next_batch(session, claim.app_id)
+            doc_ids, texts = self._next_batch(session, claim.app_id)
             models = {one.model: one.key for one in live_sets(session, claim.app_id)}
-            kept = {key: index_queries.parts_kept(session, key, batch.doc_ids) for key in models.values()}
-        if not batch.doc_ids:
+            kept = {key: index_queries.parts_kept(session, key, doc_ids) for key in models.values()}
+        if not doc_ids:
             return False
         vectors: dict[int, PartVectors] = {}
         unfinished: set[int] = set()
         for model, key in models.items():
-            lacking = [one for one in batch.texts if one.part not in kept[key].get(one.doc_id, ())]
+            lacking = [one for one in texts if one.part not in kept[key].get(one.doc_id, ())]
             vectors[key], left = self._vectors(model, lacking, meter, until)
             unfinished |= {one.doc_id for one in left}
-        finished = [doc_id for doc_id in batch.doc_ids if doc_id not in unfinished]
+        finished = [doc_id for doc_id in doc_ids if doc_id not in unfinished]
         with self.database.write() as session:
             self._lock(session, claim)
             # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
-            waiting = index_queries.still_unembedded(session, claim.app_id, batch.doc_ids)
+            waiting = index_queries.still_unembedded(session, claim.app_id, doc_ids)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
             mine = (Unembedded.app_id == claim.app_id, Unembedded.doc_id.in_(finished))
@@ -157,7 +149,8 @@ class EmbedMessages:
         self.metrics.messages_embedded.inc(len(waiting - unfinished))
         return True
 
-    def _next_batch(self, session: Session, app_id: str) -> Batch:
+    def _next_batch(self, session: Session, app_id: str) -> tuple[list[int], list[Text]]:
+        """Return messages of one round by place, and the texts of those that can be embedded."""
         waiting = index_queries.unembedded(session, app_id, self.batch)
         said = [one for one in waiting.values() if one is not None]
         texts = _texts(session, said)
@@ -169,7 +162,7 @@ class EmbedMessages:
                 left_out.add(doc_id)
             else:
                 taken += mine
-        return Batch(tuple(doc_id for doc_id in waiting if doc_id not in left_out), tuple(taken))
+        return [doc_id for doc_id in waiting if doc_id not in left_out], taken
 
     def _vectors(
         self, model: str, texts: Sequence[Text], meter: Meter, until: float
