@@ -27,9 +27,8 @@ from shared.facts.changes import (
     subject_in_words,
     touch,
 )
-from shared.facts.clearing import refuse_while_clearing
+from shared.facts.clearing import prune, refuse_while_clearing
 from shared.facts.models import SLOTS, Category, Fact, FactChangeKind, category_of, said_key
-from shared.facts.retention import prune
 from shared.facts.writing import FactLearning, take_in
 from shared.text.gate import refuse_secret
 

@@ -15,9 +15,8 @@ from shared.base.audit import Cause
 from shared.base.subjects import Subject
 from shared.facts import merging, queries
 from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
-from shared.facts.clearing import refuse_while_clearing
+from shared.facts.clearing import prune, prune_if_full, refuse_while_clearing
 from shared.facts.models import Category, Fact, said_key, single_value
-from shared.facts.retention import prune, prune_if_full
 from shared.telemetry.metrics import MergedBy
 
 
