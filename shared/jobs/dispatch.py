@@ -241,9 +241,9 @@ def make_sequence_due(session: Session, app_id: str, work_class: WorkClass, sequ
     tenant_queues.refresh(session, app_id, work_class, now)
 
 
-def resume(session: Session, now: datetime, limit: int = DEFER_LIMIT) -> int:
+def resume(session: Session, now: datetime) -> int:
     """Let jobs compete again that waited for their model's server, first asked for first; return how many."""
-    jobs = queries.lock_waiting_for_provider(session, limit)
+    jobs = queries.lock_waiting_for_provider(session, DEFER_LIMIT)
     for job in jobs:
         job.state, job.deferral, job.deferred_since, job.reason = JobState.PENDING, None, None, None
     session.flush()
