@@ -15,8 +15,7 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from shared.text.housekeeping import is_housekeeping
-from shared.text.material import without_material
+from shared.text.material import is_housekeeping, without_material
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
