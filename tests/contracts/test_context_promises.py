@@ -30,9 +30,8 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS
-from shared.facts.categories import Category
-from shared.facts.models import Fact
-from shared.llm.calls import CallOutcome, WorkKind
+from shared.facts.models import Category, Fact
+from shared.llm.calls import CallOutcome, Rate, WorkKind
 from shared.llm.chat import Question, Reply, call_of
 from shared.memories.models import Memory
 from shared.profiles import consent

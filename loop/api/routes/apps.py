@@ -293,7 +293,7 @@ def issue_token(ctx: Writes, session: Session, app_id: AppInPath, body: IssueTok
     """
     ctx.require_grant(Grant.TOKENS, "issue tokens")
     wanted = body or IssueToken()
-    token, secret = tokens.issue(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
+    token, secret = queries.issue_token(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
     shown = TokenAnswer.of(token).model_dump()
     return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 
@@ -315,7 +315,7 @@ def revoke_token(
     """Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`."""
     if token_id != ctx.caller.token_id:
         ctx.require_grant(Grant.TOKENS, "revoke other tokens")
-    tokens.revoke(session, app_id, token_id, ctx.now())
+    queries.revoke_token(session, app_id, token_id, ctx.now())
     return WriteResult(Success(), about=app_id)
 
 
