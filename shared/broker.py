@@ -4,8 +4,6 @@ Jobs live in the database and are resent when lost, so results are not kept, due
 the visibility timeout runs more than once), and Redis may lose everything. Source: stack, "Celery over Redis".
 """
 
-from __future__ import annotations
-
 import contextlib
 from urllib.parse import urlsplit
 

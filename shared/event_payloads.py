@@ -3,8 +3,6 @@
 The text an event is about is looked up at that moment; what was erased since is not found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """``python -m worker``: one Celery worker with this installation's settings."""
 
-from __future__ import annotations
-
 import gc
 import sys
 

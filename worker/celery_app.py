@@ -3,8 +3,6 @@
 Settings are read here, before anything is counted; what a pool process needs is built in it after the fork.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time
@@ -15,17 +13,10 @@ from celery import Celery, signals
 from celery.worker import state as worker_state
 from prometheus_client import start_http_server
 
+from shared import broker
 from shared.base.clock import SystemClock
 from shared.base.process import die_with_parent
 from shared.base.settings import read_settings
-from shared.broker import (
-    BROKER_ERRORS,
-    announce_worker,
-    connect_redis,
-    make_celery,
-    make_queue,
-    withdraw_worker,
-)
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
 from shared.jobs.ownership import release_node
@@ -75,11 +66,11 @@ def slot() -> str:
 
 use_files(settings.metrics_path, slot)
 use_tolerant_transport()
-app: Celery = make_celery(settings)
+app: Celery = broker.make_celery(settings)
 app.set_current()
-app.conf.task_queues = [*app.conf.task_queues, make_queue(private_queue(node))]
+app.conf.task_queues = [*app.conf.task_queues, broker.make_queue(private_queue(node))]
 ready = WorkerProcess()
-news = connect_redis(settings)
+news = broker.connect_redis(settings)
 hearing = Hearing(settings.worker_silence_seconds)
 register_tasks(app, ready)
 
@@ -87,7 +78,7 @@ register_tasks(app, ready)
 def _send_canary() -> bool:
     try:
         app.send_task(CANARY_TASK, queue=private_queue(node), priority=0, retry=False)
-    except BROKER_ERRORS:
+    except broker.BROKER_ERRORS:
         return False
     return True
 
@@ -104,7 +95,7 @@ def _tasks_in_hand() -> list[str]:
 
 
 def _announce() -> None:
-    announce_worker(news, node, time.time())
+    broker.announce_worker(news, node, time.time())
 
 
 watch = Watchdog(
@@ -143,7 +134,7 @@ def _hear(**_: Any) -> None:
 @signals.worker_shutting_down.connect(weak=False)
 def _stop_watching(**_: Any) -> None:
     watch.stop()
-    withdraw_worker(news, node)
+    broker.withdraw_worker(news, node)
 
 
 @signals.worker_process_shutdown.connect(weak=False)

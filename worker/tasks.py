@@ -1,7 +1,5 @@
 """The Celery tasks of a worker: thin, they parse what came and call one pipeline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The only place where a worker's objects are built, once per pool process."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Mapping

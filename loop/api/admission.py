@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import TOO_MANY, answer_error
 from loop.api.policy import Trait, policy_of
-from shared.apps.tokens import Caller
+from shared.apps.queries import Caller
 from shared.base.errors import AfterthoughtError, Limit
 from shared.base.process import Client, working_for
 from shared.base.setting_groups import HttpSettings

@@ -30,8 +30,8 @@ from loop.api.errors import MALFORMED, TOO_LARGE, TOO_SLOW, answer_error
 from loop.api.policy import Trait, policy_of
 from shared.apps.queries import get_app
 from shared.base.errors import AfterthoughtError, Invalid, Limit, Transient
-from shared.sessions.registry.configuration import configuration_of
 from shared.sessions.registry.intake import explained
+from shared.sessions.registry.projects import configuration_of
 from shared.sessions.store import Store
 from shared.text.lines import with_whole_characters
 

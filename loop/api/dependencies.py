@@ -21,7 +21,7 @@ from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN
 from loop.api.writes import IdempotentRequest, Work, WriteResult, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Grant, Scope
-from shared.apps.tokens import Caller
+from shared.apps.queries import Caller
 from shared.base.audit import Cause
 from shared.base.errors import Denied, Invalid
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, Id, UserId, UserOrNobody

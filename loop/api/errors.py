@@ -25,7 +25,7 @@ from loop.api.schema import APP_ID_PATTERN, KEY_PATTERN, MANY, ONE, ResponseMode
 from shared.base import errors
 from shared.base.process import ABANDONED
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
-from shared.sessions.compose.requests import MAX_NAME_CHARS, NAME_PATTERN
+from shared.sessions.compose.compositions import MAX_NAME_CHARS, NAME_PATTERN
 
 TOO_LARGE = "too_large"
 UNAUTHENTICATED = "unauthenticated"

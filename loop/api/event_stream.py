@@ -21,8 +21,7 @@ from starlette.types import Scope as AsgiScope
 from loop.streams import EnergyNews, Hub, Listener
 from loop.wiring import Loop
 from shared.apps.models import Scope
-from shared.apps.queries import get_app
-from shared.apps.tokens import Caller, is_in_force
+from shared.apps.queries import Caller, get_app, is_in_force
 from shared.event_payloads import EventPayload, payloads_of
 from shared.events.queries import EventFilter, events_after, extent
 

@@ -20,7 +20,7 @@ from loop.api.errors import UNAUTHENTICATED, answer_error, opens_only
 from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait
 from loop.wiring import Loop
 from shared.apps.models import Scope as TokenScope
-from shared.apps.tokens import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of
+from shared.apps.queries import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of
 from shared.base.errors import AfterthoughtError, Denied
 
 _MOST_TOKEN_CHARACTERS = 500

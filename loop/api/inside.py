@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from loop.api.errors import in_words
-from shared.apps.tokens import Caller
+from shared.apps.queries import Caller
 from shared.base.errors import Denied, Invalid
 from shared.contracts.values import Id
 from shared.conversations.models import MemoryMode

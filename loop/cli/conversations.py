@@ -141,7 +141,7 @@ class TuningCommand(TyperCommand):
 
 @cache
 def _tuning_options() -> list[Any]:
-    from shared.base.search_settings import Tuning, meaning_of  # heavy, as said above
+    from shared.base.settings import Tuning, meaning_of  # heavy, as said above
 
     def take(**_: Any) -> None: ...
 
@@ -170,7 +170,7 @@ def reset_tuning(
     """Take changes back, so that what lies beneath is in force again."""
     from pydantic.alias_generators import to_camel  # heavy, and not needed for --help
 
-    from shared.base.search_settings import AppTuning, Tuning  # as above
+    from shared.base.settings import AppTuning, Tuning  # as above
 
     every = {to_camel(name): name for name in (Tuning if names or app_id is None else AppTuning).model_fields}
     if unknown := set(names or ()) - set(every):

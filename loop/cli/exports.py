@@ -263,7 +263,7 @@ def _listed_by_langchain(listed: list[Any]) -> list[Any]:
 
 def _of_langchain(value: Any) -> dict[str, Any]:
     # Deferred: langchain takes most of a second to import.
-    from shared.llm.langchain_messages import as_openai, data_of
+    from shared.llm.langchain_chat import as_openai, data_of
 
     try:
         message, data = as_openai(value), data_of(value)

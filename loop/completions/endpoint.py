@@ -34,8 +34,7 @@ from shared.conversations.chat_message import PassedMessage, chars_of
 from shared.conversations.queries import get_conversation
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.calls import LAST_RESORT, CallOutcome, Meter, ModelCall, Prospect, WorkKind, estimate_tokens
 from shared.llm.transport import TooMuch
 from shared.telemetry.logging import get_logger
 

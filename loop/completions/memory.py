@@ -23,7 +23,7 @@ from shared.conversations.chat_message import PassedMessage, Sent, role_of, text
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import StoredMessageId, find_message_ids, get_conversation, latest_of_assistant
 from shared.db.engine import Database
-from shared.text.housekeeping import is_housekeeping
+from shared.text.material import is_housekeeping
 
 _INSTRUCTION, _USER, _ASSISTANT = "system", "user", "assistant"
 _MOST_ADDED = 1000

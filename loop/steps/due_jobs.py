@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.apps.queries import lock_app
 from shared.base.clock import Clock
-from shared.base.search_settings import Tuning
-from shared.base.settings import Settings
+from shared.base.settings import Settings, Tuning
 from shared.conversations import extraction, summarising
 from shared.conversations.lifecycle import SILENCE, end, wake
 from shared.conversations.models import Conversation

@@ -20,7 +20,7 @@ from shared.sessions import manifest
 from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
 from shared.sessions.models import Project
 from shared.sessions.queries import lock_project_by_key, projects_that_age, projects_to_scan, projects_to_write
-from shared.sessions.registry.configuration import configuration_of
+from shared.sessions.registry.projects import configuration_of
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.registry.scan import FolderScanner
 from shared.sessions.retention.rules import is_due

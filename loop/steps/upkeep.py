@@ -36,13 +36,10 @@ from shared.jobs.control import forget_finished
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
 from shared.jobs.queries import (
-    has_due_beyond,
     has_expired,
-    has_held_beyond,
     tenant_queues_astray,
     why_provider_is_awaited,
 )
-from shared.jobs.tenant_queues import LONGEST_HOLD, let_go_too_long
 from shared.memories import forgetting
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
@@ -89,13 +86,12 @@ class Upkeep:
         if time.monotonic() < self._look_ahead_at:
             return False
         self._look_ahead_at = time.monotonic() + _LOOK_AHEAD_SECONDS
-        return has_due_beyond(session, now + self.horizon) or has_held_beyond(session, now + LONGEST_HOLD)
+        return dispatch.is_behind_clock(session, now, self.horizon)
 
     def _sweep(self) -> Swept:
         with self.database.write() as session:
             swept = ownership.sweep(session, self.clock.now(), self.settings, self.horizon, self._record_end)
-            made_due = dispatch.make_due(session, self.clock.now(), self.horizon)
-            let_go = let_go_too_long(session, self.clock.now())
+            made_due, let_go = dispatch.follow_clock(session, self.clock.now(), self.horizon)
         self.metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
             if state is JobState.DEAD:

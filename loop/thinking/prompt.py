@@ -28,12 +28,10 @@ from loop.thinking.tools import (
     usable_tools,
 )
 from shared.base.errors import Configuration
-from shared.context.budgets import TokenSource
-from shared.context.window import CountedMessage, Utterance, length, squeezed, staying
+from shared.context.window import CountedMessage, TokenSource, Utterance, length, squeezed, staying
 from shared.energy.budget import to_units
-from shared.llm.calls import WorkKind
+from shared.llm.calls import Rate, WorkKind, most_tokens
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, Question
-from shared.llm.tokens import Rate, most_tokens
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
 from shared.telemetry.metrics import FocusKind
 from shared.text.lines import clean

@@ -32,22 +32,21 @@ from shared.apps.queries import get_app, lock_app
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.base.settings import Settings
-from shared.context.budgets import RecallBudgets, UpperBoundCounting
 from shared.context.context import ContextParts, note_recalled
 from shared.context.recall import extend, recollect
 from shared.context.rendering import join_blocks
 from shared.context.sources import CurrentTurn, RecallSources
-from shared.context.window import Utterance, staying
+from shared.context.window import RecallBudgets, UpperBoundCounting, Utterance, staying
 from shared.conversations import queries
-from shared.conversations.focus import postpone, refresh_all
+from shared.conversations.answers import postpone, refresh_all
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import AnswerState
 from shared.db.base import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
+from shared.llm.calls import most_tokens
 from shared.llm.chat import ToolCall
 from shared.llm.providers import ModelSize
-from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome

@@ -25,8 +25,7 @@ from shared.base.clock import Clock
 from shared.base.errors import NotFound
 from shared.base.settings import Settings
 from shared.conversations import answers, lifecycle, queries
-from shared.conversations.answers import AnswerDraft, Duplicate, Stale
-from shared.conversations.focus import postpone
+from shared.conversations.answers import AnswerDraft, Duplicate, Stale, postpone
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.base import Transactions
 from shared.energy.budget import seconds_until_open

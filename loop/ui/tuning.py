@@ -11,7 +11,7 @@ from afterthought_client import models
 from loop.ui.frame import PageView
 from loop.ui.tables import OUTLINED, PRIMARY, action, card, note, number, show_table
 from loop.ui.visitors import Labels, in_words_of, tell_success
-from shared.base.search_settings import AppTuning, Tuning, bounds_of
+from shared.base.settings import AppTuning, Tuning, bounds_of
 
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
 

@@ -22,8 +22,7 @@ from shared.context.window import Utterance
 from shared.conversations.models import Conversation, Message
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.facts.categories import Category
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact
+from shared.facts.models import PIN_SLOTS, SLOTS, Category, Fact
 from shared.telemetry.metrics import Metrics
 
 _AT = datetime(2026, 3, 1, tzinfo=UTC)

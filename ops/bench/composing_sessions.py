@@ -18,8 +18,8 @@ from ops.bench.corpora import SESSIONS
 from ops.bench.harness import run, say, seconds_of
 from shared.base.choices import AllocationStrategy
 from shared.db.schema import migrate
-from shared.llm.tokens import estimate_tokens
-from shared.sessions.compose.requests import ComponentOrder
+from shared.llm.calls import estimate_tokens
+from shared.sessions.compose.compositions import ComponentOrder
 from shared.sessions.models import BuildState
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House

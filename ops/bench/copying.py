@@ -22,7 +22,7 @@ from ops.bench.harness import run, seconds_of
 from ops.bench.made_up import Chatter
 from ops.bench.population import serving_set
 from shared.apps.queries import get_app, install
-from shared.archive.export import export_app
+from shared.archive.document import export_app
 from shared.archive.restore import import_archive
 from shared.base.settings import Settings
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start

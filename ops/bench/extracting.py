@@ -23,9 +23,9 @@ from ops.bench import corpora
 from ops.bench.harness import run, say
 from ops.bench.keeping import answer_words, survives
 from shared.base.setting_groups import ModelSettings
-from shared.context.budgets import TokenCounting
 from shared.context.fact_selection import SelectableFact, in_order
 from shared.context.rendering import facts_text, packed
+from shared.context.window import TokenCounting
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder

@@ -30,9 +30,9 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, st
 from shared.conversations.lifecycle import say as say_in
 from shared.db.engine import Database
 from shared.db.schema import migrate
+from shared.llm.calls import estimate_tokens
 from shared.llm.minilm import WordVectors, is_installed
 from shared.llm.providers import make_embedder
-from shared.llm.tokens import estimate_tokens
 from shared.search.models import MessageVector, conversation_of, doc_id_of, position_of
 from shared.search.query import without_names
 from shared.search.ranking import RankedCandidate, WeightedRecipe

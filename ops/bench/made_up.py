@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from shared.base.clock import Clock, SystemClock
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.db.engine import Database
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors

@@ -13,8 +13,7 @@ from shared.conversations.models import Conversation, Message
 from shared.db.base import Base
 from shared.db.engine import Database
 from shared.energy.models import Spending
-from shared.facts.categories import Category
-from shared.facts.models import Fact
+from shared.facts.models import Category, Fact
 from shared.jobs.models import Job, JobState, TenantQueue
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.embedding import DIMENSIONS, NgramEmbedder

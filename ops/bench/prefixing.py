@@ -22,16 +22,15 @@ from ops.bench.harness import run, say
 from ops.bench.made_up import Chatter
 from ops.bench.population import FULL_APP, app_id, populate
 from shared.base.choices import FactState
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.context.context import ContextRequest, Placement, open_context
 from shared.context.sources import RecallSources
 from shared.context.window import Utterance
 from shared.conversations.chat_message import Sent
 from shared.db.schema import migrate
-from shared.facts.categories import Category
-from shared.facts.models import Fact
+from shared.facts.models import Category, Fact
+from shared.llm.calls import LAST_RESORT
 from shared.llm.embedding import NgramEmbedder
-from shared.llm.tokens import LAST_RESORT
 from tests.support.house import House
 from tests.support.searching import Library
 

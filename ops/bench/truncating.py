@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ops.bench.harness import run, say
 from ops.bench.made_up import Chatter
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.context.context import ContextRequest, open_context
 from shared.context.sources import RecallSources
 from shared.conversations.lifecycle import NewMessage, Role

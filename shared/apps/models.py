@@ -1,7 +1,5 @@
 """An app is a tenant: everything else belongs to one, and to no other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum

@@ -1,13 +1,12 @@
 """Puts an archive into an app, whole or not at all.
 
-Ids of conversations and messages are the app's own and stay; ids of memories are ours and are given anew. What is
-already there is left as it is and counted, so importing the same archive twice adds nothing.
+Ids of conversations and messages are the app's own and stay; ids of memories and facts are ours and are given anew.
+What is already there is left as it is and counted, so importing the same archive twice adds nothing. The caps hold:
+where there is no place nothing is imported, and a pin for which there is none is given up.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,35 +15,143 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App, UserSettings
 from shared.apps.queries import list_user_settings
-from shared.archive.document import (
-    Archive,
-    ArchivedChange,
-    ArchivedConversation,
-    ArchivedMemory,
-    ArchivedMessage,
-    ArchivedOrigin,
-    ArchivedSource,
-)
-from shared.archive.export import EVERYTHING
-from shared.archive.restore_facts import ArrivingFacts
+from shared.archive import document
 from shared.base.audit import Cause
+from shared.base.choices import FactState
 from shared.base.errors import Conflict, Limit
 from shared.base.settings import Settings
-from shared.base.subjects import NOBODY
+from shared.base.subjects import NOBODY, Subject
 from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.lifecycle import insert_messages
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.db.base import row_of
+from shared.facts import queries as fact_queries
+from shared.facts.changes import FactTexts, free_pins, free_slots
+from shared.facts.changes import record as record_fact
+from shared.facts.clearing import refuse_while_clearing
+from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 from shared.memories import queries
-from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
-from shared.memories.writing import give_place
-from shared.profiles.consent import AgreedProfile, import_profile
+from shared.memories.writing import Sources, Texts, give_place, record, sources_in
+from shared.profiles.consent import import_profile
 from shared.search.index import index_messages
 from shared.summaries.queries import NewSummary, insert_summary
 from shared.text.gate import refuse_secret
 from shared.text.secrets import any_secret
+
+
+@dataclass
+class ArrivingFacts:
+    """An import of facts under way, into a locked app; ``keys`` has its conversations by their ids."""
+
+    session: Session
+    app_id: str
+    keys: Mapping[str, int]
+    cause: Cause
+    facts: int = 0
+    skipped: int = 0
+    changes: int = 0
+    changes_skipped: int = 0
+    _arrived: dict[int, Fact] = field(default_factory=dict)
+    """What became of which archived fact."""
+
+    def carry_out(self, facts: Sequence[document.ArchivedFact], history: Sequence[document.ArchivedFactChange]) -> None:
+        """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place;
+        Invalid, for a secret.
+        """
+        if not facts:
+            return
+        for user_id in {one.user_id or NOBODY for one in facts}:
+            refuse_while_clearing(self.session, Subject(self.app_id, user_id))
+        by_id = {one.fact_id: one for one in facts}
+        for top in self._arriving(facts):
+            chain = [top]
+            while (lower := by_id.get(chain[-1].updates_fact_id or 0)) is not None:
+                chain.append(lower)
+            # The lowest first: each names the one that it replaced.
+            beneath: int | None = None
+            for one in reversed(chain):
+                beneath = self._take(one, beneath, stands=one is top)
+        self.facts = len(self._arrived)
+        self.skipped = len(facts) - self.facts
+        self._take_history(history)
+        for fact in self._arrived.values():
+            record_fact(self.session, fact, FactChangeKind.LEARNED, self.cause, FactTexts(after=fact.statement))
+
+    def _arriving(self, facts: Sequence[document.ArchivedFact]) -> Collection[document.ArchivedFact]:
+        """Return the facts that are to stand and do not yet. Raises: Conflict, where there is no place for them."""
+        beneath = {one.updates_fact_id for one in facts}
+        known = {fact.said_key for fact in fact_queries.standing_in_app(self.session, self.app_id)}
+        arriving: dict[str, document.ArchivedFact] = {}
+        for one in facts:
+            key = said_key(one.user_id or NOBODY, one.statement)
+            if one.fact_id not in beneath and key not in known:
+                arriving.setdefault(key, one)
+        for user_id, count in Counter(one.user_id or NOBODY for one in arriving.values()).items():
+            free = len(free_slots(self.session, Subject(self.app_id, user_id)))
+            if count > free:
+                whose = f"user {user_id} of app {self.app_id}" if user_id else f"app {self.app_id}"
+                raise Conflict(
+                    f"The archive brings {count} facts, but {whose} has {free} free places of {SLOTS}; "
+                    f"delete some first, or import into another app.",
+                    code="no_room",
+                    details={"arriving": count, "free": free} | ({"userId": user_id} if user_id else {}),
+                )
+        return arriving.values()
+
+    def _take(self, archived: document.ArchivedFact, updates: int | None, stands: bool) -> int:
+        user_id = archived.user_id or NOBODY
+        said = [archived.statement, *(one.statement for one in archived.sources)]
+        refuse_secret("\n".join(said), f"Fact {archived.fact_id} of the archive")
+        fact = row_of(
+            Fact,
+            archived,
+            fact_id=None,
+            app_id=self.app_id,
+            user_id=user_id,
+            state=FactState.REPLACED,
+            said_key=said_key(user_id, archived.statement),
+            updates_fact_id=updates,
+            said_at=archived.said_at or archived.last_seen,
+        )
+        if stands:
+            fact.state, fact.slot = FactState.STANDING, free_slots(self.session, fact.subject)[0]
+            fact.pin_slot = next(iter(free_pins(self.session, fact.subject)), None) if archived.pinned else None
+        self.session.add(fact)
+        self.session.flush()
+        for one in archived.sources:
+            if one.conversation_id is not None and one.conversation_id not in self.keys:
+                raise Conflict(
+                    f"The archive has a fact of conversation {one.conversation_id}, but not the conversation.",
+                    code="broken_archive",
+                )
+            key, said_at = self.keys.get(one.conversation_id or ""), one.said_at or one.last_seen
+            self.session.add(row_of(FactSource, one, fact_id=fact.fact_id, conversation_key=key, said_at=said_at))
+        self.session.flush()
+        self._arrived[archived.fact_id] = fact
+        return fact.fact_id
+
+    def _take_history(self, history: Sequence[document.ArchivedFactChange]) -> None:
+        for one in history:
+            fact = self._arrived.get(one.fact_id)
+            if fact is None or any_secret((one.reason, one.before, one.after)):
+                self.changes_skipped += 1
+                continue
+            related = self._arrived.get(one.related_fact_id or 0)
+            change = row_of(
+                FactChange,
+                one,
+                fact_id=fact.fact_id,
+                app_id=self.app_id,
+                user_id=fact.user_id,
+                source_keys=sorted(self.keys[name] for name in one.conversation_ids if name in self.keys),
+                related_fact_id=None if related is None else related.fact_id,
+            )
+            self.session.add(change)
+            self.changes += 1
+        self.session.flush()
+
 
 IMPORT = "import"
 
@@ -69,7 +176,9 @@ class Imported:
     profiles_skipped: int = 0
 
 
-def import_archive(session: Session, app: App, archive: Archive, settings: Settings, now: datetime) -> Imported:
+def import_archive(
+    session: Session, app: App, archive: document.Archive, settings: Settings, now: datetime
+) -> Imported:
     """Put an archive into an app that the caller has locked. Raises: Limit, Conflict, Invalid for a
     secret; then nothing may be committed.
     """
@@ -93,7 +202,7 @@ class _Arrival:
 
     session: Session
     app: App
-    archive: Archive
+    archive: document.Archive
     now: datetime
     cause: Cause
     keys: dict[str, int] = field(default_factory=dict)
@@ -120,13 +229,15 @@ class _Arrival:
         facts.carry_out(self.archive.facts, self.archive.fact_history)
         self.done.facts, self.done.facts_skipped = facts.facts, facts.skipped
         self.done.fact_changes, self.done.fact_changes_skipped = facts.changes, facts.changes_skipped
-        for profile in self.archive.profiles:
-            if import_profile(self.session, self.app.app_id, AgreedProfile(**dict(profile)), IMPORT, self.now):
+        for one in self.archive.profiles:
+            whose = (self.app.app_id, one.user_id, one.content, one.agreed_at)
+            if (profile := import_profile(self.session, *whose, IMPORT, self.now)) is not None:
+                profile.created_at, profile.updated_at = one.created_at, one.updated_at
                 self.done.profiles += 1
         self.done.profiles_skipped = len(self.archive.profiles) - self.done.profiles
         return self.done
 
-    def _take_conversation(self, archived: ArchivedConversation) -> None:
+    def _take_conversation(self, archived: document.ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
         if present is not None:
             if (present.user_id or NOBODY) != (archived.user_id or NOBODY):
@@ -165,11 +276,11 @@ class _Arrival:
         self.done.conversations += 1
         self.done.messages += said
 
-    def _arriving_memories(self, cap: int) -> list[ArchivedMemory]:
-        standing = queries.list_memories(self.session, self.app.app_id, None, EVERYTHING)
+    def _arriving_memories(self, cap: int) -> list[document.ArchivedMemory]:
+        standing = queries.list_memories(self.session, self.app.app_id, None, document.EVERYTHING)
         present = {(m.user_id, m.content, m.created_at): m.memory_id for m in standing}
         taken = Counter(m.user_id for m in standing)
-        arriving: list[ArchivedMemory] = []
+        arriving: list[document.ArchivedMemory] = []
         for memory in self.archive.memories:
             known = present.get((memory.user_id or NOBODY, memory.content, memory.created_at))
             if known is None:
@@ -189,37 +300,34 @@ class _Arrival:
                 )
         return arriving
 
-    def _make_origins(self, arriving: Sequence[ArchivedMemory]) -> None:
+    def _make_origins(self, arriving: Sequence[document.ArchivedMemory]) -> None:
         """Give ids to the memories that arrive, and to those of the past whose history does."""
         known = _fingerprints(self.session, self.app.app_id)
         past = {change.memory_id for change in self.archive.history if _fingerprint(change) not in known}
         wanted = past | {memory.memory_id for memory in arriving}
         for archived in self.archive.origins:
             if archived.memory_id in wanted and archived.memory_id not in self.memory_ids:
-                self.memory_ids[archived.memory_id] = self._make_origin(archived)
+                # One that was here already, or is open, may yet give rise to a memory of its own.
+                key = self.arrived_ended.get(archived.conversation_id or "")
+                epoch = self.app.purge_epoch
+                # A conversation gives rise to one memory an epoch; a second one keeps only the conversation's name.
+                if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
+                    key = None
+                origin = row_of(
+                    Origin,
+                    archived,
+                    memory_id=None,
+                    app_id=self.app.app_id,
+                    user_id=archived.user_id or NOBODY,
+                    conversation_key=key,
+                    epoch=epoch,
+                )
+                self.session.add(origin)
+                self.session.flush()
+                self.memory_ids[archived.memory_id] = origin.memory_id
         lacking = [m.memory_id for m in arriving if m.memory_id not in self.memory_ids]
         if lacking:
             raise Conflict(f"The archive does not say where memory {lacking[0]} came from.", code="broken_archive")
-
-    def _make_origin(self, archived: ArchivedOrigin) -> int:
-        # One that was here already, or is open, may yet give rise to a memory of its own.
-        key = self.arrived_ended.get(archived.conversation_id or "")
-        epoch = self.app.purge_epoch
-        # A conversation gives rise to one memory under one epoch; a second one keeps only the conversation's name.
-        if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
-            key = None
-        origin = row_of(
-            Origin,
-            archived,
-            memory_id=None,
-            app_id=self.app.app_id,
-            user_id=archived.user_id or NOBODY,
-            conversation_key=key,
-            epoch=epoch,
-        )
-        self.session.add(origin)
-        self.session.flush()
-        return origin.memory_id
 
     def _take_history(self) -> None:
         known = _fingerprints(self.session, self.app.app_id)
@@ -248,10 +356,10 @@ class _Arrival:
             self.done.changes += 1
         self.session.flush()
 
-    def _in_sources(self, archived: Sequence[ArchivedSource]) -> Sources:
+    def _in_sources(self, archived: Sequence[document.ArchivedSource]) -> Sources:
         return {self.keys[one.conversation_id]: one.message_ids for one in archived if one.conversation_id in self.keys}
 
-    def _take_memory(self, archived: ArchivedMemory, cap: int) -> None:
+    def _take_memory(self, archived: document.ArchivedMemory, cap: int) -> None:
         memory_id, user_id = self.memory_ids[archived.memory_id], archived.user_id or NOBODY
         memory = row_of(Memory, archived, memory_id=memory_id, app_id=self.app.app_id, user_id=user_id)
         origins = self._in_sources(archived.sources)
@@ -260,20 +368,20 @@ class _Arrival:
         self.done.memories += 1
 
 
-def _holds_secret(change: ArchivedChange) -> bool:
+def _holds_secret(change: document.ArchivedChange) -> bool:
     standing = {} if change.standing is None else change.standing.model_dump()
     return any_secret((change.reason, change.before, change.after, *(text for _, text in written_texts(standing))))
 
 
 def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:
-    return {_fingerprint(one) for one in queries.changes_of_app(session, app_id, EVERYTHING)}
+    return {_fingerprint(one) for one in queries.changes_of_app(session, app_id, document.EVERYTHING)}
 
 
-def _fingerprint(change: Change | ArchivedChange) -> tuple[object, ...]:
+def _fingerprint(change: Change | document.ArchivedChange) -> tuple[object, ...]:
     return (change.kind, change.actor, change.at, change.before, change.after)
 
 
-def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
+def _in_messages(conversation: Conversation, archived: Sequence[document.ArchivedMessage]) -> list[Message]:
     messages = [
         row_of(Message, one, conversation_key=conversation.key, app_id=conversation.app_id, position=position)
         for position, one in enumerate(archived)

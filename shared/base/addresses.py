@@ -3,8 +3,6 @@
 What is said of an address that cannot be read holds nothing of it, for any part of it may be a password.
 """
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 

@@ -3,8 +3,6 @@
 This module imports nothing, so that the command line can show them without loading what uses them.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """Where the time comes from, so that tests can hold it still."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 

@@ -4,8 +4,6 @@ Several processes may ask for the same secret at the same moment; all of them ge
 Checking a presented token is left to the HTTP interface.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

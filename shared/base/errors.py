@@ -3,8 +3,6 @@
 Adapters translate foreign errors into these; only ``loop/api/errors.py`` knows HTTP statuses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Identifiers that sort by the time they were made."""
 
-from __future__ import annotations
-
 import secrets
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """How this was installed: by ``./ops/up`` in a checkout, or by pip; what starts it and adds to it, and its release."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import tomllib

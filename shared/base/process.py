@@ -8,8 +8,6 @@ and lock files find what was left behind.
 Whether somebody still waits for what is being done: work whose result nobody would see is given up.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets

@@ -3,8 +3,6 @@
 ``shared.base.settings`` puts them together and reads them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path

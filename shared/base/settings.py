@@ -1,7 +1,9 @@
-"""Every setting of both processes, read once by the two wirings.
+"""Every setting of both processes, read once by the two wirings, and those of retrieval that can change while it runs.
 
-Values come from the environment and from ``.env``. A wrong value stops the start and names the setting.
-``.env.example`` and ``docs/reference/settings.md`` are generated from this module and from the groups.
+Values come from the environment and from ``.env``; a wrong value stops the start and names the setting.
+``.env.example`` and ``docs/reference/settings.md`` are generated. What can change is declared in ``AppTuning`` and
+``Tuning``: body over HTTP, option of the command and field of the page come of it; ``shared.search.tuning`` says what
+is in force.
 """
 
 from __future__ import annotations
@@ -12,44 +14,109 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from dotenv import dotenv_values
-from pydantic import AliasChoices, SecretStr, ValidationError, model_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.base import setting_groups
 from shared.base.addresses import without_credentials
+from shared.base.choices import RankingFormula
 from shared.base.errors import Configuration
-from shared.base.search_settings import SearchSettings
-from shared.base.setting_groups import (
-    EnergySettings,
-    EventSettings,
-    FactSettings,
-    HttpSettings,
-    InstallationSettings,
-    JobSettings,
-    MemorySettings,
-    ModelSettings,
-    RetentionSettings,
-    SessionSettings,
-    SettingsGroup,
-    ThinkingSettings,
-    TracingSettings,
-)
+
+
+class AppTuning(setting_groups.SettingsGroup):
+    """What of retrieval and summaries can change while it runs, for all apps or for one.
+
+    Each field is the setting, what the interface, the command and the page change, and how they say what it is.
+    """
+
+    hybrid: bool = Field(
+        True, validation_alias="RAG_HYBRID", title="Search words beside vectors",
+        description="Whether words are searched beside vectors.",
+    )  # fmt: skip
+    chunking: bool = Field(
+        True, validation_alias="RAG_CHUNKING", title="Hand long messages out in passages",
+        description="Whether long messages are searched and handed out in passages.",
+    )  # fmt: skip
+    token_budget: int = Field(
+        1000, ge=100, le=5000, validation_alias="RAG_TOKEN_BUDGET", title="Tokens of retrieved messages",
+        description="Most tokens of retrieved messages in a context.",
+    )  # fmt: skip
+    summary_frequency: int = Field(
+        5, ge=0, le=100, validation_alias="RAG_SUMMARY_FREQUENCY", title="Messages of the assistant for a summary",
+        description="Messages of the assistant after which a conversation is summarised; 0: only on demand.",
+    )  # fmt: skip
+    formula: RankingFormula = Field(
+        RankingFormula.SIGNALS, validation_alias="RAG_FORMULA", title="Ranked by",
+        description="How results are ranked: by several signals, or by the weighted sum of the next three.",
+    )  # fmt: skip
+    alpha: float = Field(
+        0.6, ge=0, le=1, validation_alias="RAG_RERANK_ALPHA", title="Weight of vectors",
+        description="Weight of the vectors' likeness in the weighted sum; the three weights add up to 1.",
+    )  # fmt: skip
+    beta: float = Field(
+        0.3, ge=0, le=1, validation_alias="RAG_RERANK_BETA", title="Weight of words",
+        description="Weight of the words in the weighted sum.",
+    )  # fmt: skip
+    gamma: float = Field(
+        0.1, ge=0, le=1, validation_alias="RAG_RERANK_GAMMA", title="Weight of identifiers",
+        description="Weight of code identifiers in the weighted sum.",
+    )  # fmt: skip
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the weights add up to 1, within a hundredth and what binary fractions add to it."""
+        return abs(self.alpha + self.beta + self.gamma - 1) <= 0.01 + 1e-9
+
+
+class Tuning(AppTuning):
+    """What can change while it runs, for all apps alone too."""
+
+    metrics_days: int = Field(
+        30, ge=1, le=365, validation_alias="RAG_METRICS_DAYS", title="Days that figures of retrievals are kept",
+        description="How long figures of single retrievals are kept, days.",
+    )  # fmt: skip
+
+
+def bounds_of(name: str) -> tuple[float, float] | None:
+    """Return the least and the greatest value of what can be tuned, where it is a number."""
+    parts = Tuning.model_fields[name].metadata
+    least = [part.ge for part in parts if hasattr(part, "ge")]
+    return (least[0], *(part.le for part in parts if hasattr(part, "le"))) if least else None
+
+
+def meaning_of(name: str) -> str:
+    """Return what a value that can be tuned is, with its bounds, in a sentence without its stop."""
+    text, bounds = str(Tuning.model_fields[name].description).removesuffix("."), bounds_of(name)
+    return text if bounds is None else f"{text} ({bounds[0]} to {bounds[1]})"
+
+
+class SearchSettings(Tuning):
+    """Retrieval. All but the last three can be changed while it runs, for all apps or for one."""
+
+    search_embed_seconds: float = Field(
+        2.0, gt=0, le=86_400, description="Longest a search waits for its query's vector; then it goes by words alone."
+    )
+    search_cache_mb: int = Field(
+        256, ge=8, le=65_536, description="Memory the vectors of searched apps may take in the loop, MB."
+    )
+    embed_batch: int = Field(64, ge=1, le=1024, description="Messages that are embedded in one call.")
 
 
 class Settings(
     # The last group first: pydantic takes the fields of the last base first, and problems are told in their order.
-    HttpSettings,
-    TracingSettings,
-    RetentionSettings,
-    JobSettings,
-    EventSettings,
-    ThinkingSettings,
-    EnergySettings,
-    SessionSettings,
+    setting_groups.HttpSettings,
+    setting_groups.TracingSettings,
+    setting_groups.RetentionSettings,
+    setting_groups.JobSettings,
+    setting_groups.EventSettings,
+    setting_groups.ThinkingSettings,
+    setting_groups.EnergySettings,
+    setting_groups.SessionSettings,
     SearchSettings,
-    FactSettings,
-    MemorySettings,
-    ModelSettings,
-    InstallationSettings,
+    setting_groups.FactSettings,
+    setting_groups.MemorySettings,
+    setting_groups.ModelSettings,
+    setting_groups.InstallationSettings,
     BaseSettings,
 ):
     """The settings of one installation: it is each of its groups, so it is handed on where one of them is asked for."""
@@ -82,7 +149,7 @@ class Settings(
 
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, SettingsGroup))
+GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, setting_groups.SettingsGroup))
 
 
 def environment_name(field: str) -> str:
@@ -100,7 +167,7 @@ def environment_names(field: str) -> list[str]:
 
 def values_set(settings: Settings) -> dict[str, str]:
     """Return by environment variable what is not at its default: no secret, and not where the installation lives."""
-    elsewhere = Settings.model_fields.keys() - InstallationSettings.model_fields.keys()
+    elsewhere = Settings.model_fields.keys() - setting_groups.InstallationSettings.model_fields.keys()
     values = {field: getattr(settings, field) for field in sorted(elsewhere)}
     return {
         environment_name(field): _without_secrets(str(value))

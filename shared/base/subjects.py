@@ -3,8 +3,6 @@
 Memories, facts and profiles belong to a subject, and so do their caps. Source: decisions of 2026-11-22.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 NOBODY = ""

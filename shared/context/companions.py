@@ -4,8 +4,6 @@ An assistant's line stands beside the user's that it answers or that answers it,
 misleads without "I have a peanut allergy". Sentences with a secret stay in the conversation they were said in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

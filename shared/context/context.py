@@ -6,8 +6,6 @@ prompt reads only what is new. No model is called but the embedder, for what is 
 left out and named, because a conversation with less to go on is better than none; only what was said must be had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,25 +15,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from shared.base.subjects import recalled_for
-from shared.context import queries
-from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
+from shared.context import queries, recall
 from shared.context.fact_selection import standing_order
-from shared.context.recall import (
-    ContextDraft,
-    ContextExtension,
-    ContextLimits,
-    ExtraMaterial,
-    RecallMaterial,
-    budget_for_more,
-    compose,
-    extend,
-    overfills,
-    source_of,
-)
 from shared.context.rendering import facts_text, join_blocks
 from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import (
+    DEFAULT_RESERVE,
     FEW,
+    TokenCounting,
+    TokenSource,
     Utterance,
     before_last_user,
     beginning_kept,
@@ -49,7 +37,7 @@ from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.base import Transactions
 from shared.energy.rates import rate_of
-from shared.llm.tokens import Rate
+from shared.llm.calls import Rate
 from shared.search.search import Findings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionStage, Metrics
@@ -89,10 +77,10 @@ class ContextRequest:
     placement: Placement = Placement.TWO
 
     @property
-    def bounds(self) -> ContextLimits:
+    def bounds(self) -> recall.ContextLimits:
         """The bounds that are meant."""
         reserve = DEFAULT_RESERVE if self.reserve is None else self.reserve
-        return ContextLimits(self.token_budget, self.context_window, reserve)
+        return recall.ContextLimits(self.token_budget, self.context_window, reserve)
 
 
 @dataclass(frozen=True)
@@ -154,11 +142,11 @@ class ContextParts:
     metrics: Metrics
     missing: list[str] = field(default_factory=list)
 
-    def material(self, session: Session, app_name: str, users: tuple[str, ...]) -> RecallMaterial:
+    def material(self, session: Session, app_name: str, users: tuple[str, ...]) -> recall.RecallMaterial:
         """Read what there is to recall of users, whatever is said; see ``shared.base.subjects.recalled_for``."""
         memories = self._read("memories", lambda: queries.memories_to_recall(session, self.app_id, users))
         facts = self._read("facts", lambda: queries.facts_to_recall(session, self.app_id, users))
-        return RecallMaterial(app_name, memories, standing_order(facts))
+        return recall.RecallMaterial(app_name, memories, standing_order(facts))
 
     def _read(self, part: str, read: Callable[[], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
         try:
@@ -195,17 +183,17 @@ def open_context(
         profile, missing = sources.profile(app_id, said.user_id, actor)
         material, parts.missing = replace(material, profile=profile), [*parts.missing, *missing]
     messages = [counted(one, said.counting) for one in said.messages]
-    draft = compose(messages, material, request.bounds, said.counting, said.left_out)
-    added, findings, extra = ContextExtension(), None, ExtraMaterial()
+    draft = recall.compose(messages, material, request.bounds, said.counting, said.left_out)
+    added, findings, extra = recall.ContextExtension(), None, recall.ExtraMaterial()
     facts = material.lifted_beside(draft.recalled, said.unanswered, said.counting) if is_apart else ()
     budget += said.counting.tokens(facts_text(facts))
-    budget = budget_for_more(draft, request.bounds, budget, request.is_capped)
+    budget = recall.budget_for_more(draft, request.bounds, budget, request.is_capped)
     if budget > 0:
         if sources is not None:
             extra, findings, missing = sources.extra(_current_turn(draft, app_id, request, said))
             parts.missing += missing
         extra = replace(extra, facts=facts)
-        added = extend(draft.recalled.text, extra, budget, said.counting, is_apart=is_apart)
+        added = recall.extend(draft.recalled.text, extra, budget, said.counting, is_apart=is_apart)
         if sources is not None and findings is not None:
             sources.record(app_id, findings, added, draft.recalled.has_profile)
     context = _finished(draft, added, findings, request, said.counting, parts.missing)
@@ -234,7 +222,7 @@ def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Co
     if request.now_said is not None:
         messages = [*messages, Utterance(_USER, request.now_said)]
     # What will not stay goes at once, because counting thousands of messages one by one takes long.
-    if not left_out and overfills(length_of(messages, counting), request.bounds):
+    if not left_out and recall.overfills(length_of(messages, counting), request.bounds):
         kept = [messages[i] for i in staying(messages, len(messages))]
         messages, left_out = kept, len(messages) - len(kept)
     key = None if conversation is None else conversation.key
@@ -249,7 +237,7 @@ def _steady(rate: Rate | None) -> Rate | None:
 
 
 def _stored(
-    session: Session, conversation: Conversation, counting: TokenCounting, bounds: ContextLimits
+    session: Session, conversation: Conversation, counting: TokenCounting, bounds: recall.ContextLimits
 ) -> tuple[list[Utterance], int]:
     """Read what was said; of a conversation that fills the window by itself only what stays when its middle goes.
 
@@ -259,7 +247,7 @@ def _stored(
     if of > FEW and bounds.window is not None:
         # The newest first: only where they do not fill the window are all of them summed.
         for newest in (min(of, _PROBE), of):
-            if overfills(queries.tokens_said(session, conversation.key, counting.in_use, newest), bounds):
+            if recall.overfills(queries.tokens_said(session, conversation.key, counting.in_use, newest), bounds):
                 kept = queries.what_stays(session, conversation.key)
                 return kept, of - len(kept)
             if newest == of:
@@ -267,7 +255,7 @@ def _stored(
     return queries.everything_said(session, conversation.key), 0
 
 
-def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, said: _Conversation) -> CurrentTurn:
+def _current_turn(draft: recall.ContextDraft, app_id: str, request: ContextRequest, said: _Conversation) -> CurrentTurn:
     users = [one.content for one in said.messages if one.role == _USER]
     return CurrentTurn(
         app_id=app_id,
@@ -281,8 +269,8 @@ def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, sai
 
 
 def _finished(
-    draft: ContextDraft,
-    added: ContextExtension,
+    draft: recall.ContextDraft,
+    added: recall.ContextExtension,
     findings: Findings | None,
     request: ContextRequest,
     counting: TokenCounting,
@@ -311,7 +299,7 @@ def _finished(
         stage=draft.stage,
         missing=tuple(missing),
         trimmed=draft.trimmed,
-        token_source=source_of(draft, counting, bool(added.text)),
+        token_source=recall.source_of(draft, counting, bool(added.text)),
         cut=draft.cut,
         shrunk=draft.is_shrunk,
         summary_id=added.summary_id,
@@ -337,7 +325,7 @@ def _placed(said: Sequence[Utterance], head: str, tail: str) -> dict[int, Uttera
     return placed
 
 
-def _stable_prefix(draft: ContextDraft) -> int:
+def _stable_prefix(draft: recall.ContextDraft) -> int:
     """Return how many tokens from the beginning are the same for the next question, however short that is.
 
     Where the middle of the conversation went, what is behind the first exchange moves on with each message; where what

@@ -4,14 +4,12 @@ Pure rules over values. Identity matters when a message speaks of persons or pla
 they are written down. Source: seed 000, "Memory Organization" and "Context Compaction"; seed 001, task 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.facts.categories import Category
+from shared.facts.models import Category
 from shared.text.classifier import states_harm
 from shared.text.words import word_set
 

@@ -3,8 +3,6 @@
 How long a conversation is, is summed in the database. Nothing here makes objects that the session has to keep track of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,9 +16,8 @@ from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
 from shared.conversations.days import TimeZones
 from shared.conversations.models import Message
-from shared.facts.categories import Category
-from shared.facts.models import Fact
-from shared.llm.tokens import Rate
+from shared.facts.models import Category, Fact
+from shared.llm.calls import Rate
 from shared.memories.models import Memory
 from shared.memories.queries import with_zones
 

@@ -16,8 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from shared.context.budgets import (
+from shared.context import rendering
+from shared.context.companions import place_of
+from shared.context.fact_selection import SelectableFact, always_told, in_order, lifted, reduced
+from shared.context.window import (
     LEAST_FOR_FACTS,
+    CountedMessage,
     RecallBudgets,
     TokenCounting,
     TokenScale,
@@ -26,32 +30,11 @@ from shared.context.budgets import (
     budgets_of,
     in_steps,
     is_full,
+    length,
+    squeezed,
+    staying,
     weakest,
 )
-from shared.context.companions import place_of
-from shared.context.fact_selection import SelectableFact, always_told, in_order, lifted, reduced
-from shared.context.rendering import (
-    EARLIER,
-    END,
-    LEFT_OUT,
-    PROFILE,
-    SUMMARY,
-    AssembledText,
-    AssemblyStyle,
-    MemoryBlock,
-    PriorText,
-    RecalledMemory,
-    assemble,
-    block_opening,
-    facts_text,
-    framed,
-    join_blocks,
-    memories_block,
-    packed,
-    quoted,
-    unmarked,
-)
-from shared.context.window import CountedMessage, length, squeezed, staying
 from shared.search.candidates import SearchHit
 from shared.search.ranking import RankedCandidate
 from shared.telemetry.metrics import CompactionStage
@@ -151,7 +134,7 @@ class RecallMaterial:
     """What there is to recall: memories the last updated first, facts the most needed first."""
 
     app_name: str
-    memories: tuple[RecalledMemory, ...] = ()
+    memories: tuple[rendering.RecalledMemory, ...] = ()
     facts: tuple[SelectableFact, ...] = ()
     profile: str = ""
 
@@ -165,7 +148,7 @@ class RecallMaterial:
         """Return the facts that a message asks for and that have no place in what is recalled already."""
         shown = [memory for memory in self.memories if memory.memory_id in recalled.memory_ids]
         others = [fact for fact in unsaid(self.facts, shown, True) if fact.fact_id not in recalled.fact_ids]
-        return packed(lifted(others, message), LEAST_FOR_FACTS, scale) if others else ()
+        return rendering.packed(lifted(others, message), LEAST_FOR_FACTS, scale) if others else ()
 
 
 @dataclass(frozen=True)
@@ -181,20 +164,20 @@ class Recollection:
 
 def recollect(material: RecallMaterial, budgets: RecallBudgets, scale: TokenScale) -> Recollection:
     """Write what fits into the budgets; a profile whole, where it takes no more than a quarter."""
-    profile = framed(PROFILE, material.profile)
+    profile = rendering.framed(rendering.PROFILE, material.profile)
     if _taken(profile, scale) > budgets.both // _PROFILE_SHARE:
         profile = ""
     budgets = replace(budgets, both=budgets.both - _taken(profile, scale))
     wanted = _memories(material, budgets.memories, scale)
     facts = _facts(unsaid(material.facts, wanted.included), wanted, budgets, scale)
-    left = budgets.both - _taken(facts_text(facts), scale)
+    left = budgets.both - _taken(rendering.facts_text(facts), scale)
     if wanted.tokens <= left:
         return _recollection(wanted, facts, scale, profile)
     memories = _memories(material, left, scale)
     # What only a memory said that has no place is said by its fact, where there is room.
     beside = budgets.both - _taken(memories.text, scale)
     others = [fact for fact in unsaid(material.facts, memories.included) if fact not in facts]
-    more = packed([*facts, *others], min(budgets.facts, beside), scale)
+    more = rendering.packed([*facts, *others], min(budgets.facts, beside), scale)
     kept = more if more[: len(facts)] == facts else facts
     # What had no place at first comes back where it belongs: a pin before the pins that are less.
     return _recollection(memories, [fact for fact in material.facts if fact in kept], scale, profile)
@@ -206,23 +189,23 @@ def recollect_less(
     """Write what stays when the window is full; memories as far as it is not, with ``below_full`` tokens more."""
     memories = _memories(material, budgets.memories, scale)
     facts = reduced(_facts(unsaid(material.facts, memories.included), memories, budgets, scale))
-    left = min(budgets.both, below_full) - _taken(facts_text(facts), scale)
+    left = min(budgets.both, below_full) - _taken(rendering.facts_text(facts), scale)
     return _recollection(_memories(material, min(budgets.memories, left), scale), facts, scale)
 
 
 def _facts(
-    facts: Sequence[SelectableFact], memories: MemoryBlock, budgets: RecallBudgets, scale: TokenScale
+    facts: Sequence[SelectableFact], memories: rendering.MemoryBlock, budgets: RecallBudgets, scale: TokenScale
 ) -> tuple[SelectableFact, ...]:
     """Return the facts that have a place: within their budget, and half of all at least where memories want more."""
     left = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
-    return packed(facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
+    return rendering.packed(facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
 
 
 _SENTENCES = re.compile(r"(?<=[.!?]) ")
 
 
 def unsaid(
-    facts: Sequence[SelectableFact], memories: Sequence[RecalledMemory], is_final: bool = False
+    facts: Sequence[SelectableFact], memories: Sequence[rendering.RecalledMemory], is_final: bool = False
 ) -> list[SelectableFact]:
     """Return the facts that are no statement of one of these memories, which say them already.
 
@@ -240,8 +223,8 @@ def _told(statement: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in TERM.findall(statement.lower()) if word not in EMPTY)
 
 
-def _memories(material: RecallMaterial, budget: int, scale: TokenScale) -> MemoryBlock:
-    return memories_block(material.app_name, material.memories, budget, scale)
+def _memories(material: RecallMaterial, budget: int, scale: TokenScale) -> rendering.MemoryBlock:
+    return rendering.memories_block(material.app_name, material.memories, budget, scale)
 
 
 def _taken(block: str, scale: TokenScale) -> int:
@@ -250,10 +233,10 @@ def _taken(block: str, scale: TokenScale) -> int:
 
 
 def _recollection(
-    memories: MemoryBlock, facts: Sequence[SelectableFact], scale: TokenScale, profile: str = ""
+    memories: rendering.MemoryBlock, facts: Sequence[SelectableFact], scale: TokenScale, profile: str = ""
 ) -> Recollection:
     facts = unsaid(facts, memories.included, is_final=True)
-    text = join_blocks((memories.text, facts_text(facts), profile))
+    text = rendering.join_blocks((memories.text, rendering.facts_text(facts), profile))
     return Recollection(
         text=text,
         tokens=scale.tokens(text),
@@ -321,17 +304,17 @@ def extend(
     blocks: list[str] = []
 
     def needed(*more: str) -> int:
-        return scale.tokens(join_blocks([before_it, *blocks, *more])) - used if blocks or more else 0
+        return scale.tokens(rendering.join_blocks([before_it, *blocks, *more])) - used if blocks or more else 0
 
-    facts = packed(extra.facts, budget - _taken(before_it and _JOINT, scale), scale)
+    facts = rendering.packed(extra.facts, budget - _taken(before_it and _JOINT, scale), scale)
     if facts:
-        blocks.append(facts_text(facts))
-    summary = framed(SUMMARY, extra.summary)
+        blocks.append(rendering.facts_text(facts))
+    summary = rendering.framed(rendering.SUMMARY, extra.summary)
     has_summary = bool(summary) and needed(summary) <= budget
     if has_summary:
         blocks.append(summary)
     before = needed()
-    prior = PriorText(recalled, *blocks)
+    prior = rendering.PriorText(recalled, *blocks)
     lines: dict[HitKey, RankedCandidate] = {}
     for hit in extra.hits:
         left = hit.content if _FENCE in hit.content else prior.left_of(hit.content)
@@ -342,10 +325,10 @@ def extend(
                 lines[_key(one)] = _quoted(one, prior.left_of(one.content) or _beginning_of(one.content))
             prior.add(hit.content)
             lines.setdefault(_key(hit), _quoted(hit, left))
-    style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
+    style = rendering.AssemblyStyle(rendering.block_opening(rendering.EARLIER).rstrip("\n"), rendering.END, "> ")
 
-    def assembled() -> AssembledText:
-        return assemble(list(lines.values()), budget, needed, style, code_first=extra.about_code)
+    def assembled() -> rendering.AssembledText:
+        return rendering.assemble(list(lines.values()), budget, needed, style, code_first=extra.about_code)
 
     found = assembled()
     while alone := _left_alone(found, extra):
@@ -358,7 +341,7 @@ def extend(
     every = [*chain.from_iterable(extra.companions.values()), *extra.hits]
     by_candidate = {_key(hit): hit for hit in every}
     return ContextExtension(
-        text=join_blocks(blocks),
+        text=rendering.join_blocks(blocks),
         tokens=tokens,
         fact_ids=tuple(fact.fact_id for fact in facts),
         summary_id=extra.summary_id if has_summary else None,
@@ -373,14 +356,14 @@ _CLAUSE = re.compile(r"[^,;.!?…。！？，、]+")
 def _beginning_of(text: str) -> str:
     """Return a text up to the end of its first clause; never less, because "not" may stand at its end."""
     clause = _CLAUSE.match(text)
-    return f"{clause[0]} {LEFT_OUT}" if clause and len(clause[0]) + 1 < len(text) else text
+    return f"{clause[0]} {rendering.LEFT_OUT}" if clause and len(clause[0]) + 1 < len(text) else text
 
 
 def _key(hit: SearchHit) -> HitKey:
     return place_of(hit), hit.ranked.candidate.part
 
 
-def _left_alone(found: AssembledText, extra: ExtraMaterial) -> list[HitKey]:
+def _left_alone(found: rendering.AssembledText, extra: ExtraMaterial) -> list[HitKey]:
     """Return what stands in a text without a line that it must not stand without."""
     included = {(one.candidate.doc_id, one.candidate.part) for one in found.included}
     return [key for key in included if any(_key(one) not in included for one in extra.companions.get(key[0], ()))]
@@ -388,8 +371,8 @@ def _left_alone(found: AssembledText, extra: ExtraMaterial) -> list[HitKey]:
 
 def _quoted(hit: SearchHit, text: str) -> RankedCandidate:
     one = hit.ranked.candidate
-    content = quoted(text)
+    content = rendering.quoted(text)
     if hit.times > 1:
         content += f" (said {hit.times} times, last on {hit.last_at:%Y-%m-%d})"
-    name = None if one.name is None else " ".join(unmarked(one.name).split())
+    name = None if one.name is None else " ".join(rendering.unmarked(one.name).split())
     return hit.ranked._replace(candidate=one._replace(content=content, name=name))

@@ -5,17 +5,15 @@ is recognised, and not learnt again, when it comes back inside a transcript. The
 003, "Memory Context Format", those of facts of seed 000. Earlier messages are chosen whole, within a token budget.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from shared.context.budgets import TokenCounting, TokenScale
 from shared.context.fact_selection import SelectableFact
-from shared.facts.categories import Category
+from shared.context.window import TokenCounting, TokenScale
+from shared.facts.models import Category
 from shared.search.models import PassageKind
 from shared.search.ranking import RankedCandidate
 

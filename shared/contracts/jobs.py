@@ -4,8 +4,6 @@ Payloads carry ids, never text, and forbid unknown fields; a new field needs a d
 messages still parse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

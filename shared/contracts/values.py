@@ -4,8 +4,6 @@ Beside them the kinds of events that listeners of an app are told of. An event c
 looks the text up at that moment, so that what was erased since is not told again.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import unicodedata

@@ -4,8 +4,6 @@ The one place that decides it; see ``TimeZones``. What reads "today", heads mess
 goes by it. Source: decision 0036.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone

@@ -4,9 +4,6 @@ A conversation says itself when it is due, in the transaction in which something
 that time has come, and only one job of a conversation is open at a time. What has been seen is the job's to move.
 """
 
-from __future__ import annotations
-
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
@@ -81,8 +78,8 @@ def ask_now(session: Session, conversation: Conversation, epoch: int, now: datet
         return None
     conversation.facts_due_at = None
     # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
-    dedupe = f"{JobKind.EXTRACT_FACTS}:{conversation.key}:{new_id('ask', now)}"
-    return enqueue(session, replace(_job(conversation, epoch, max_attempts), dedupe=dedupe), now)
+    job = job_about(conversation, JobKind.EXTRACT_FACTS, new_id("ask", now), epoch, max_attempts)
+    return enqueue(session, job, now)
 
 
 def move_on(
@@ -108,11 +105,16 @@ def postpone(session: Session, app_id: str, now: datetime, user_id: str | None =
 
 
 def _job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
-    read_from, read_to = conversation.facts_seen, conversation.message_count
+    work = f"{epoch}:{conversation.facts_seen}:{conversation.message_count}"
+    return job_about(conversation, JobKind.EXTRACT_FACTS, work, epoch, max_attempts)
+
+
+def job_about(conversation: Conversation, kind: JobKind, work: str, epoch: int, max_attempts: int) -> NewJob:
+    """Return a job of a conversation's, in the sequence of its user; the same ``work`` is asked for once."""
     return NewJob(
-        kind=JobKind.EXTRACT_FACTS,
+        kind=kind,
         app_id=conversation.app_id,
-        dedupe=f"{JobKind.EXTRACT_FACTS}:{conversation.key}:{epoch}:{read_from}:{read_to}",
+        dedupe=f"{kind}:{conversation.key}:{work}",
         conversation_key=conversation.key,
         conversation_id=conversation.conversation_id,
         epoch=epoch,

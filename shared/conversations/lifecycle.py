@@ -5,8 +5,6 @@ A user's message waits for an answer until an assistant's follows. Which of thos
 reckoned in ``focus``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,19 +16,19 @@ from sqlalchemy.orm import Session
 
 from shared.base.errors import Conflict, Invalid
 from shared.base.ids import new_id
-from shared.base.search_settings import Tuning
 from shared.base.setting_groups import FactSettings
+from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import EventKind
 from shared.conversations import answers, extraction, queries, summarising
+from shared.conversations.answers import refresh, refresh_all
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.days import offset_of
 from shared.conversations.extraction import FACTS_OFF
-from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, MemoryMode, Message
 from shared.db.inserting import insert_all
 from shared.events.recording import record
-from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.dispatch import enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
@@ -237,17 +235,8 @@ def end(
         conversation.silent_until = None
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
-        job = NewJob(
-            kind=JobKind.CREATE_MEMORY,
-            app_id=conversation.app_id,
-            dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{epoch}",
-            conversation_key=conversation.key,
-            conversation_id=conversation.conversation_id,
-            epoch=epoch,
-            max_attempts=max_attempts,
-            sequence=conversation.subject.user_id,
-        )
         if conversation.is_remembered:
+            job = extraction.job_about(conversation, JobKind.CREATE_MEMORY, str(epoch), epoch, max_attempts)
             enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:

@@ -1,14 +1,12 @@
 """Reads of conversations and messages, always within one app."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import BinaryExpression, ColumnElement, Select, bindparam, case, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import get_installed_app
@@ -200,26 +198,21 @@ def summaries_due(session: Session, limit: int) -> Sequence[tuple[int, str]]:
 
 
 def facts_due(session: Session, at: datetime, limit: int) -> Sequence[tuple[int, str]]:
-    """Return key and app of conversations of which facts are due by ``at``, longest due first.
-
-    So are those due later than any pace has it: their time was set before the clock was set back.
-    """
-    due = Conversation.facts_due_at
-    found: list[tuple[int, str]] = []
-    for is_due in (due <= at, due > at + LONGEST_UNREAD):
-        query = select(Conversation.key, Conversation.app_id).where(is_due).order_by(due).limit(limit - len(found))
-        found += [(key, app_id) for key, app_id in session.execute(query)]
-    return found
+    """Return key and app of conversations of which facts are due by ``at``, longest due first."""
+    return _due(session, Conversation.facts_due_at, LONGEST_UNREAD, at, limit)
 
 
 def silent(session: Session, at: datetime, limit: int) -> Sequence[tuple[int, str]]:
-    """Return key and app of conversations that silence ends by ``at``, longest due first.
+    """Return key and app of conversations that silence ends by ``at``, longest due first."""
+    return _due(session, Conversation.silent_until, LONGEST_SILENCE, at, limit)
 
-    So are those due later than any silence lasts: their time was set before the clock was set back.
-    """
-    due = Conversation.silent_until
+
+def _due(
+    session: Session, due: InstrumentedAttribute[datetime | None], longest: timedelta, at: datetime, limit: int
+) -> Sequence[tuple[int, str]]:
     found: list[tuple[int, str]] = []
-    for is_due in (due <= at, due > at + LONGEST_SILENCE):
+    # What is due later than anything waits was set before the clock was set back, and is due now.
+    for is_due in (due <= at, due > at + longest):
         query = select(Conversation.key, Conversation.app_id).where(is_due).order_by(due).limit(limit - len(found))
         found += [(key, app_id) for key, app_id in session.execute(query)]
     return found

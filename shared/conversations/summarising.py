@@ -5,18 +5,17 @@ job once there are enough, and only one job of a conversation is open at a time.
 to move.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from shared.base.ids import new_id
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.conversations import queries
+from shared.conversations.extraction import job_about
 from shared.conversations.models import Conversation
-from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.dispatch import enqueue
 from shared.jobs.models import Job
 from shared.jobs.queries import get_open
 from shared.search.tuning import in_force
@@ -53,17 +52,8 @@ def ask(session: Session, conversation: Conversation, epoch: int, now: datetime,
         return None
     if not queries.has_words_from(session, conversation.key, conversation.summarised):
         return None
-    job = NewJob(
-        kind=JobKind.SUMMARISE,
-        app_id=conversation.app_id,
-        # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
-        dedupe=f"{JobKind.SUMMARISE}:{conversation.key}:{new_id('ask', now)}",
-        conversation_key=conversation.key,
-        conversation_id=conversation.conversation_id,
-        epoch=epoch,
-        max_attempts=max_attempts,
-        sequence=conversation.subject.user_id,
-    )
+    # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
+    job = job_about(conversation, JobKind.SUMMARISE, new_id("ask", now), epoch, max_attempts)
     return enqueue(session, job, now)
 
 

@@ -7,8 +7,6 @@ Parts of an archive's document, and the rows they are copied from and to by the 
 What code that only opens transactions needs of a database: the database itself, or one that guards its writing.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib import import_module

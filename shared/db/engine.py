@@ -11,8 +11,6 @@ What keeps a database from taking writes, as its driver tells it, and what to do
 A name of SQLite's result code or a SQLSTATE of PostgreSQL tells which; the drivers' classes do not.
 """
 
-from __future__ import annotations
-
 import select
 import threading
 import time

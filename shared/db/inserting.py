@@ -4,8 +4,6 @@ PostgreSQL is given a list for each column, in binary: as fast as COPY is, nearl
 time (decision 29).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -7,8 +7,6 @@ Whole numbers that go into a statement as one value: one with hundreds takes lon
 As JSON, which both databases take apart, so that such a statement is written once for both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Brings a database's schema to this release's revision, with alembic; what alembic compares with is named here too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import sqlalchemy as sa

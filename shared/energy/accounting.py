@@ -5,8 +5,6 @@ answer, however long, passes them; the level is reckoned with what such calls co
 bounded by how often it asks (``shared.llm.chat``, ``worker.pipelines.fallback``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import timedelta
 

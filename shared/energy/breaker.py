@@ -5,8 +5,6 @@ what jobs tell of themselves, and closes by one of them, the probe, that gets so
 of asking is left to the worker.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum

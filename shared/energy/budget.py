@@ -3,8 +3,6 @@
 A leaky bucket of 0..100 units with a floor of -50 that refills with wall-clock time. Source: decisions, "Energy".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum

@@ -3,8 +3,6 @@
 What was folded is older than a day, and so is not looked at.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ for long enough, by its own monotonic clock, takes over by compare-and-set. So c
 holder that was only slow is refused in the transaction in which it would have written.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

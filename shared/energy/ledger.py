@@ -5,8 +5,6 @@ Folds old rows of the ledger into sums of a day and of a conversation, so that e
 Only what was settled is folded, in bites: each row is in the ledger or in the sums, never in both.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +41,8 @@ WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1m
 
 _LATEST = 50_000
 """Calls among which those of some models are looked for."""
+_SAMPLED_CALLS, _SAMPLED_PAID = 50, 500
+"""Of which the mean cost of a job, and of a conversation, is taken."""
 # What an app's users ask is the app's to decide, and held by its budgets: drawn from the level, chats alone would keep
 # it below what memory work needs, for ever.
 _DRAWN = case((Spending.kind == WorkKind.CHAT, 0), else_=Spending.micro)
@@ -321,23 +321,20 @@ def was_asked(session: Session, job_id: str, model: str) -> bool:
     return session.scalar(select(Spending.entry).where(*of_job).limit(1)) is not None
 
 
-def typical_job(session: Session, sample: int = 50) -> int:
+def typical_job(session: Session) -> int:
     """Return the mean cost of the latest jobs, in micro-units; 0 when nothing was spent yet."""
     of_jobs = select(Spending.job_id, Spending.micro).where(Spending.job_id.is_not(None))
-    latest = of_jobs.order_by(Spending.entry.desc()).limit(sample).subquery()
+    latest = of_jobs.order_by(Spending.entry.desc()).limit(_SAMPLED_CALLS).subquery()
     total, jobs = session.execute(select(func.sum(latest.c.micro), func.count(latest.c.job_id.distinct()))).one()
     return int(total) // jobs if jobs else 0
 
 
-def paid_conversations(session: Session, models: Collection[str], sample: int = 500) -> tuple[int, int]:
-    """Return what the conversations cost that the latest calls of these models were about, and how many they were.
-
-    ``sample``: calls, looked for among the last ``_LATEST`` of all models; the cost is in micro-units.
-    """
+def paid_conversations(session: Session, models: Collection[str]) -> tuple[int, int]:
+    """Return what the conversations cost, in micro-units, that the latest calls of models were about; how many."""
     after = (session.scalar(select(func.max(Spending.entry))) or 0) - _LATEST
     about = (Spending.entry > after, Spending.conversation_key.is_not(None), Spending.model.in_(models))
     calls = select(Spending.conversation_key, Spending.micro).where(*about).order_by(Spending.entry.desc())
-    latest = calls.limit(sample).subquery()
+    latest = calls.limit(_SAMPLED_PAID).subquery()
     counted = select(func.coalesce(func.sum(latest.c.micro), 0), func.count(latest.c.conversation_key.distinct()))
     total, conversations = session.execute(counted).one()
     return int(total), int(conversations)

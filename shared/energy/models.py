@@ -1,7 +1,5 @@
 """What was spent, and the level it is drawn from. Units are kept as whole micro-units, so that sums are exact."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Date, Index, String

@@ -4,15 +4,12 @@ What was sent lately counts most: at most ``HORIZON_CHARS`` are remembered, and 
 Counts that leave out what a server had cached, or that a short prompt's frame makes too high, are not learnt from.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
 from shared.energy.ledger import token_rate
 from shared.energy.models import TokenRate
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.llm.tokens import Rate
+from shared.llm.calls import CallOutcome, ModelCall, Rate, WorkKind
 
 HORIZON_CHARS = 200_000
 """About fifty prompts."""

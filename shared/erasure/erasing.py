@@ -6,8 +6,6 @@ longer be replayed. Drafts of answers, which may quote what is erased, are withd
 comes after the commit and is the caller's to do.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -18,8 +16,7 @@ from shared.base.audit import Cause
 from shared.base.ids import new_id
 from shared.base.subjects import Subject
 from shared.contracts.values import EventKind
-from shared.conversations.answers import supersede_all
-from shared.conversations.focus import show_all
+from shared.conversations.answers import show_all, supersede_all
 from shared.conversations.queries import lock_all, lock_conversation, names_of
 from shared.erasure.stores import Counts, ErasedPart, Scope, count_left, forget
 from shared.events.recording import record
@@ -133,7 +130,7 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
     drafts = _withdraw_drafts(part)
     erased, gone = fact_editing.finish(session, due)
     erased |= drafts | forget(part)
-    return _receipt(part, erased, count_left(part) | fact_clearing.left_of_facts(session, gone))
+    return _receipt(part, erased, count_left(part) | fact_queries.count_left(session, gone))
 
 
 def withdraw_consent(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Erasure | None:

@@ -1,7 +1,5 @@
 """Counts over several stores: what an erasure leaves, what a purge of memories does not reach, who the users are."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

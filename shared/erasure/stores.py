@@ -4,12 +4,11 @@ Stores are gone through from the first to the last. A table with a column for te
 or to ``HOLDS_NO_WORDS`` with the reason; a test fails until it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Protocol
 
 from sqlalchemy import ColumnElement, Select, delete, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -179,19 +178,38 @@ def _count_jobs(part: ErasedPart) -> Counts:
     return {"unfinishedJobs": queries.count_unfinished_jobs(part.session, part.app_id, MEMORY_WORK, part.conversations)}
 
 
-def _forget_memories(part: ErasedPart) -> Counts:
-    session, app_id = part.session, part.app_id
-    if part.conversation is not None:
-        return forgetting.forget_conversation(session, app_id, part.conversation.key, part.cause)
-    mine = forgetting.forget_all(session, app_id, part.user_id)
-    mixed = (forgetting.forget_conversation(session, app_id, key, part.cause) for key in part.held_by_others)
-    return _sum([mine, *mixed])
+class _Drawn(Protocol):
+    """A package that keeps what was drawn from conversations, of users, and forgets it by either."""
+
+    def forget_all(self, session: Session, app_id: str, user_id: str | None = ..., /) -> Counts: ...
+    def forget_conversation(self, session: Session, app_id: str, conversation_key: int, cause: Cause, /) -> Counts: ...
+    def left_of_app(self, session: Session, app_id: str, user_id: str | None = ..., /) -> Counts: ...
+    def left_of_conversation(self, session: Session, app_id: str, conversation_key: int, /) -> Counts: ...
 
 
-def _count_memories(part: ErasedPart) -> Counts:
-    if part.conversation is not None:
-        return forgetting.left_of_conversation(part.session, part.app_id, part.conversation.key)
-    return forgetting.left_of_app(part.session, part.app_id, part.user_id)
+def _drawn_store(tables: Collection[str], scopes: Collection[Scope], package: _Drawn) -> Store:
+    def forget_drawn(part: ErasedPart) -> Counts:
+        session, app_id = part.session, part.app_id
+        if part.conversation is not None:
+            return package.forget_conversation(session, app_id, part.conversation.key, part.cause)
+        mine = package.forget_all(session, app_id, part.user_id)
+        mixed = (package.forget_conversation(session, app_id, key, part.cause) for key in part.held_by_others)
+        return _sum([mine, *mixed])
+
+    def count_drawn(part: ErasedPart) -> Counts:
+        if part.conversation is not None:
+            return package.left_of_conversation(part.session, part.app_id, part.conversation.key)
+        return package.left_of_app(part.session, part.app_id, part.user_id)
+
+    return Store(tables, scopes, forget_drawn, count_drawn)
+
+
+def _of_conversations(
+    part: ErasedPart, whole: Callable[[Session, str], Counts], each: Callable[[Session, str, int], Counts]
+) -> Counts:
+    if part.keys is None:
+        return whole(part.session, part.app_id)
+    return _sum(each(part.session, part.app_id, key) for key in part.keys)
 
 
 def _forget_answers(part: ErasedPart) -> Counts:
@@ -200,26 +218,6 @@ def _forget_answers(part: ErasedPart) -> Counts:
     mine = update(IdempotencyKey).where(IdempotencyKey.app_id == part.app_id)
     emptied = mine.values(answer={}, request_digest=NO_DIGEST, app_id=None)
     return {"idempotencyKeys": rows_changed(part.session, emptied)}
-
-
-def _count_answers(part: ErasedPart) -> Counts:
-    return {"idempotencyKeys": queries.count_remembered(part.session, part.answers)}
-
-
-def _forget_facts(part: ErasedPart) -> Counts:
-    session, app_id = part.session, part.app_id
-    if part.conversation is not None:
-        return fact_clearing.forget_conversation(session, app_id, part.conversation.key, part.cause)
-    mine = fact_clearing.forget_all(session, app_id, part.user_id)
-    fact_clearing.forget_clears(session, app_id, part.user_id)
-    mixed = (fact_clearing.forget_conversation(session, app_id, key, part.cause) for key in part.held_by_others)
-    return _sum([mine, *mixed])
-
-
-def _count_facts(part: ErasedPart) -> Counts:
-    if part.conversation is not None:
-        return fact_clearing.left_of_conversation(part.session, part.app_id, part.conversation.key)
-    return fact_clearing.left_of_app(part.session, part.app_id, part.user_id)
 
 
 def _forget_profiles(part: ErasedPart) -> Counts:
@@ -240,41 +238,18 @@ def _forget_user_settings(part: ErasedPart) -> Counts:
     return {"userSettings": rows_changed(part.session, mine)}
 
 
-def _count_user_settings(part: ErasedPart) -> Counts:
-    return {"userSettings": len(list_user_settings(part.session, part.app_id, part.user_id))}
-
-
-def _forget_tuning(part: ErasedPart) -> Counts:
-    forget_tuning(part.session, part.app_id)
-    return {}
-
-
-def _forget_index(part: ErasedPart) -> Counts:
-    if part.keys is None:
-        return index.remove_app_from_index(part.session, part.app_id)
-    return _sum(index.remove_conversation_from_index(part.session, part.app_id, key) for key in part.keys)
-
-
-def _count_index(part: ErasedPart) -> Counts:
-    if part.keys is None:
-        return index.left_in_index_of_app(part.session, part.app_id)
-    return _sum(index.left_in_index_of_conversation(part.session, part.app_id, key) for key in part.keys)
-
-
 def _forget_conversations(part: ErasedPart) -> Counts:
     # What is kept of a memory that is gone names no conversation any more.
     mine = _lies_in(part, Origin, Origin.conversation_key)
     forgetting.part_from(part.session, mine, nameless=part.conversations is None)
+    keys: tuple[tuple[type[_Spoken], InstrumentedAttribute[int]], ...] = (
+        (Answer, Answer.conversation_key), (Message, Message.conversation_key), (Conversation, Conversation.key),
+    )  # fmt: skip
     erased = {
-        "answers": _delete(part, Answer, Answer.conversation_key),
-        "messages": _delete(part, Message, Message.conversation_key),
-        "conversations": _delete(part, Conversation, Conversation.key),
+        table.__tablename__: rows_changed(part.session, delete(table).where(_lies_in(part, table, key)))
+        for table, key in keys
     }
     return erased if part.conversation is None else {name: erased[name] for name in ("answers", "messages")}
-
-
-def _delete(part: ErasedPart, table: type[_Spoken], key: InstrumentedAttribute[int]) -> int:
-    return rows_changed(part.session, delete(table).where(_lies_in(part, table, key)))
 
 
 def _lies_in(part: ErasedPart, table: type[_Spoken | Origin], key: _Key) -> ColumnElement[bool]:
@@ -282,22 +257,13 @@ def _lies_in(part: ErasedPart, table: type[_Spoken | Origin], key: _Key) -> Colu
     return table.app_id == part.app_id if part.conversations is None else key.in_(part.conversations)
 
 
-def _count_conversations(part: ErasedPart) -> Counts:
-    if part.conversation is not None:
-        return queries.rows_of_conversations(part.session, part.app_id, [part.conversation.key])
-    return queries.rows_of_app(part.session, part.app_id, part.user_id)
-
-
 _WHOLE = (Scope.DATA, Scope.USER, Scope.CONVERSATION)
 STORES = (
     # Before the jobs: whoever places events locks them first, and the tenants' queues after.
     Store(("events", "webhooks"), _WHOLE, _forget_events, _count_events),
     Store(("jobs",), (*_WHOLE, Scope.MEMORIES), _stop_jobs, _count_jobs),
-    Store(
-        ("app_memories", "memory_sources", "memory_history", "memory_origins"),
-        (*_WHOLE, Scope.MEMORIES),
-        _forget_memories,
-        _count_memories,
+    _drawn_store(
+        ("app_memories", "memory_sources", "memory_history", "memory_origins"), (*_WHOLE, Scope.MEMORIES), forgetting
     ),
     Store(
         ("summaries",),
@@ -312,16 +278,26 @@ STORES = (
         lambda part: {} if part.user_id is not None else sweep.forget_semantic(part.session, part.app_id),
         lambda part: {} if part.user_id is not None else sweep.left_of_semantic(part.session, part.app_id),
     ),
-    Store(("idempotency_keys",), tuple(Scope), _forget_answers, _count_answers),
-    Store(("facts", "fact_sources", "fact_history", "fact_clears"), _WHOLE, _forget_facts, _count_facts),
+    Store(
+        ("idempotency_keys",),
+        tuple(Scope),
+        _forget_answers,
+        lambda part: {"idempotencyKeys": queries.count_remembered(part.session, part.answers)},
+    ),
+    _drawn_store(("facts", "fact_sources", "fact_history", "fact_clears"), _WHOLE, fact_clearing),
     Store(
         ("profiles", "consents", "profile_audit"),
         (Scope.DATA, Scope.USER, Scope.PROFILE),
         _forget_profiles,
         _count_profiles,
     ),
-    Store(("user_settings",), (Scope.DATA, Scope.USER), _forget_user_settings, _count_user_settings),
-    Store(("tuning_overrides",), (Scope.DATA,), _forget_tuning, lambda part: {}),
+    Store(
+        ("user_settings",),
+        (Scope.DATA, Scope.USER),
+        _forget_user_settings,
+        lambda part: {"userSettings": len(list_user_settings(part.session, part.app_id, part.user_id))},
+    ),
+    Store(("tuning_overrides",), (Scope.DATA,), lambda part: forget_tuning(part.session, part.app_id), lambda part: {}),
     Store(
         (
             *("projects", "project_links", "recorded_sessions", "session_files", "session_changes"),
@@ -336,10 +312,19 @@ STORES = (
     Store(
         ("app_indexes", "passages", "vector_sets", "message_vectors", "vector_blocks", "vector_erasures", "unembedded"),
         _WHOLE,
-        _forget_index,
-        _count_index,
+        lambda part: _of_conversations(part, index.remove_app_from_index, index.remove_conversation_from_index),
+        lambda part: _of_conversations(part, index.left_in_index_of_app, index.left_in_index_of_conversation),
     ),
-    Store(("conversations", "messages", "answers"), _WHOLE, _forget_conversations, _count_conversations),
+    Store(
+        ("conversations", "messages", "answers"),
+        _WHOLE,
+        _forget_conversations,
+        lambda part: (
+            queries.rows_of_app(part.session, part.app_id, part.user_id)
+            if part.conversation is None
+            else queries.rows_of_conversations(part.session, part.app_id, [part.conversation.key])
+        ),
+    ),
 )
 
 _ACCOUNTS = "what calls of a model cost: ids, kinds and names of models"

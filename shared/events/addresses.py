@@ -4,8 +4,6 @@ A name is resolved here, every address it has must be allowed, and the caller co
 to resolve again would let the name lead elsewhere meanwhile.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Events, which carry ids and numbers but never text, and the addresses that are told of them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

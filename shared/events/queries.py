@@ -1,7 +1,5 @@
 """Reads of events and webhooks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

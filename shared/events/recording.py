@@ -6,8 +6,6 @@ Only one loop does this at a time. Positions follow each other without holes and
 whoever has read up to one has missed nothing below it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -3,8 +3,6 @@
 Which addresses may be called is in ``shared.events.addresses``; calling them is the worker's.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

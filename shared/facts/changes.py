@@ -4,8 +4,6 @@ Which of these it is, is judged in ``merging``. Here the rows are written: the f
 who, why, before and after, and whose words stand in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,8 +17,7 @@ from shared.base.subjects import NOBODY, Subject
 from shared.contracts.values import EventKind
 from shared.events.recording import record as record_event
 from shared.facts import queries
-from shared.facts.categories import Category
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
+from shared.facts.models import PIN_SLOTS, SLOTS, Category, Fact, FactChange, FactChangeKind, FactSource, said_key
 
 Moment = tuple[datetime, str]
 """When something was said, and in which conversation: what orders two statements of the same instant."""

@@ -1,16 +1,15 @@
-"""Clearing all facts of an app, or of one of its users, and forgetting facts for good.
+"""Facts that go: by age, category and confidence; all at once, by a clear-all; and for good, with what was said.
 
 A clear is taken back for some seconds, then an erasure. While it is open none of the facts it took stands and none is
 written about those users, so taking it back finds every place free; the facts of other users go on. A user's clear may
 be open when the app's is opened: each takes back what it took, and the app's, once final, takes all. Of an erased
 conversation, what another said too, or a person wrote, stays; what stood before an erased contradiction stands again.
-What else is erased with them, and the receipt, is left to ``shared.erasure``.
+What else is erased with them, and the receipt, is left to ``shared.erasure``. Source: seed 000; decisions.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
 
@@ -27,7 +26,17 @@ from shared.db.queries import rows_changed
 from shared.facts import queries
 from shared.facts.changes import FactTexts, empty, free_slots, lie_beneath, record, remove_rows, subsume, touch
 from shared.facts.merging import first_said, mend, part_by_replaced, reckon
-from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, said_key
+from shared.facts.models import (
+    LIFETIMES,
+    WEIGHTS,
+    Category,
+    Fact,
+    FactChange,
+    FactChangeKind,
+    FactClear,
+    FactSource,
+    said_key,
+)
 from shared.text.secrets import has_secret
 
 
@@ -110,7 +119,7 @@ def make_final(session: Session, clear: FactClear, now: datetime) -> dict[str, i
 
     The app is locked, and so are its conversations.
     """
-    erased = forget_all(session, clear.app_id, clear.user_id)
+    erased = _forget_facts(session, clear.app_id, clear.user_id)
     # Move the pointers of the app's conversations up to what was said when it was cleared.
     seen = queries.said_until(clear.last_message_key)
     mine = [Conversation.app_id == clear.app_id]
@@ -171,10 +180,16 @@ def _stays_deleted(fact: Fact) -> bool:
 
 
 def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
-    """Remove all facts of a locked app, or of one of its users, in whatever state, with the text of their history.
+    """Remove all facts of a locked app, or of one of its users, and their clear-alls; return how much of what."""
+    erased = _forget_facts(session, app_id, user_id)
+    # After the facts, which point at them.
+    clears = delete(FactClear).where(FactClear.app_id == app_id)
+    session.execute(clears if user_id is None else clears.where(FactClear.user_id == user_id))
+    return erased
 
-    Returns how much of what.
-    """
+
+def _forget_facts(session: Session, app_id: str, user_id: str | None) -> dict[str, int]:
+    """Remove facts in whatever state, with the text of their history."""
     mine = queries.within(Fact, app_id, user_id)
     sources = delete(FactSource).where(FactSource.fact_id.in_(queries.ids_of(app_id, user_id)))
     history = update(FactChange).where(*queries.within(FactChange, app_id, user_id))
@@ -202,12 +217,6 @@ def part_from_user(session: Session, subject: Subject) -> None:
     """Let what is left of a subject's facts forget whose they were."""
     theirs = queries.within(FactChange, subject.app_id, subject.user_id)
     session.execute(update(FactChange).where(*theirs).values(user_id=NOBODY))
-
-
-def forget_clears(session: Session, app_id: str, user_id: str | None = None) -> None:
-    """Remove the clear-alls of a locked app, or of one of its users, whose facts are gone."""
-    mine = delete(FactClear).where(FactClear.app_id == app_id)
-    session.execute(mine if user_id is None else mine.where(FactClear.user_id == user_id))
 
 
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
@@ -244,11 +253,6 @@ def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> di
         "factSources": queries.count_sources(session, app_id, user_id),
         "factHistory": queries.count_changes_with_text(session, app_id, user_id),
     }
-
-
-def left_of_facts(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
-    """Count, store by store, what is left of single facts."""
-    return queries.count_left(session, fact_ids)
 
 
 def left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
@@ -315,3 +319,115 @@ def _stand_again(session: Session, fact: Fact, pin: int | None, cause: Cause) ->
 def _erase(session: Session, fact: Fact, cause: Cause) -> None:
     record(session, fact, FactChangeKind.ERASED, cause)
     remove_rows(session, [fact])
+
+
+PRUNE_TO = 120
+"""Facts that remain when there were more. Source: seed 000."""
+RULE_EVICTION = "rule:eviction"
+RULE_EXPIRY = "rule:expiry"
+_LEAST_CONFIDENCE = 0.01
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class RetainedFact:
+    """A standing fact, as far as eviction looks at it."""
+
+    fact_id: int
+    category: Category
+    confidence: float
+    last_seen: datetime
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class FactScore:
+    """A fact with its score; the highest goes first."""
+
+    fact: RetainedFact
+    score: float
+
+
+@dataclass(frozen=True)
+class ExpiringFact:
+    """A fact with the last moment at which it still stands."""
+
+    fact: RetainedFact
+    at: datetime
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What would go, in the order in which it would."""
+
+    scores: tuple[FactScore, ...]
+    """Every unpinned fact, the highest score first."""
+    going: tuple[int, ...]
+    expiring: tuple[ExpiringFact, ...]
+    """Every unpinned fact, the one that expires next first."""
+
+
+def score(fact: RetainedFact, now: datetime) -> float:
+    """Return how readily a fact gives way: days since it was last heard, weighted, over its confidence."""
+    age_days = max((now - fact.last_seen) / _DAY, 0.0)
+    return age_days * WEIGHTS[fact.category] / max(fact.confidence, _LEAST_CONFIDENCE)
+
+
+def by_score(facts: Sequence[RetainedFact], now: datetime) -> list[FactScore]:
+    """Return the unpinned facts, the next to go first; equal scores by older ``last_seen``, then smaller id."""
+    scored = [FactScore(fact, score(fact, now)) for fact in facts if not fact.pinned]
+    return sorted(scored, key=lambda one: (-one.score, one.fact.last_seen, one.fact.fact_id))
+
+
+def evicted(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> list[FactScore]:
+    """Return which facts go, so that with ``more`` new ones no more than ``PRUNE_TO`` remain."""
+    return by_score(facts, now)[: max(len(facts) + more - PRUNE_TO, 0)]
+
+
+def dry_run(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> DryRun:
+    """Return what would go if ``more`` facts came now, and what expires next; nothing is changed."""
+    expiring = [ExpiringFact(fact, fact.last_seen + LIFETIMES[fact.category]) for fact in facts if not fact.pinned]
+    expiring.sort(key=lambda one: (one.at, one.fact.fact_id))
+    going = tuple(one.fact.fact_id for one in evicted(facts, now, more))
+    return DryRun(tuple(by_score(facts, now)), going, tuple(expiring))
+
+
+def held(facts: Sequence[Fact]) -> list[RetainedFact]:
+    """Return facts as eviction sees them."""
+    return [
+        RetainedFact(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
+        for one in facts
+    ]
+
+
+def expire(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
+    """Let the expired facts of a locked app go; return which went."""
+    going = queries.expired(session, app_id, cause.at)
+    ids = tuple(fact.fact_id for fact in going)
+    for fact in going:
+        days = LIFETIMES[Category(fact.category)].days
+        why = cause.by(RULE_EXPIRY, f"nothing was heard of it for more than {days} days")
+        evict(session, fact, why, FactChangeKind.EXPIRED)
+    return ids
+
+
+def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much of a subject's facts; return which went."""
+    facts = queries.standing(session, subject)
+    going = evicted(held(facts), cause.at)
+    by_id = {fact.fact_id: fact for fact in facts}
+    for one in going:
+        why = f"{len(facts)} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"
+        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, why))
+    return tuple(one.fact.fact_id for one in going)
+
+
+def prune_if_full(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much where no place is free; return which went."""
+    return () if free_slots(session, subject) else prune(session, subject, cause)
+
+
+def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
+    """Let a fact go, and what it had replaced with it; their history stays."""
+    record(session, fact, kind, cause, FactTexts(before=fact.statement))
+    remove_rows(session, [fact, *queries.chain_beneath(session, fact)])

@@ -3,8 +3,6 @@
 A deletion can be taken back for a while; then the fact is gone for good, with the text of its history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +15,6 @@ from shared.base.choices import FactState
 from shared.base.errors import Conflict, NotFound
 from shared.base.subjects import NOBODY, Subject
 from shared.facts import queries
-from shared.facts.categories import Category, category_of
 from shared.facts.changes import (
     FactTexts,
     Mention,
@@ -30,9 +27,8 @@ from shared.facts.changes import (
     subject_in_words,
     touch,
 )
-from shared.facts.clearing import refuse_while_clearing
-from shared.facts.models import SLOTS, Fact, FactChangeKind, said_key
-from shared.facts.retention import prune
+from shared.facts.clearing import prune, refuse_while_clearing
+from shared.facts.models import SLOTS, Category, Fact, FactChangeKind, category_of, said_key
 from shared.facts.writing import FactLearning, take_in
 from shared.text.gate import refuse_secret
 
@@ -94,7 +90,23 @@ def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> Fa
 def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
     """Change a fact that stands in a locked app. Raises: Conflict, Invalid for a secret."""
     if wanted.statement is not None and wanted.statement != fact.statement:
-        _reword(session, fact, wanted.statement, cause)
+        refuse_secret(wanted.statement, "fact: it")
+        key = said_key(fact.user_id, wanted.statement)
+        other = queries.fact_saying(session, fact.app_id, key)
+        if other is not None and other is not fact:
+            raise Conflict(
+                f"Fact {other.fact_id} says this already; change or delete that one.",
+                code="already_known",
+                details={"factId": other.fact_id},
+            )
+        record(session, fact, FactChangeKind.EDITED, cause, FactTexts(fact.statement, wanted.statement))
+        fact.statement, fact.said_key, fact.agent = wanted.statement, key, cause.actor
+        fact.vector = fact.vector_model = None
+        own = queries.source_in(session, fact.fact_id, None)
+        if own is not None:
+            own.statement, own.agent = wanted.statement, cause.actor
+        touch(fact, cause.at)
+        session.flush()
     if wanted.category is not None:
         move(session, fact, wanted.category, cause)
     if wanted.pinned is not None:
@@ -126,26 +138,6 @@ def unpin(session: Session, fact: Fact, cause: Cause) -> None:
         record(session, fact, FactChangeKind.UNPINNED, cause)
 
 
-def _reword(session: Session, fact: Fact, statement: str, cause: Cause) -> None:
-    refuse_secret(statement, "fact: it")
-    key = said_key(fact.user_id, statement)
-    other = queries.fact_saying(session, fact.app_id, key)
-    if other is not None and other is not fact:
-        raise Conflict(
-            f"Fact {other.fact_id} says this already; change or delete that one.",
-            code="already_known",
-            details={"factId": other.fact_id},
-        )
-    record(session, fact, FactChangeKind.EDITED, cause, FactTexts(fact.statement, statement))
-    fact.statement, fact.said_key, fact.agent = statement, key, cause.actor
-    fact.vector = fact.vector_model = None
-    own = queries.source_in(session, fact.fact_id, None)
-    if own is not None:
-        own.statement, own.agent = statement, cause.actor
-    touch(fact, cause.at)
-    session.flush()
-
-
 RULE_UNDO_OVER = "rule:undo_over"
 """Makes a deletion final; who asked for it stands in the fact's history."""
 
@@ -166,7 +158,16 @@ def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
 
     Raises: NotFound, Conflict, Invalid for a secret.
     """
-    fact = _deleted(session, app_id, fact_id, cause.at)
+    try:
+        fact = queries.get_fact(session, app_id, fact_id)
+    except NotFound:
+        if queries.history_in_app(session, app_id, fact_id):
+            _refuse_late(fact_id)
+        raise
+    if fact.state != FactState.DELETED:
+        raise Conflict(f"Fact {fact_id} was not deleted; it is {fact.state}.", code="not_deleted")
+    if fact.undo_until is None or fact.undo_until <= cause.at:
+        _refuse_late(fact_id)
     refuse_secret(fact.statement, f"Fact {fact_id}")
     refuse_while_clearing(session, fact.subject)
     slot = _free_place(session, fact)
@@ -191,20 +192,6 @@ def finish(session: Session, deleted: Sequence[Fact]) -> tuple[dict[str, int], l
     remove_rows(session, going)
     session.flush()
     return {"facts": len(going), "factHistory": changes}, [one.fact_id for one in going]
-
-
-def _deleted(session: Session, app_id: str, fact_id: int, now: datetime) -> Fact:
-    try:
-        fact = queries.get_fact(session, app_id, fact_id)
-    except NotFound:
-        if queries.history_in_app(session, app_id, fact_id):
-            _refuse_late(fact_id)
-        raise
-    if fact.state != FactState.DELETED:
-        raise Conflict(f"Fact {fact_id} was not deleted; it is {fact.state}.", code="not_deleted")
-    if fact.undo_until is None or fact.undo_until <= now:
-        _refuse_late(fact_id)
-    return fact
 
 
 def _refuse_late(fact_id: int) -> NoReturn:

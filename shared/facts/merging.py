@@ -6,8 +6,6 @@ where it belongs: into a fact that says the same, or between two others; a fact 
 parted in two. So the same chats leave the same facts, whichever is brought in first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +16,6 @@ from sqlalchemy.orm import Session
 from shared.base.audit import Cause
 from shared.base.choices import FactState
 from shared.facts import queries
-from shared.facts.categories import contradict, single_value
 from shared.facts.changes import (
     FactTexts,
     Mention,
@@ -32,7 +29,7 @@ from shared.facts.changes import (
     row_of,
     touch,
 )
-from shared.facts.models import Fact, FactChangeKind, FactSource, said_key
+from shared.facts.models import Fact, FactChangeKind, FactSource, contradict, said_key, single_value
 from shared.llm.embedding import from_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, beginnings, differ, gist, normal, speaks_of
@@ -98,7 +95,18 @@ def judge(stated: IncomingStatement, known: Sequence[StandingFact], same_meaning
         return Contradiction((named.fact_id,), False, _repeated(stated, others, same_meaning))
     if repeated is not None:
         return repeated
-    against = sorted(_contradicted(stated.text, known), key=lambda fact: (fact.said_at, fact.fact_id), reverse=True)
+    has_one_value, said = single_value(stated.text) is not None, gist(stated.text)
+    those = beginnings(said)
+    against = sorted(
+        (
+            fact
+            for fact in known
+            if (has_one_value and contradict(fact.text, stated.text))
+            or (speaks_of(fact.text, those) and are_opposed(gist(fact.text), said))
+        ),
+        key=lambda fact: (fact.said_at, fact.fact_id),
+        reverse=True,
+    )
     return Contradiction(tuple(fact.fact_id for fact in against), True) if against else NewStatement()
 
 
@@ -110,17 +118,6 @@ def contradicts(one: str, other: str) -> bool:
 def says_the_same(stated: IncomingStatement, fact: StandingFact, same_meaning: float) -> bool:
     """Whether a statement repeats a fact."""
     return _repeated(stated, [fact], same_meaning) is not None
-
-
-def _contradicted(text: str, known: Sequence[StandingFact]) -> list[StandingFact]:
-    has_one_value, said = single_value(text) is not None, gist(text)
-    those = beginnings(said)
-    return [
-        fact
-        for fact in known
-        if (has_one_value and contradict(fact.text, text))
-        or (speaks_of(fact.text, those) and are_opposed(gist(fact.text), said))
-    ]
 
 
 def _repeated(stated: IncomingStatement, known: Sequence[StandingFact], same_meaning: float) -> Repeat | None:
@@ -163,7 +160,14 @@ def insert(session: Session, top: Fact, said: Mention, cause: Cause, is_same: Ca
         if said.moment < min(moments):
             continue
         if said.moment <= max(moments):
-            return _amid(session, chain, position, said, cause, is_same)
+            fact = chain[position]
+            if is_same(fact):
+                return _hear(session, fact, said, cause)
+            lower = _part(session, fact, said.moment, cause)
+            parted = [*chain[: position + 1], lower, *chain[position + 1 :]]
+            new = _between(session, parted, position + 1, said, cause, is_same)
+            _note_replaced(session, lower, new, cause)
+            return new
         return _between(session, chain, position, said, cause, is_same)
     return _between(session, chain, len(chain), said, cause, is_same)
 
@@ -263,19 +267,6 @@ def _between(
     above = next((one for one in reversed(chain[:position]) if contradicts(one.statement, said.statement)), chain[0])
     _note_replaced(session, fact, above, cause)
     return fact
-
-
-def _amid(
-    session: Session, chain: list[Fact], position: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
-) -> Fact:
-    """Put a statement into the fact at a place, which was said before it and after; or part that, where it differs."""
-    fact = chain[position]
-    if is_same(fact):
-        return _hear(session, fact, said, cause)
-    lower = _part(session, fact, said.moment, cause)
-    new = _between(session, [*chain[: position + 1], lower, *chain[position + 1 :]], position + 1, said, cause, is_same)
-    _note_replaced(session, lower, new, cause)
-    return new
 
 
 def _part(session: Session, fact: Fact, until: Moment, cause: Cause) -> Fact:

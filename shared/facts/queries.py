@@ -1,7 +1,5 @@
 """Reads of facts, their sources and their history, always within one app. None of them makes a model call."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +12,7 @@ from shared.base.errors import NotFound, Operation
 from shared.base.subjects import Subject
 from shared.conversations.models import Conversation, Message
 from shared.db.queries import count
-from shared.facts.categories import LIFETIMES, Category
-from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource
+from shared.facts.models import LIFETIMES, SLOTS, Category, Fact, FactChange, FactClear, FactSource
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))

@@ -4,8 +4,6 @@ Statements are judged one after another, each against what stands after the one 
 merge as two of different batches do. Finding statements is the agent's; when, the pipeline's.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,25 +13,10 @@ from sqlalchemy.orm import Session
 
 from shared.base.audit import Cause
 from shared.base.subjects import Subject
-from shared.facts import queries
-from shared.facts.categories import Category, single_value
+from shared.facts import merging, queries
 from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
-from shared.facts.clearing import refuse_while_clearing
-from shared.facts.merging import (
-    RULE_CONTRADICTION,
-    Contradiction,
-    IncomingStatement,
-    Repeat,
-    StandingFact,
-    insert,
-    is_late,
-    join,
-    judge,
-    said_last,
-    says_the_same,
-)
-from shared.facts.models import Fact, said_key
-from shared.facts.retention import prune, prune_if_full
+from shared.facts.clearing import prune, prune_if_full, refuse_while_clearing
+from shared.facts.models import Category, Fact, said_key, single_value
 from shared.telemetry.metrics import MergedBy
 
 
@@ -123,12 +106,12 @@ def take_in(
 ) -> int:
     """Judge one statement and write what follows from it; return the standing fact that has to do with it now."""
     standing = {fact.fact_id: fact for fact in queries.standing(session, Subject(app_id, said.user_id))}
-    stated = IncomingStatement(said.statement, updates, said.vector, said.vector_model)
+    stated = merging.IncomingStatement(said.statement, updates, said.vector, said.vector_model)
     batch = _Batch(session, app_id, stated, cause, same_meaning, result)
-    match judge(stated, [_known(fact) for fact in standing.values()], same_meaning):
-        case Repeat() as repeat:
+    match merging.judge(stated, [_known(fact) for fact in standing.values()], same_meaning):
+        case merging.Repeat() as repeat:
             return batch.repeat(standing[repeat.fact_id], said, repeat.by).fact_id
-        case Contradiction() as found:
+        case merging.Contradiction() as found:
             against = [standing[one] for one in found.fact_ids]
             if found.by_rule:
                 against = [one for one in against if not _in_one_breath(session, one, said)]
@@ -144,7 +127,7 @@ class _Batch:
 
     session: Session
     app_id: str
-    stated: IncomingStatement
+    stated: merging.IncomingStatement
     cause: Cause
     same_meaning: float
     result: FactLearning
@@ -157,7 +140,7 @@ class _Batch:
 
     def repeat(self, fact: Fact, said: Mention, by: MergedBy) -> Fact:
         """Count a repeat of a standing fact, or of what it had replaced by then."""
-        if is_late(self.session, said, fact):
+        if merging.is_late(self.session, said, fact):
             self._insert(fact, said, by)
         elif hear_again(self.session, fact, said, self.cause):
             self.result.merged[by] += 1
@@ -167,13 +150,15 @@ class _Batch:
         self, against: Sequence[Fact], said: Mention, by_rule: bool, same: tuple[Fact, MergedBy] | None
     ) -> Fact:
         """Let a statement replace what was said before it, or lie beneath what was said after it."""
-        newer = [one for one in against if is_late(self.session, said, one)]
+        newer = [one for one in against if merging.is_late(self.session, said, one)]
         older = [one for one in against if one not in newer]
-        why = self.cause.by(RULE_CONTRADICTION if by_rule else self.cause.actor, "something said later contradicts it")
+        why = self.cause.by(
+            merging.RULE_CONTRADICTION if by_rule else self.cause.actor, "something said later contradicts it"
+        )
         if same is not None:
             top = by = self.repeat(same[0], said, same[1])
         elif newer:
-            top = min(newer, key=lambda one: (said_last(self.session, one), one.fact_id))
+            top = min(newer, key=lambda one: (merging.said_last(self.session, one), one.fact_id))
             by = self._insert(top, said, MergedBy.TEXT)
         else:
             top = by = replace(self.session, older.pop(0), said, self.cause, why)
@@ -183,17 +168,17 @@ class _Batch:
             subsume(self.session, one, top, why, by)
             self.result.replaced += ((one.fact_id, top.fact_id),)
         if older:
-            join(self.session, top)
+            merging.join(self.session, top)
         return top
 
     def _insert(self, top: Fact, said: Mention, by: MergedBy) -> Fact:
         """Put what was said earlier, and is only heard of now, in its place beneath a standing fact, or into that."""
 
         def is_same(fact: Fact) -> bool:
-            return says_the_same(self.stated, _known(fact), self.same_meaning)
+            return merging.says_the_same(self.stated, _known(fact), self.same_meaning)
 
         before = {one.fact_id for one in (top, *queries.chain_beneath(self.session, top))}
-        fact = insert(self.session, top, said, self.cause, is_same)
+        fact = merging.insert(self.session, top, said, self.cause, is_same)
         if fact.fact_id in before:
             self.result.merged[by] += 1
         else:
@@ -220,5 +205,5 @@ def _in_one_breath(session: Session, old: Fact, said: Mention) -> bool:
     return source is not None and not set(said.message_ids).isdisjoint(source.message_ids)
 
 
-def _known(fact: Fact) -> StandingFact:
-    return StandingFact(fact.fact_id, fact.statement, fact.said_at, fact.vector, fact.vector_model)
+def _known(fact: Fact) -> merging.StandingFact:
+    return merging.StandingFact(fact.fact_id, fact.statement, fact.said_at, fact.vector, fact.vector_model)

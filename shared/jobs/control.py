@@ -1,7 +1,5 @@
 """What a person may do to a job: cancel it, or replay one that ended without its result."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """How many jobs there are, and since when, for those who watch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 

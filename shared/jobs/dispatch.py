@@ -3,8 +3,6 @@
 Whether they may be handed out at all is the regulator's to say; carrying them over Redis is the loop's relay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,25 +11,16 @@ from heapq import heapify, heappop, heappush
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.base.clock import CLOCK_DOUBT
 from shared.base.ids import new_id
 from shared.contracts.jobs import JOB_TYPES, JobKind, JobPayload, WorkClass
-from shared.jobs import queries
+from shared.jobs import queries, tenant_queues
 from shared.jobs.models import NO_SEQUENCE, Deferral, Job, JobState, TenantQueue
-from shared.jobs.tenant_queues import (
-    Terms,
-    bring_up_to_date,
-    held,
-    hold,
-    refresh,
-    refresh_all,
-    serve,
-    wake,
-)
 from shared.telemetry.tracing import current_traceparent
 
 DEFER_LIMIT = 500
 """Jobs marked at a time, so that a tick stays short however many wait."""
-AskTerms = Callable[[Session, str, str], Terms]
+AskTerms = Callable[[Session, str, str], tenant_queues.Terms]
 """Says on what terms an app's job of a kind may start."""
 
 
@@ -96,8 +85,8 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     )
     session.add(job)
     session.flush()
-    refresh(session, job.app_id, job.work_class, now)
-    why = held(session, wanted.app_id, job.work_class)
+    tenant_queues.refresh(session, job.app_id, job.work_class, now)
+    why = tenant_queues.held(session, wanted.app_id, job.work_class)
     if why is not None:
         job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, why.why
     return job
@@ -125,7 +114,7 @@ def take_due(
     now: datetime,
     limit: int,
     queued_seconds: float,
-    terms: AskTerms = lambda *_: Terms(),
+    terms: AskTerms = lambda *_: tenant_queues.Terms(),
     work_class: WorkClass = WorkClass.THOUGHT,
 ) -> list[Dispatch]:
     """Lease up to ``limit`` due jobs of a work class, one of a sequence, in the order of the tenant queues.
@@ -133,7 +122,7 @@ def take_due(
     An app whose terms hold it back is passed over, and its due jobs say so; so do jobs whose model's server is away.
     """
     taken: list[Dispatch] = []
-    wake(session, now)
+    tenant_queues.wake(session, now)
     while len(taken) < limit:
         room = limit - len(taken)
         found = queries.lock_next_tenant_queues(session, work_class, room)
@@ -177,21 +166,21 @@ def _take_head(
 ) -> Dispatch | None:
     job = queries.next_to_send(session, tenant_queue.app_id, tenant_queue.work_class, now, is_locked=True)
     if job is None:
-        refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
+        tenant_queues.refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None
     terms = ask(session, tenant_queue.app_id, job.kind)
     if job.kind in terms.away:
         defer(session, Deferral.PROVIDER, terms.why_away, now, app_id=tenant_queue.app_id, kinds=terms.away)
-        bring_up_to_date(session, tenant_queue, now)
+        tenant_queues.bring_up_to_date(session, tenant_queue, now)
         return None
     if terms.hold is not None:
-        hold(session, tenant_queue, terms.hold, now)
+        tenant_queues.hold(session, tenant_queue, terms.hold, now)
         defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=tenant_queue.app_id)
         return None
     job.state, job.fence, job.lease_owner = JobState.QUEUED, job.fence + 1, None
     job.leased_until = now + timedelta(seconds=queued_seconds)
     job.deferred_since = job.deferral = job.reason = None
-    serve(session, tenant_queue, terms.weight, now)
+    tenant_queues.serve(session, tenant_queue, terms.weight, now)
     return Dispatch(job.job_id, job.fence, job.kind, job.priority)
 
 
@@ -201,7 +190,7 @@ def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_se
     jobs = [job for job in jobs if job.state == JobState.QUEUED]
     for job in jobs:
         job.state, job.leased_until, job.due_at = JobState.PENDING, None, now + timedelta(seconds=wait_seconds)
-    refresh_all(session, jobs, now)
+    tenant_queues.refresh_all(session, jobs, now)
 
 
 def revoke(session: Session, why: str, now: datetime) -> int:
@@ -210,17 +199,30 @@ def revoke(session: Session, why: str, now: datetime) -> int:
     for job in jobs:
         job.state, job.leased_until, job.fence = JobState.DEFERRED, None, job.fence + 1
         job.deferral, job.deferred_since, job.reason = Deferral.ENERGY, now, why
-    refresh_all(session, jobs, now)
+    tenant_queues.refresh_all(session, jobs, now)
     return len(jobs)
 
 
-def make_due(session: Session, now: datetime, horizon: timedelta) -> int:
-    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many."""
+LONGEST_HOLD = timedelta(days=1) + CLOCK_DOUBT
+"""No budget has a longer window."""
+
+
+def is_behind_clock(session: Session, now: datetime, horizon: timedelta) -> bool:
+    """Whether a job waits longer than any retry does, or an app is held longer than any budget holds one."""
+    return queries.is_any_beyond(session, now + horizon, now + LONGEST_HOLD)
+
+
+def follow_clock(session: Session, now: datetime, horizon: timedelta) -> tuple[int, int]:
+    """After a clock was set back, times in a future that nothing reaches are now; return how many jobs' and apps'."""
     jobs = queries.lock_due_beyond(session, now + horizon)
+    held_back = queries.lock_held_beyond(session, now + LONGEST_HOLD)
     for job in jobs:
         job.due_at = now
-    refresh_all(session, jobs, now)
-    return len(jobs)
+    tenant_queues.refresh_all(session, jobs, now)
+    for tenant_queue in held_back:
+        tenant_queue.held_until = tenant_queue.held_why = None
+        tenant_queues.bring_up_to_date(session, tenant_queue, now)
+    return len(jobs), len(held_back)
 
 
 def defer_sequence(
@@ -229,23 +231,23 @@ def defer_sequence(
     """Have what waits in a sequence wait until then, in the order it has."""
     earlier = queries.seqs_of_sequence(app_id, work_class, sequence).where(Job.due_at < until)
     session.execute(update(Job).where(Job.seq.in_(earlier)).values(due_at=until))
-    refresh(session, app_id, work_class, now)
+    tenant_queues.refresh(session, app_id, work_class, now)
 
 
 def make_sequence_due(session: Session, app_id: str, work_class: WorkClass, sequence: str, now: datetime) -> None:
     """Make what waits in a sequence due."""
     later = queries.seqs_of_sequence(app_id, work_class, sequence).where(Job.due_at > now)
     session.execute(update(Job).where(Job.seq.in_(later)).values(due_at=now))
-    refresh(session, app_id, work_class, now)
+    tenant_queues.refresh(session, app_id, work_class, now)
 
 
-def resume(session: Session, now: datetime, limit: int = DEFER_LIMIT) -> int:
+def resume(session: Session, now: datetime) -> int:
     """Let jobs compete again that waited for their model's server, first asked for first; return how many."""
-    jobs = queries.lock_waiting_for_provider(session, limit)
+    jobs = queries.lock_waiting_for_provider(session, DEFER_LIMIT)
     for job in jobs:
         job.state, job.deferral, job.deferred_since, job.reason = JobState.PENDING, None, None, None
     session.flush()
-    refresh_all(session, jobs, now)
+    tenant_queues.refresh_all(session, jobs, now)
     return len(jobs)
 
 

@@ -1,7 +1,5 @@
 """A job is the one record of work that was asked for; the queue only carries its id."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Any

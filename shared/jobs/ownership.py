@@ -4,8 +4,6 @@ Every change of owner raises the job's fence. Whoever finishes must show the fen
 that writes its result, so a stale owner's result is refused however late it comes.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence

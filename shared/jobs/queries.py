@@ -1,7 +1,5 @@
 """Reads of the jobs table."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -198,9 +196,9 @@ def _has_in_flight(app_id: _Text, work_class: _Text, sequence: SQLColumnExpressi
     return select(sent.seq).where(*mine, is_in_state(IN_FLIGHT, sent)).exists()
 
 
-def count_in_flight_of_app(session: Session, app_id: str, work_class: str = WorkClass.THOUGHT) -> int:
-    """Return how many jobs of a tenant queue are sent and not finished."""
-    mine = (Job.app_id == app_id, Job.work_class == work_class, is_in_state(IN_FLIGHT))
+def count_in_flight_of_app(session: Session, app_id: str) -> int:
+    """Return how many jobs of an app that cost energy are sent and not finished."""
+    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, is_in_state(IN_FLIGHT))
     return session.scalar(select(func.count()).select_from(Job).where(*mine)) or 0
 
 
@@ -328,9 +326,9 @@ def lock_waiting_for_provider(session: Session, limit: int) -> Sequence[Job]:
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def has_sent(session: Session, work_class: str = WorkClass.THOUGHT) -> bool:
-    """Whether any job of a work class was sent and nobody has begun it."""
-    query = select(Job.seq).where(Job.state == JobState.QUEUED, Job.work_class == work_class)
+def has_sent(session: Session) -> bool:
+    """Whether any job that costs energy was sent and nobody has begun it."""
+    query = select(Job.seq).where(Job.state == JobState.QUEUED, Job.work_class == WorkClass.THOUGHT)
     return session.scalar(query.limit(1)) is not None
 
 
@@ -418,15 +416,11 @@ def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueu
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def has_due_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether a waiting job is due only beyond ``horizon``. Looks at every waiting job."""
-    due = select(Job.seq).where(is_in_state(WAITING), Job.due_at > horizon)
-    return session.scalar(due.limit(1)) is not None
-
-
-def has_held_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether a budget holds a tenant queue back until beyond ``horizon``."""
-    return session.scalar(select(TenantQueue.app_id).where(TenantQueue.held_until > horizon).limit(1)) is not None
+def is_any_beyond(session: Session, due: datetime, held: datetime) -> bool:
+    """Whether a waiting job is due only beyond a time, or a tenant queue held back. Looks at every waiting job."""
+    late = select(Job.seq).where(is_in_state(WAITING), Job.due_at > due)
+    kept = select(TenantQueue.app_id).where(TenantQueue.held_until > held)
+    return session.scalar(late.limit(1)) is not None or session.scalar(kept.limit(1)) is not None
 
 
 def positions_to_deliver(session: Session) -> list[int]:

@@ -6,16 +6,13 @@ It may have several jobs in flight, one a sequence: it is awake while one is due
 A priority is a head start of so many turns, never a right of way for ever. Source: Goyal, Vin and Cheng, 1996.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.base.clock import CLOCK_DOUBT
 from shared.contracts.jobs import WorkClass
 from shared.db.inserting import insert_if_absent
 from shared.jobs import queries
@@ -25,10 +22,6 @@ QUANTUM = 1_000_000
 """Virtual time of one job of an app of weight 1."""
 HEAD_START = 2 * QUANTUM
 """What one step of priority is worth."""
-
-
-LONGEST_HOLD = timedelta(days=1) + CLOCK_DOUBT
-"""No budget has a longer window."""
 
 
 @dataclass(frozen=True)
@@ -153,15 +146,6 @@ def release(session: Session, app_id: str, now: datetime) -> None:
         tenant_queue = _tenant_queue(session, app_id, work_class)
         tenant_queue.held_until = tenant_queue.held_why = None
         bring_up_to_date(session, tenant_queue, now)
-
-
-def let_go_too_long(session: Session, now: datetime) -> int:
-    """Let apps compete again that are held for longer than any budget does, as after a clock was set back; how many."""
-    held = queries.lock_held_beyond(session, now + LONGEST_HOLD)
-    for tenant_queue in held:
-        tenant_queue.held_until = tenant_queue.held_why = None
-        bring_up_to_date(session, tenant_queue, now)
-    return len(held)
 
 
 def mend(session: Session, now: datetime) -> int:

@@ -3,8 +3,6 @@
 Importing this takes httpx2 with it, which is an extra, so only who makes such a client does.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import ClassVar
 

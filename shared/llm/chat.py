@@ -1,14 +1,8 @@
 """Asking a language model for a value of a given type, and twice more where its answer cannot be used.
 
-What a question is, what a raw reply is, and how the one becomes the other. Reaching a model is left to the adapters.
-
-Finding the one value in what a model wrote.
-
-Tolerant of what stands around the answer (fences, prose, a model's thoughts), strict about the answer: exactly one JSON
-object, whole, and valid for its type. Nothing is completed, guessed or picked from several. Source: oracles.
+Tolerant of what stands around the answer (fences, prose, thoughts), strict about the answer: exactly one JSON object,
+whole, and valid for its type; nothing is completed, guessed or picked. Reaching a model is left to the adapters.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import json
@@ -21,8 +15,16 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from shared.base.errors import Configuration, ModelOutput
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
+from shared.llm.calls import (
+    CallOutcome,
+    Meter,
+    ModelCall,
+    Prospect,
+    WorkKind,
+    estimate_tokens,
+    least_tokens,
+    most_tokens,
+)
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 

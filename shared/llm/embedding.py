@@ -5,8 +5,6 @@ becomes of a failure; how one batch is asked for and what a client's errors mean
 vectors is left to whoever asked for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.base.errors import AfterthoughtError, ProviderAway, Transient
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind, estimate_tokens, most_tokens
 from shared.llm.model_server import Failure, ModelServer
-from shared.llm.tokens import estimate_tokens, most_tokens
 from shared.llm.transport import GATEWAY_STATUSES, TooMuch
 
 Vectors = NDArray[np.float32]

@@ -5,8 +5,6 @@ built in some milliseconds whenever a process needs it, and nothing has to be st
 where the optional packages are installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

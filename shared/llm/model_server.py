@@ -3,8 +3,6 @@
 The chats and the embedders of all providers share what becomes of each failure; a client says only how to read it.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from enum import Enum, auto
 from typing import ClassVar

@@ -190,7 +190,23 @@ class OpenAiModel(LangchainModel):
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
         body = self._body(question, question.temperature)
         if "response_format" not in self._left_out:
-            body["response_format"] = _response_format(question.answer, is_bounded=_BOUNDS[0] not in self._left_out)
+            is_bounded = _BOUNDS[0] not in self._left_out
+            schema = question.answer.model_json_schema()
+            # Whether every field of every object must be there, without which nothing can be answered strictly.
+            objects = [one for one in (schema, *schema.get("$defs", {}).values()) if "properties" in one]
+            strict = all(set(one["properties"]) == set(one.get("required", ())) for one in objects)
+            if strict:
+                # Deferred: its libraries are an extra.
+                import openai
+
+                # The client's own rules for what strict means, by the only public way to them.
+                schema = openai.pydantic_function_tool(question.answer)["function"]["parameters"]
+            if not is_bounded:
+                schema = _without_bounds(schema)
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": question.answer.__name__.strip("_"), "strict": strict, "schema": schema},
+            }
         return self._langchain.stream(messages, extra_body=body, stream_usage=self._wants_usage)
 
     def stream_reply(self, exchange: Exchange, messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:
@@ -237,25 +253,6 @@ class OpenAiModel(LangchainModel):
         if "temperature" not in self._left_out:
             body["temperature"] = temperature
         return body
-
-
-def _response_format(answer: type[BaseModel], *, is_bounded: bool) -> dict[str, Any]:
-    schema = answer.model_json_schema()
-    # Whether every field of every object must be there, without which nothing can be answered strictly.
-    objects = [one for one in (schema, *schema.get("$defs", {}).values()) if "properties" in one]
-    strict = all(set(one["properties"]) == set(one.get("required", ())) for one in objects)
-    if strict:
-        # Deferred: its libraries are an extra.
-        import openai
-
-        # The client's own rules for what strict means, by the only public way to them.
-        schema = openai.pydantic_function_tool(answer)["function"]["parameters"]
-    if not is_bounded:
-        schema = _without_bounds(schema)
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": answer.__name__.strip("_"), "strict": strict, "schema": schema},
-    }
 
 
 def _without_bounds(schema: Any) -> Any:

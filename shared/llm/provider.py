@@ -6,8 +6,6 @@ A provider there reads what its server tells and makes its chats and embedders; 
 something.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Mapping

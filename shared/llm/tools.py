@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel
 
 from shared.base.errors import Configuration
-from shared.llm.calls import Meter, WorkKind
+from shared.llm.calls import Meter, WorkKind, estimate_tokens, most_tokens
 from shared.llm.chat import FRAME_TOKENS, Chat, Reply, ToolCall
-from shared.llm.tokens import estimate_tokens, most_tokens
 
 _AROUND_PROSE = re.compile(
     r"\A\s*(?:<think(?:ing)?>.*?</think(?:ing)?>)?\s*(?:```(?:json)?|<tool_call>|<\|python_tag\|>)?\s*"
@@ -138,10 +137,7 @@ def call_in_prose(text: str, tools: Sequence[type[BaseModel]]) -> ToolCall | Non
         value = json.loads(match.group(1)) if match else None
     except (ValueError, RecursionError):
         return None
-    return _as_call(value, {tool_name(tool) for tool in tools})
-
-
-def _as_call(value: Any, names: set[str]) -> ToolCall | None:
+    names = {tool_name(tool) for tool in tools}
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):

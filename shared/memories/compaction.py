@@ -7,8 +7,6 @@ go. No refusal quotes a memory: it is part of a reason, and those outlive a purg
 "Memories".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

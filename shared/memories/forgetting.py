@@ -3,8 +3,6 @@
 What else of an app is erased with them, and the receipt, are left to ``shared.erasure``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -17,9 +15,8 @@ from shared.db.queries import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.compaction import RULES
-from shared.memories.history import attributes_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
-from shared.memories.writing import remove, rewrite
+from shared.memories.writing import attributes_in, remove, rewrite, sources_in, updated_in
 from shared.text.secrets import has_secret
 
 _NAMELESS = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
@@ -61,13 +58,28 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
 
     A memory that also holds another conversation's words goes back to its last text without this one's.
     """
-    withdrawn = _withdraw(session, conversation_key, cause)
+    touched = queries.drawn_from(session, conversation_key)
+    for memory in touched:
+        history = queries.history_of(session, memory.memory_id)
+        clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
+        # The newest change before which the memory held nothing of the conversation.
+        former = clean[-1] if clean else None
+        if former is None or former.before is None or has_secret(former.before):
+            remove(session, memory, cause, ChangeKind.ERASED)
+        else:
+            rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
+            # A merge joins tags too; those of then are the last that owe nothing to the conversation. Not so the pin,
+            # and who wrote it is who restores it.
+            for name in attributes_in(former.standing).keys() - {"pinned", "agent"}:
+                setattr(memory, name, former.standing[name])
+            # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
+            memory.updated_at = updated_in(former.standing) or memory.updated_at
     derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
     _empty(derived)
     _forget_reasons(session, app_id, derived)
     session.flush()
     part_from(session, Origin.conversation_key == conversation_key)
-    return {"memories": withdrawn, "memoryHistory": len(derived)}
+    return {"memories": len(touched), "memoryHistory": len(derived)}
 
 
 def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, int]:
@@ -116,26 +128,6 @@ def _forget_reasons(session: Session, app_id: str, derived: Sequence[Change]) ->
         for change in queries.changes_since(session, app_id, first, _CHOSEN):
             if change.actor not in _WORDLESS and not change.actor.startswith("token:"):
                 change.reason = ERASED
-
-
-def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
-    touched = queries.drawn_from(session, conversation_key)
-    for memory in touched:
-        history = queries.history_of(session, memory.memory_id)
-        clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
-        # The newest change before which the memory held nothing of the conversation.
-        former = clean[-1] if clean else None
-        if former is None or former.before is None or has_secret(former.before):
-            remove(session, memory, cause, ChangeKind.ERASED)
-        else:
-            rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
-            # A merge joins tags too; those of then are the last that owe nothing to the conversation. Not so the pin,
-            # and who wrote it is who restores it.
-            for name in attributes_in(former.standing).keys() - {"pinned", "agent"}:
-                setattr(memory, name, former.standing[name])
-            # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
-            memory.updated_at = updated_in(former.standing) or memory.updated_at
-    return len(touched)
 
 
 def _empty(changes: Sequence[Change]) -> None:

@@ -5,8 +5,6 @@ one subject (a user of an app, or the app itself where nobody is named: an empty
 was ever made keeps its row in ``memory_origins``, so that ids are never reused and history has something to point at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum

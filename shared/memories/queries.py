@@ -1,7 +1,5 @@
 """Reads of memories and their history, always within one app. None of them makes a model call."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime

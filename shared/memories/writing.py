@@ -1,10 +1,8 @@
-"""Writing memories: a new one is inserted, one evicted for it at the cap, changes taken back, in a locked app.
+"""Writing memories in a locked app: inserted, one evicted for it at the cap, changed, taken back; with who and why.
 
 Nothing here decides what should go; it carries out an ``Eviction`` that was thought out before, and asks a rule where
 none is given, or where a lowered cap takes more evictions than one.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +14,10 @@ from sqlalchemy.orm import Session
 from shared.base.audit import AGED, ERASED, Cause
 from shared.base.errors import Conflict, NotFound
 from shared.base.subjects import Subject
+from shared.contracts.values import EventKind
+from shared.events.recording import record as record_event
 from shared.memories import queries
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least_goes, oldest_goes
-from shared.memories.history import Sources, Texts, attributes_in, record, sources, sources_in
 from shared.memories.models import (
     SLOTS,
     WRITTEN,
@@ -32,6 +31,101 @@ from shared.memories.models import (
     written_texts,
 )
 from shared.text.gate import refuse_secret
+
+Sources = dict[int, list[str]]
+"""Conversation key -> the message ids that were used."""
+
+
+def sources(session: Session, memory_id: int) -> Sources:
+    """Return where a memory's present words come from."""
+    return {one.conversation_key: list(one.message_ids) for one in queries.sources_of(session, memory_id)}
+
+
+ATTRIBUTES = (*MemoryAttributes.model_fields, "agent")
+"""The columns of a memory that, beside its text, are restored with it."""
+
+
+def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
+    """Return what, beside its text, a memory needs to be restored."""
+    return {
+        **{name: getattr(memory, name) for name in ATTRIBUTES},
+        "updated_at": memory.updated_at.isoformat(),
+        "sources": {str(key): ids for key, ids in origins.items()},
+    }
+
+
+def attributes_in(standing: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns kept by ``as_standing``; one that is younger than what is kept stays at its default."""
+    return {name: standing[name] for name in ATTRIBUTES if name in standing}
+
+
+def updated_in(standing: dict[str, Any]) -> datetime | None:
+    """Return when it had been updated last, as kept by ``as_standing``; None in what an archive brought."""
+    return datetime.fromisoformat(standing["updated_at"]) if "updated_at" in standing else None
+
+
+def sources_in(standing: dict[str, Any]) -> Sources:
+    """Return the sources kept by ``as_standing``."""
+    return {int(key): list(ids) for key, ids in standing.get("sources", {}).items()}
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A memory's text before and after a change."""
+
+    before: str | None = None
+    after: str | None = None
+
+
+def record(
+    session: Session,
+    memory: Memory,
+    kind: ChangeKind,
+    texts: Texts,
+    cause: Cause,
+    origins: Sources,
+    related: int | None = None,
+    joined: Sources | None = None,
+) -> Change:
+    """Add one change; ``memory`` and ``origins`` are as they were before it (or, for a new one, as it was made).
+
+    ``joined`` names the sources of the text after it, where they differ.
+    """
+    change = Change(
+        memory_id=memory.memory_id,
+        app_id=memory.app_id,
+        kind=kind,
+        actor=cause.actor,
+        reason=cause.reason,
+        before=texts.before,
+        after=texts.after,
+        source_keys=sorted(origins | (joined or {})),
+        standing=as_standing(memory, origins),
+        related_memory_id=related,
+        job_id=cause.job_id,
+        at=cause.at,
+    )
+    session.add(change)
+    session.flush()
+    # Nobody is told which conversation it was that is being erased.
+    origin = None if kind is ChangeKind.ERASED else session.get(Origin, memory.memory_id)
+    is_back = kind is ChangeKind.RESTORED and change.before is None
+    if kind is ChangeKind.CREATED or is_back:
+        event = EventKind.MEMORY_CREATED
+    elif kind in (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED):
+        event = EventKind.MEMORY_CHANGED
+    else:
+        event = EventKind.MEMORY_REMOVED
+    record_event(
+        session,
+        event,
+        memory.app_id,
+        cause.at,
+        conversation_id=None if origin is None else origin.conversation_id,
+        subject=memory.memory_id,
+        change=kind.value,
+    )
+    return change
 
 
 class NewMemory(MemoryAttributes, MemoryText):
@@ -225,30 +319,24 @@ def _evict(
 ) -> None:
     cause = cause.by(eviction.rule or cause.actor, eviction.reason)
     if eviction.rewritten_id is not None and eviction.content is not None:
-        _merge(session, present, new, origins, eviction, cause)
+        target = present[eviction.rewritten_id or NEW]
+        absorbed = present.get(eviction.removed_id, new)
+        taken_in = origins if absorbed is new else sources(session, absorbed.memory_id)
+        if absorbed is new:
+            record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
+        else:
+            remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
+        own = sources(session, target.memory_id)
+        joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
+        rewrite(session, target, eviction.content or target.content, joined, cause, ChangeKind.MERGED)
+        # What takes in something new counts as new, in the order of memories and for oldest-goes.
+        target.updated_at = max(target.updated_at, absorbed.updated_at)
+        target.importance = max(target.importance, absorbed.importance)
+        target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
     elif eviction.removed_id == NEW:
         record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)
     else:
         remove(session, present[eviction.removed_id], cause, related=new.memory_id)
-
-
-def _merge(
-    session: Session, present: dict[int, Memory], new: Memory, origins: Sources, eviction: Eviction, cause: Cause
-) -> None:
-    target = present[eviction.rewritten_id or NEW]
-    absorbed = present.get(eviction.removed_id, new)
-    taken_in = origins if absorbed is new else sources(session, absorbed.memory_id)
-    if absorbed is new:
-        record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
-    else:
-        remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
-    own = sources(session, target.memory_id)
-    joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
-    rewrite(session, target, eviction.content or target.content, joined, cause, ChangeKind.MERGED)
-    # What takes in something new counts as new, in the order of memories and for oldest-goes.
-    target.updated_at = max(target.updated_at, absorbed.updated_at)
-    target.importance = max(target.importance, absorbed.importance)
-    target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
 
 
 def _touch(memory: Memory, at: datetime) -> None:

@@ -4,9 +4,7 @@ The caller has locked the app in every function that writes, so that no profile 
 withdrawn. What else a withdrawal erases, and its receipt, are left to ``shared.erasure``.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import delete
@@ -16,7 +14,7 @@ from shared.base.errors import Conflict, Operation
 from shared.db.queries import rows_changed
 from shared.profiles import queries
 from shared.profiles.gate import agrees, write_audit
-from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of, lines_of
+from shared.profiles.models import AuditKind, Consent, Content, Profile, lines_of
 from shared.text.gate import refuse_secret
 
 
@@ -92,41 +90,21 @@ def _set(
     return consent
 
 
-@dataclass(frozen=True)
-class AgreedProfile:
-    """A profile and when its user agreed to it."""
-
-    user_id: str
-    content: Content
-    agreed_at: datetime
-    created_at: datetime
-    updated_at: datetime
+def profiles_to_export(session: Session, app_id: str) -> Sequence[tuple[Profile, Consent]]:
+    """Return an app's profiles, as far as their users agree, each with the consent it stands on."""
+    return queries.agreed_profiles(session, app_id)
 
 
-def agreed_profiles(session: Session, app_id: str) -> list[AgreedProfile]:
-    """Return an app's profiles, as far as their users agree."""
-    return [
-        AgreedProfile(
-            profile.user_id,
-            content_of(profile.fields, profile.notes),
-            consent.changed_at,
-            profile.created_at,
-            profile.updated_at,
-        )
-        for profile, consent in queries.agreed_profiles(session, app_id)
-    ]
-
-
-def import_profile(session: Session, app_id: str, new: AgreedProfile, actor: str, now: datetime) -> bool:
-    """Put a profile into a locked app unless its user has one there, or withdrew consent; say whether it is in."""
-    present = queries.consent_of(session, app_id, new.user_id)
+def import_profile(
+    session: Session, app_id: str, user_id: str, content: Content, agreed_at: datetime, actor: str, now: datetime
+) -> Profile | None:
+    """Put a profile into a locked app; None where its user has one there, or withdrew consent."""
+    present = queries.consent_of(session, app_id, user_id)
     if present is not None and not present.given:
-        return False
-    if queries.agreed_profile(session, app_id, new.user_id) is not None:
-        return False
-    consent = grant(session, app_id, new.user_id, actor, now)
+        return None
+    if queries.agreed_profile(session, app_id, user_id) is not None:
+        return None
+    consent = grant(session, app_id, user_id, actor, now)
     if present is None:
-        consent.changed_at = min(new.agreed_at, now)
-    profile = write(session, app_id, new.user_id, new.content, actor, now)
-    profile.created_at, profile.updated_at = new.created_at, new.updated_at
-    return True
+        consent.changed_at = min(agreed_at, now)
+    return write(session, app_id, user_id, content, actor, now)

@@ -4,8 +4,6 @@ Who granted, revoked, wrote, erased, used or was refused a profile is noted in t
 withdrawing consent, and writing a profile, are left to ``consent``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

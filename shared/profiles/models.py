@@ -3,8 +3,6 @@
 A user is one within an app; an app that names no users has one, whose id is empty. Source: seed 002.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Reads of profiles, consents and the audit. Outside this package a profile is had only through ``gate``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

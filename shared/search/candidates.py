@@ -4,8 +4,6 @@ Where filters turn many away, or many say the same, more are taken, up to a boun
 passages once it is known that they are among the best. What is said again is one result that says how often.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ unembedded. A word index that is missing costs the words and nothing else. A bac
 and adds only what is absent, so it can stop anywhere, go on, and be repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,16 +19,7 @@ from shared.db.queries import rows_changed
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import OPEN, Job, JobState
 from shared.jobs.queries import last_of_kind
-from shared.search import index_queries, word_index
-from shared.search.models import (
-    AppIndex,
-    Passage,
-    SetState,
-    Unembedded,
-    VectorSet,
-    doc_id_of,
-    doc_ids_of,
-)
+from shared.search import index_queries, models, word_index
 from shared.search.passages import passages_of
 from shared.search.vectors import note_unembedded, remove_all_vectors, remove_conversation_vectors
 from shared.telemetry.logging import get_logger
@@ -38,7 +27,7 @@ from shared.telemetry.logging import get_logger
 _WITHOUT_WORDS = "messages_without_words"
 INDEXED_ROLES = frozenset({"user", "assistant"})
 # The table itself: this is in the way of every message, and mapping objects costs more than the rest.
-_CUT = insert(Passage.__table__)  # type: ignore[arg-type]
+_CUT = insert(models.Passage.__table__)  # type: ignore[arg-type]
 
 
 class IndexableMessage(Protocol):
@@ -98,7 +87,7 @@ def without_words(session: Session) -> int:
 def with_doc_ids(messages: Sequence[MessageT]) -> Iterator[tuple[int, MessageT]]:
     """Return those messages that are indexed, each with its doc id: what people and assistants said in words."""
     for one in messages:
-        doc_id = doc_id_of(one.conversation_key, one.position) if one.role in INDEXED_ROLES else None
+        doc_id = models.doc_id_of(one.conversation_key, one.position) if one.role in INDEXED_ROLES else None
         if doc_id is not None and one.content.strip():
             yield doc_id, one
 
@@ -143,7 +132,7 @@ class VectorSetStatus:
     """A set of vectors: how many it has, and how far it is filled while it is."""
 
     model: str
-    state: SetState
+    state: models.SetState
     vectors: int
     fill: FillProgress | None
 
@@ -252,9 +241,9 @@ def index_status(session: Session, app_id: str) -> IndexStatus:
         sets=tuple(
             VectorSetStatus(
                 model=one.model,
-                state=SetState(one.state),
+                state=models.SetState(one.state),
                 vectors=index_queries.count_vectors(session, one.key),
-                fill=FillProgress(one.fill_done, one.fill_total) if one.state == SetState.FILLING else None,
+                fill=FillProgress(one.fill_done, one.fill_total) if one.state == models.SetState.FILLING else None,
             )
             for one in index_queries.sets_of(session, app_id)
         ),
@@ -311,13 +300,17 @@ _READ_AT_ONCE = 500
 
 def remove_conversation_from_index(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Take a conversation of a locked app out of the indexes; return what went, by index."""
-    first, last = doc_ids_of(conversation_key)
+    first, last = models.doc_ids_of(conversation_key)
     erased = {
         "words": _forget_words(session, app_id, conversation_key),
-        "passages": rows_changed(session, delete(Passage).where(Passage.doc_id.between(first, last))),
+        "passages": rows_changed(session, delete(models.Passage).where(models.Passage.doc_id.between(first, last))),
         "vectors": remove_conversation_vectors(session, app_id, conversation_key),
     }
-    session.execute(delete(Unembedded).where(Unembedded.app_id == app_id, Unembedded.doc_id.between(first, last)))
+    session.execute(
+        delete(models.Unembedded).where(
+            models.Unembedded.app_id == app_id, models.Unembedded.doc_id.between(first, last)
+        )
+    )
     return erased
 
 
@@ -339,19 +332,19 @@ def remove_app_from_index(session: Session, app_id: str) -> dict[str, int]:
     word_index.remove_app(session, app_id)
     erased = {
         "words": words,
-        "passages": rows_changed(session, delete(Passage).where(Passage.app_id == app_id)),
+        "passages": rows_changed(session, delete(models.Passage).where(models.Passage.app_id == app_id)),
         "vectors": remove_all_vectors(session, index_queries.sets_of(session, app_id)),
     }
-    session.execute(delete(Unembedded).where(Unembedded.app_id == app_id))
-    session.execute(delete(VectorSet).where(VectorSet.app_id == app_id))
+    session.execute(delete(models.Unembedded).where(models.Unembedded.app_id == app_id))
+    session.execute(delete(models.VectorSet).where(models.VectorSet.app_id == app_id))
     # Its key and salt: what tokens are left in the word index belong to nobody and mean nothing.
-    session.execute(delete(AppIndex).where(AppIndex.app_id == app_id))
+    session.execute(delete(models.AppIndex).where(models.AppIndex.app_id == app_id))
     return erased
 
 
 def left_in_index_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Count, index by index, what is left of a conversation."""
-    first, last = doc_ids_of(conversation_key)
+    first, last = models.doc_ids_of(conversation_key)
     return {
         "words": word_index.count_between(session, app_id, first, last),
         "passages": index_queries.count_passages(session, app_id, first, last),

@@ -3,8 +3,6 @@
 Messages are read through their table alone: the conversations lie above the index and write into it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A word counts by how rare it is in the app. What is said in answer seldom repeat
 beside what does: hence the window of turns. Arrays in, arrays out; what each score is worth is left to the ranking.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -76,7 +74,12 @@ class WordTable:
         total = np.zeros(len(self.doc_ids), np.float32)
         near = [(step, _distances(self.doc_ids, step)) for step in range(1, len(_TENTHS) - _BEFORE)]
         for worth, here in zip(self.worth, self.stands, strict=True):
-            total += (worth * _SATURATED)[_around(here, near)]
+            # How often each doc id's window has the word, in tenths.
+            times = here * np.uint8(_TENTHS[_BEFORE])
+            for step, (after, before) in near:
+                times[:-step] += here[step:] * after
+                times[step:] += here[:-step] * before
+            total += (worth * _SATURATED)[times]
         return total
 
     def best(self, count: int) -> Places:
@@ -139,15 +142,6 @@ def _distances(doc_ids: Places, step: int) -> tuple[Marks, Marks]:
     before, after = (np.zeros(len(_TENTHS) + 1, np.uint8) for _ in range(2))
     before[: _BEFORE + 1], after[: len(_TENTHS) - _BEFORE] = _TENTHS[_BEFORE::-1], _TENTHS[_BEFORE:]
     return after[far], before[far]
-
-
-def _around(here: Marks, near: Sequence[tuple[int, tuple[Marks, Marks]]]) -> Marks:
-    """Return how often each doc id's window has the word, in tenths."""
-    times = here * np.uint8(_TENTHS[_BEFORE])
-    for step, (after, before) in near:
-        times[:-step] += here[step:] * after
-        times[step:] += here[:-step] * before
-    return times
 
 
 LEAST_ALIKE = 0.25

@@ -5,8 +5,6 @@ Vectors belong to a set: those of one app by one model. A doc id has no foreign 
 index as large as the vectors' own; who writes a vector holds the app's lock and looks whether its message still stands.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Any

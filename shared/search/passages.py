@@ -4,13 +4,11 @@ Fenced code stays whole, prose is cut where it costs least: between paragraphs, 
 small is joined to its neighbour, so that a passage says something by itself. Source: seed 002, "Chunking".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.calls import LAST_RESORT, estimate_tokens
 from shared.search.models import PassageKind
 
 MOST_TOKENS = 500

@@ -3,8 +3,6 @@
 What stands around a candidate is known as far as it is a candidate too. What each signal brings is in decision 15.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

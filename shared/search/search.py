@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from shared.base.choices import RankingFormula
 from shared.base.clock import Clock
 from shared.base.errors import Configuration, OverBudget, Transient
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.conversations.days import zones_now
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
@@ -37,9 +37,9 @@ from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
 from shared.search.search_queries import MessageCounts, SearchedApp
 from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
 from shared.search.tuning import in_force, overlaid
-from shared.search.vectors import VectorMatrices, VectorMatrix
+from shared.search.vectors import VectorMatrices
 from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
-from shared.search.word_index import OpenIndex, postings_in
+from shared.search.word_index import postings_in
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -99,15 +99,6 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class _WordMatches:
-    """Where the question's words stand, and in how many messages each does."""
-
-    postings: tuple[Posting, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    degraded: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Searched:
     """What is searched, and for whom."""
 
@@ -157,20 +148,20 @@ class MessageSearch:
                 question = read_question(request.text, asker.local(self.clock.now()))
                 may_name_speaker = searched.app.words.has_names and bool(question.names)
                 embedding = None if may_name_speaker else self._begin(timer, app_id, searched, question.text)
-                words = _word_matches(searched.app.words, question) if searched.tuning.hybrid else _WordMatches()
-                names = _speakers(session, app_id, words.postings, searched) if may_name_speaker else ()
+                sources = self._word_sources(searched, question)
+                names = _speakers(session, app_id, sources.postings, searched) if may_name_speaker else ()
             with timer.stage("dense"):
                 matrix = self.matrices.of(session, app_id, searched.app.vectors)
         if embedding is None:
             embedding = self._begin(timer, app_id, searched, without_names(question.text, names))
         query, missing = embedding.result()
         with timer.stage("rank"), self.transactions.read() as session:
-            sources = self._sources(searched, words, matrix, query)
+            sources = replace(sources, matrix=matrix, vector=None if query is None else query.vector)
             hits, widened = self._hits(session, app_id, request, question, searched, sources)
         findings = Findings(
             hits=tuple(hits),
             question=question,
-            degraded=tuple(dict.fromkeys((*words.degraded, *missing))),
+            degraded=tuple(dict.fromkeys((*sources.missing, *missing))),
             widened=widened,
             tuning=searched.tuning,
             query=query,
@@ -263,12 +254,21 @@ class MessageSearch:
             return None, ("embedding",)
         return QueryVector(kept.model, vector), ()
 
-    def _sources(
-        self, searched: _Searched, words: _WordMatches, matrix: VectorMatrix | None, query: QueryVector | None
-    ) -> IndexSources:
-        worth = {word: rarity(times, searched.messages) for word, times in words.counts.items()}
-        vector = None if query is None else query.vector
-        return IndexSources(words.postings, worth, searched.messages, matrix, vector, self.likeness)
+    def _word_sources(self, searched: _Searched, question: SearchQuestion) -> IndexSources:
+        """Return where the question's words stand, and what each is worth; vectors are yet to come."""
+        sources, index = IndexSources(messages=searched.messages, likeness=self.likeness), searched.app.words
+        if not searched.tuning.hybrid:
+            return sources
+        if not index.is_present:
+            return replace(sources, missing=("words",))
+        found = postings_in(index, question.words, COMMON)
+        # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
+        doc_ids_of = ((word, found.get(word, _NOWHERE)) for word in question.words)
+        counts = {word: COMMON + 1 if doc_ids is None else len(doc_ids) for word, doc_ids in doc_ids_of}
+        known = [Posting(word, doc_ids) for word, doc_ids in found.items() if doc_ids is not None and len(doc_ids)]
+        known.sort(key=lambda one: counts[one.word])
+        worth = {word: rarity(times, searched.messages) for word, times in counts.items()}
+        return replace(sources, postings=tuple(known[:MOST_WORDS]), worth=worth)
 
     def _hits(
         self,
@@ -331,18 +331,6 @@ class StageTimer:
     def stop(self) -> dict[str, float]:
         """Return what each stage took, and all of it as ``total``."""
         return self._taken | {"total": 1000 * (perf_counter() - self._begun)}
-
-
-def _word_matches(index: OpenIndex, question: SearchQuestion) -> _WordMatches:
-    if not index.is_present:
-        return _WordMatches(degraded=("words",))
-    found = postings_in(index, question.words, COMMON)
-    # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
-    doc_ids_of = ((word, found.get(word, _NOWHERE)) for word in question.words)
-    counts = {word: COMMON + 1 if doc_ids is None else len(doc_ids) for word, doc_ids in doc_ids_of}
-    known = [Posting(word, doc_ids) for word, doc_ids in found.items() if doc_ids is not None and len(doc_ids)]
-    known.sort(key=lambda one: counts[one.word])
-    return _WordMatches(tuple(known[:MOST_WORDS]), counts)
 
 
 def _speakers(session: Session, app_id: str, found: Sequence[Posting], searched: _Searched) -> frozenset[str]:

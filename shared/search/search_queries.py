@@ -4,8 +4,6 @@ Every statement names the app and the roles, so that whatever an index says, and
 only what users and assistants of the app said is ever read.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence

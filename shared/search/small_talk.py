@@ -4,8 +4,6 @@ Lists of the words people open, close and acknowledge with, in the languages mos
 that go with them. A text in which anything else stands asks for something, or says it; what, is not known here.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

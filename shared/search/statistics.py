@@ -3,8 +3,6 @@
 Nothing of what was asked or found is kept. Source of the figures and of the gate's limits: seed 002.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence

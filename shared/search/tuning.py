@@ -3,8 +3,6 @@
 Every process reads the values anew each time, so a change takes effect at once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from shared.base.choices import RankingFormula
 from shared.base.errors import Invalid
-from shared.base.search_settings import AppTuning, Tuning, bounds_of
+from shared.base.settings import AppTuning, Tuning, bounds_of
 from shared.db.inserting import insert_if_absent
 from shared.search.models import EVERYWHERE, TuningOverride
 from shared.telemetry.logging import get_logger
@@ -176,9 +174,10 @@ def change_tuning(
     return TuningChange(result, tuple(name for name in kept if kept[name] != wanted[name]), selects)
 
 
-def forget_tuning(session: Session, app_id: str) -> None:
-    """Take back everything that was changed for an app."""
+def forget_tuning(session: Session, app_id: str) -> dict[str, int]:
+    """Take back everything that was changed for an app; no receipt counts it."""
     session.execute(delete(TuningOverride).where(TuningOverride.scope == app_id))
+    return {}
 
 
 def _with_weights(chosen: Mapping[str, object], kept: Mapping[str, object], below: Tuning) -> dict[str, object]:

@@ -1,14 +1,12 @@
 """What the indexes know of an app's places, seen within the scope of one search; and the vector of its query."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import NamedTuple
@@ -86,14 +84,16 @@ _FEW = 4
 class IndexSources:
     """What the indexes brought for a question."""
 
-    postings: Sequence[Posting]
-    """Of each looked-for word; none where words are not searched."""
-    worth: Mapping[str, float]
-    """What each word of the question is worth in the app, whether it is looked for or not; see ``lexical.rarity``."""
     messages: int
     """How many the app has."""
-    matrix: VectorMatrix | None
-    vector: Vector | None
+    postings: Sequence[Posting] = ()
+    """Of each looked-for word; none where words are not searched."""
+    worth: Mapping[str, float] = field(default_factory=dict)
+    """What each word of the question is worth in the app, whether it is looked for or not; see ``lexical.rarity``."""
+    missing: tuple[str, ...] = ()
+    """Parts of the indexes that are not there."""
+    matrix: VectorMatrix | None = None
+    vector: Vector | None = None
     """Of the query; None where vectors are not searched."""
     likeness: WordLikeness | None = None
     """Which words mean nearly the same; None where that is not known."""

@@ -5,8 +5,6 @@ found by either; scripts that put no spaces between words in pairs of characters
 left to the index, how much each of them says to the ranking.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A call of a tool and its result are one block, so they can neither be parted nor
 a function of the blocks alone: no time of day and no random id goes into it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 
 _T = TypeVar("_T")
 

@@ -1,12 +1,8 @@
-"""How much of each message of an original stands in a version, by what its blocks say and where they came from.
-
-An original as people read it: page by page, what was said and by whom, with its marked parts.
+"""An original as people read it, page by page, and how much of each message stands in a version.
 
 The file is read from its beginning for every page, block by block, since what a recorder repeats is only known by what
 stood before it. So memory is that of one page, however long the file.
 """
-
-from __future__ import annotations
 
 import re
 from collections import defaultdict
@@ -14,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, writable
-from shared.sessions.excerpts import GAP
+from shared.sessions.blocks import Block, BlockKind, writable
 from shared.sessions.markers import MarkerNames, PlacedMarker
+from shared.sessions.text import GAP
 
 _OF_CALLS = frozenset({BlockKind.TOOL, BlockKind.FAILURE})
 _TELL_RESULTS = frozenset({BlockKind.FAILURE, BlockKind.SUMMARY, BlockKind.SYSTEM})
@@ -52,22 +48,18 @@ class VersionExtent:
         shown = next((one.call for one in from_it if one.call and one.call.tool_use_id == call.tool_use_id), None)
         told = [one for one in from_it if one.call is None]
         if message.kind is BlockKind.TOOL_RESULT:
-            return _held_of_result(message.text, shown, told)
+            # A line that tells a call says nothing of its result, unless that is short or says why it failed.
+            result = writable(message.text).strip()
+            if shown is not None:
+                held = (shown.result or "").strip()
+                return Held.WHOLE if held == result else Held.PART if held else Held.NONE
+            if any(_is_said(result, one) for one in told):
+                return Held.WHOLE
+            return Held.PART if any(one.kind in _TELL_RESULTS for one in told) else Held.NONE
         if shown is not None:
             return Held.WHOLE if shown.input == call.input else Held.PART
         is_told = any(one.kind in _OF_CALLS or one.kind is BlockKind.SUMMARY for one in told)
         return Held.PART if is_told else Held.NONE
-
-
-def _held_of_result(result: str, shown: RecordedToolCall | None, told: list[Block]) -> Held:
-    """A line that tells a call says nothing of its result, unless that is short or says why it failed."""
-    result = writable(result).strip()
-    if shown is not None:
-        held = (shown.result or "").strip()
-        return Held.WHOLE if held == result else Held.PART if held else Held.NONE
-    if any(_is_said(result, one) for one in told):
-        return Held.WHOLE
-    return Held.PART if any(one.kind in _TELL_RESULTS for one in told) else Held.NONE
 
 
 def _is_said(result: str, block: Block) -> bool:

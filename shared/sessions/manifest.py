@@ -4,8 +4,6 @@ They are for people and other tools; nothing here reads them. They are written a
 that did not come about. Source: seed 004, "Manifest Schema", "Session Versions Metadata", "Global Configuration".
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -19,19 +17,10 @@ from shared.apps.models import App
 from shared.base.errors import AfterthoughtError
 from shared.base.settings import Settings
 from shared.db.base import Transactions
-from shared.sessions import queries
+from shared.sessions import models, queries
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
 from shared.sessions.compose.queries import ComponentRow, rows_of
-from shared.sessions.models import (
-    BuildState,
-    Composition,
-    KeepitMarker,
-    Project,
-    RecordedSession,
-    SessionVersion,
-    version_id,
-)
-from shared.sessions.registry.configuration import configuration_of, settings_of
+from shared.sessions.registry.projects import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
 from shared.telemetry.logging import get_logger
 
@@ -63,8 +52,8 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
                 _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
             store.write_json(store.manifest(app_id, project_id), shown)
             with database.write() as session:
-                mine = (Project.key == project.key, Project.written_revision < project.revision)
-                session.execute(update(Project).where(*mine).values(written_revision=project.revision))
+                mine = (models.Project.key == project.key, models.Project.written_revision < project.revision)
+                session.execute(update(models.Project).where(*mine).values(written_revision=project.revision))
         return True
     except (OSError, AfterthoughtError) as error:
         get_logger().warning("manifest_not_written", app_id=app_id, project_id=project_id, error=type(error).__name__)
@@ -72,7 +61,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
 
 
 def session_entry(
-    recorded: RecordedSession, markers: Iterable[dict[str, Any]], versions: Iterable[dict[str, Any]]
+    recorded: models.RecordedSession, markers: Iterable[dict[str, Any]], versions: Iterable[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return a session as manifests show it."""
     return {
@@ -90,7 +79,7 @@ def session_entry(
     }
 
 
-def marker_entry(marker: KeepitMarker, survived: list[str], summarised: list[str]) -> dict[str, Any]:
+def marker_entry(marker: models.KeepitMarker, survived: list[str], summarised: list[str]) -> dict[str, Any]:
     """Return a marked part as manifests show it; its weight is the one in force."""
     return {
         "markerId": marker.marker_id,
@@ -105,7 +94,7 @@ def marker_entry(marker: KeepitMarker, survived: list[str], summarised: list[str
     }
 
 
-def version_entry(version: SessionVersion) -> dict[str, Any]:
+def version_entry(version: models.SessionVersion) -> dict[str, Any]:
     """Return a version as manifests and ``versions.json`` show it."""
     shown = {
         "versionId": version.version_id,
@@ -117,10 +106,12 @@ def version_entry(version: SessionVersion) -> dict[str, Any]:
         "compressionRatio": round(version.ratio, 2),
         "keepitStats": version.keepit_stats,
     }
-    return shown if version.source_number is None else shown | {"sourceVersion": version_id(version.source_number)}
+    return (
+        shown if version.source_number is None else shown | {"sourceVersion": models.version_id(version.source_number)}
+    )
 
 
-def composition_entry(composition: Composition, components: Iterable[ComponentRow]) -> dict[str, Any]:
+def composition_entry(composition: models.Composition, components: Iterable[ComponentRow]) -> dict[str, Any]:
     """Return a composition as manifests show it."""
     is_lines = composition.digests and "md" not in composition.digests
     return {
@@ -151,11 +142,11 @@ def _component(row: ComponentRow) -> dict[str, Any]:
     return shown if component.recompress is None else shown | {"recompress": component.recompress}
 
 
-def _manifest(session: Session, project: Project) -> dict[str, Any]:
+def _manifest(session: Session, project: models.Project) -> dict[str, Any]:
     recorded = queries.sessions_of(session, project.key)
     keys = [one.key for one in recorded]
-    versions = queries.versions_by_session(session, keys, BuildState.READY)
-    marked: defaultdict[int, list[KeepitMarker]] = defaultdict(list)
+    versions = queries.versions_by_session(session, keys, models.BuildState.READY)
+    marked: defaultdict[int, list[models.KeepitMarker]] = defaultdict(list)
     for marker in queries.markers_of_all(session, keys):
         marked[marker.session_key].append(marker)
     entries = marker_entries(session, [one for some in marked.values() for one in some])
@@ -179,9 +170,9 @@ def _manifest(session: Session, project: Project) -> dict[str, Any]:
     }
 
 
-def marker_entries(session: Session, markers: Sequence[KeepitMarker]) -> dict[int, dict[str, Any]]:
+def marker_entries(session: Session, markers: Sequence[models.KeepitMarker]) -> dict[int, dict[str, Any]]:
     """Return marked parts as manifests show them, by their keys, with the versions in which each survived or not."""
-    versions = queries.versions_by_session(session, {one.session_key for one in markers}, BuildState.READY)
+    versions = queries.versions_by_session(session, {one.session_key for one in markers}, models.BuildState.READY)
     names = {version.key: version.version_id for some in versions.values() for version in some}
     outcomes: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
     for outcome in sorted(queries.outcomes_of(session, names), key=lambda one: names[one.compression_key]):

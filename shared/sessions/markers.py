@@ -9,8 +9,6 @@ parts, but for the indentation of a part that begins on the line below its marke
 Source: seed 004, "Keepit Detection and Extraction", "Weight Decay Calculation"; decisions, "Sessions".
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

@@ -4,8 +4,6 @@ A version or a composition is listed only once its row is ``ready``, and its fil
 Source: seed 004, "Data model", "Semantic Memory Extraction".
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Any

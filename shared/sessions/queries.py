@@ -1,7 +1,5 @@
 """Reads of projects, sessions, marked parts, semantic memories and what was done to them, always of one app."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -116,7 +114,21 @@ def list_sessions(
     session: Session, app_id: str, wanted: SessionFilter, limit: int, before: int | None = None
 ) -> Sequence[RecordedSession]:
     """Return an app's sessions, those registered last first."""
-    query = select(RecordedSession).where(RecordedSession.app_id == app_id, *_conditions(wanted))
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.project_id is not None:
+        mine = select(Project.key).where(Project.project_id == wanted.project_id)
+        conditions.append(RecordedSession.project_key.in_(mine))
+    if wanted.file is not None:
+        touched = select(SessionFile.session_key).where(SessionFile.path == wanted.file)
+        conditions.append(RecordedSession.key.in_(touched))
+    if wanted.since is not None:
+        conditions.append(RecordedSession.last_timestamp >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(RecordedSession.first_timestamp <= wanted.until)
+    if wanted.has_markers is not None:
+        marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
+        conditions.append(marked if wanted.has_markers else ~marked)
+    query = select(RecordedSession).where(RecordedSession.app_id == app_id, *conditions)
     query = query if before is None else query.where(RecordedSession.key < before)
     return session.scalars(query.order_by(RecordedSession.key.desc()).limit(limit)).all()
 
@@ -348,24 +360,6 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
         name: count(session, select(func.count()).select_from(model).where(model.app_id == app_id))  # type: ignore[attr-defined]
         for name, model in counted.items()
     }
-
-
-def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    if wanted.project_id is not None:
-        mine = select(Project.key).where(Project.project_id == wanted.project_id)
-        conditions.append(RecordedSession.project_key.in_(mine))
-    if wanted.file is not None:
-        touched = select(SessionFile.session_key).where(SessionFile.path == wanted.file)
-        conditions.append(RecordedSession.key.in_(touched))
-    if wanted.since is not None:
-        conditions.append(RecordedSession.last_timestamp >= wanted.since)
-    if wanted.until is not None:
-        conditions.append(RecordedSession.first_timestamp <= wanted.until)
-    if wanted.has_markers is not None:
-        marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
-        conditions.append(marked if wanted.has_markers else ~marked)
-    return conditions
 
 
 def registered_in(session: Session, app_id: str) -> dict[str, str]:

@@ -6,8 +6,6 @@ guard what a transaction cannot; they end with their process, and hold on one ma
 Source: seed 004, "Directory Structure".
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -4,8 +4,6 @@ The files are listed before the rows are read. What was listed was there before,
 was committed or is being made by then. Rows go in the transaction of an erasure, files behind it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import suppress

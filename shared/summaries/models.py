@@ -1,7 +1,5 @@
 """Summaries of a conversation that goes on. They belong to it, and never leave it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text

@@ -7,8 +7,6 @@ The wording of a summary: bullets, one clean line each, together no longer than 
 Pure functions of text, shared by every agent; what is worth saying is left to them. Source: seed 002.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from sqlalchemy.orm import Session
 from shared.base.ids import new_id
 from shared.conversations.models import Conversation
 from shared.db.queries import count, rows_changed
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.calls import LAST_RESORT, estimate_tokens
 from shared.summaries.models import Summary
 from shared.text.lines import clean, shorten
 

@@ -4,8 +4,6 @@ Slots (``loop``, ``worker1-p0``) are reused after a restart, so the number of fi
 wipes the slots it takes over, as any restarted process begins at zero. Source: stack, "Metrics with forked workers".
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

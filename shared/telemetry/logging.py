@@ -3,8 +3,6 @@
 An exception is told by its type and its frames. What it says is left out: it may quote what people said.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import sys

@@ -5,8 +5,6 @@ happens. What can be read from the database at scrape time (levels, depths, ages
 ``docs/reference/metrics.md`` is generated from this catalogue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import product

@@ -5,8 +5,6 @@ its words of weight, and each name and number. It holds no secret, no order that
 nothing of the prompt, and says something. What a person writes is theirs to say: only secrets are refused there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ English has lists of its own in ``shared.text.words``; the stop words of the oth
 stop words, Japanese and Chinese by their characters; what is told by neither counts as English.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Vectors of "lives in Copenhagen" and "lives in London" lie close together; what 
 functions of text, on the side of caution: two statements held apart are a nuisance, two merged ones a loss.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

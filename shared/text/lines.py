@@ -3,8 +3,6 @@
 JSON as programs write it: half a character, as a JavaScript program cuts an emoji, becomes U+FFFD.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Told by how their lines are made. What follows behind an empty line is the writer's again.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

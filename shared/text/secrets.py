@@ -5,8 +5,6 @@ together with something that can be one ("my password is ..."). An order number,
 and the pin of a board are none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

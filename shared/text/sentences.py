@@ -4,8 +4,6 @@ Left out are code, addresses, quotations, pasted documents and letters, stage di
 recalled memories, and orders to the assistant that came in with such text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

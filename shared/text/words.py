@@ -6,8 +6,6 @@ another language is still remembered, only less selectively.
 Remembers what was found out about short texts; of long ones thousands would be kept in memory, whole.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache, wraps

@@ -13,7 +13,7 @@ from loop.steps.upkeep import MendTenantQueues, Upkeep
 from shared.apps.models import Budgets
 from shared.contracts.jobs import WorkClass
 from shared.contracts.values import EventKind
-from shared.conversations.focus import postpone
+from shared.conversations.answers import postpone
 from shared.conversations.lifecycle import NewConversation, start
 from shared.conversations.queries import get_conversation
 from shared.energy import ledger

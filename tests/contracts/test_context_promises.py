@@ -20,22 +20,19 @@ from shared.apps.queries import lock_app
 from shared.base.choices import FactState
 from shared.base.errors import NotFound, Transient
 from shared.context import queries
-from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.recall import ContextLimits, RecallMaterial, compose
 from shared.context.rendering import EARLIER, PROFILE, SUMMARY
 from shared.context.sources import MOST_CHARS, RecallSources
-from shared.context.window import Utterance, counted, length_of
+from shared.context.window import TokenCounting, TokenSource, Utterance, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS
-from shared.facts.categories import Category
-from shared.facts.models import Fact
-from shared.llm.calls import CallOutcome, WorkKind
+from shared.facts.models import Category, Fact
+from shared.llm.calls import CallOutcome, Rate, WorkKind
 from shared.llm.chat import Question, Reply, call_of
-from shared.llm.tokens import Rate
 from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import AuditKind, Content

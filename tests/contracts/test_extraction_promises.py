@@ -17,9 +17,8 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
-from shared.facts.categories import Category
 from shared.facts.clearing import undo_clear
-from shared.facts.models import FactSource
+from shared.facts.models import Category, FactSource
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from tests.support.embedding import Away

@@ -24,10 +24,9 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import finish_fact_deletes
 from shared.facts import queries
-from shared.facts.categories import Category
 from shared.facts.changes import certainty
-from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind
-from shared.facts.retention import PRUNE_TO, expire
+from shared.facts.clearing import PRUNE_TO, expire
+from shared.facts.models import PIN_SLOTS, SLOTS, Category, FactChangeKind
 from shared.facts.writing import FoundStatement
 from shared.llm.embedding import to_bytes
 from shared.text.likeness import normal

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from shared.apps.queries import lock_app
-from shared.archive.export import export_app
+from shared.archive.document import export_app
 from shared.archive.restore import import_archive
 from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start

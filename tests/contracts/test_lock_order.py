@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import install, lock_app, uninstall
 from shared.contracts.jobs import JobKind
-from shared.conversations.focus import hide_all, show_all
+from shared.conversations.answers import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories

@@ -7,7 +7,7 @@ import pytest
 from loop.steps.due_jobs import AskForFacts, AskForSummaries
 from shared.apps.queries import get_app
 from shared.base.errors import ModelOutput
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, set_memory, start
 from shared.conversations.models import MemoryMode

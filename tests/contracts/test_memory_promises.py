@@ -10,7 +10,7 @@ from sqlalchemy import insert, update
 from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
-from shared.archive.export import export_app
+from shared.archive.document import export_app
 from shared.archive.restore import import_archive
 from shared.base.audit import Cause
 from shared.base.errors import Configuration, LeaseLost, ModelOutput, Purged, Transient

@@ -12,8 +12,7 @@ import pytest
 
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, lock_app
-from shared.archive.document import Archive
-from shared.archive.export import export_app
+from shared.archive.document import Archive, export_app
 from shared.archive.restore import import_archive
 from shared.base.errors import Conflict
 from shared.conversations import summarising

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.apps.queries import get_app
-from shared.archive.export import export_app
-from shared.context.budgets import RecallBudgets, TokenCounting
+from shared.archive.document import export_app
 from shared.context.fact_selection import SelectableFact
 from shared.context.recall import RecallMaterial, recollect
 from shared.context.rendering import (
@@ -29,7 +28,8 @@ from shared.context.rendering import (
     quoted,
     without_recalled,
 )
-from shared.facts.categories import Category
+from shared.context.window import RecallBudgets, TokenCounting
+from shared.facts.models import Category
 from shared.memories.compaction import Action, Decision
 from tests.support.house import House
 

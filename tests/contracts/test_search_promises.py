@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, Conflict, NotFound, Transient
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
 from shared.db.queries import count

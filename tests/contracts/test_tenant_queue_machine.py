@@ -122,7 +122,7 @@ class Machine:
 
     def sweep(self, session: Session) -> None:
         ownership.sweep(session, self.now, RULE)
-        dispatch.make_due(session, self.now, timedelta(days=1))
+        dispatch.follow_clock(session, self.now, timedelta(days=1))
 
     def release_node(self, session: Session) -> None:
         ownership.release_node(session, "node", self.now, RULE)

@@ -16,7 +16,7 @@ from shared.base.audit import Cause
 from shared.base.errors import Configuration, Conflict, LeadershipLost, OverBudget, Transient
 from shared.base.subjects import Subject
 from shared.conversations import answers, lifecycle, queries
-from shared.conversations.focus import refresh
+from shared.conversations.answers import refresh
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Answer
 from shared.erasure.erasing import erase_conversation, erase_memory, purge_memories

@@ -10,8 +10,7 @@ from structlog.testing import capture_logs
 
 from shared.base.choices import RankingFormula
 from shared.base.errors import Invalid
-from shared.base.search_settings import Tuning
-from shared.base.settings import Settings
+from shared.base.settings import Settings, Tuning
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import (
     NAMES,

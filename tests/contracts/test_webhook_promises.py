@@ -32,8 +32,7 @@ from shared.jobs.queries import LOOK_AHEAD
 from shared.memories.writing import NewMemory, place
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
-from worker.pipelines.deliver_webhook import DeliverWebhook
-from worker.webhook_client import WebhookClient, WebhookRequest
+from worker.pipelines.deliver_webhook import DeliverWebhook, WebhookClient, WebhookRequest
 
 SECONDS = 0.5
 PATIENCE = 10.0

@@ -19,7 +19,7 @@ from loop.api import app as interface
 from loop.api import guard
 from loop.api.dependencies import SessionsAppId
 from loop.api.policy import OF_APP_IN_QUERY, under
-from shared.apps.tokens import revoke
+from shared.apps.queries import revoke_token
 from shared.db.base import models_metadata
 from tests.support.api import ADMIN, Api, open_api
 
@@ -349,6 +349,6 @@ def test_a_token_revoked_by_another_loop_is_refused_once_it_is_looked_up_again(
     issued = sqlite_api.ask("POST", f"{path}/tokens")
     sqlite_api.ask("GET", path, token=issued["token"])
     with sqlite_api.loop.database.write() as session:
-        revoke(session, "chat", issued["tokenId"], sqlite_api.clock.now())
+        revoke_token(session, "chat", issued["tokenId"], sqlite_api.clock.now())
     monkeypatch.setattr(guard, "REMEMBERED_SECONDS", 0.0)
     sqlite_api.refused(401, "GET", path, token=issued["token"])

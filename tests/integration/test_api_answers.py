@@ -10,8 +10,7 @@ import pytest
 
 from shared.apps.queries import get_app
 from shared.conversations import answers, queries
-from shared.conversations.answers import AnswerDraft
-from shared.conversations.focus import postpone
+from shared.conversations.answers import AnswerDraft, postpone
 from tests.support.api import Api, metric_of
 
 

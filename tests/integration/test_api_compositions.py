@@ -11,7 +11,7 @@ import pytest
 
 from shared.base.errors import Conflict
 from shared.contracts.jobs import JobKind
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import BuildState
 from tests.support.composing import DAY

@@ -25,7 +25,7 @@ from loop.api.event_stream import PAGE, EventSubscription, Pace, Page, Reading, 
 from loop.steps.publish_events import PublishEvents
 from loop.streams import EnergyNews, Notices
 from shared.apps.models import Scope
-from shared.apps.tokens import Caller
+from shared.apps.queries import Caller
 from shared.base.errors import Transient
 from shared.contracts.values import EventKind
 from shared.events.queries import EventFilter

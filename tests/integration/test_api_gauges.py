@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared.conversations.focus import postpone
+from shared.conversations.answers import postpone
 from shared.conversations.queries import lock_conversation
 from shared.energy import ledger
 from shared.energy.budget import to_micro

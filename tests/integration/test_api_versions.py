@@ -11,7 +11,7 @@ import pytest
 
 from shared.apps.queries import lock_app
 from shared.base.errors import Transient
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.compress.queries import find_version, parts_of
 from shared.sessions.models import SessionVersion, VersionPart

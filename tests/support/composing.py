@@ -17,11 +17,11 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.sessions.blocks import Block, BlockKind, Heading, markdown_lines
-from shared.sessions.compose.compositions import wake_waiting
-from shared.sessions.compose.requests import (
+from shared.sessions.compose.compositions import (
     ComponentRequest,
     CompositionRequest,
     request_composition,
+    wake_waiting,
 )
 from shared.sessions.compress.queries import working_of
 from shared.sessions.models import BuildState, Composition, RecordedSession, SessionVersion

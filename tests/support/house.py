@@ -17,7 +17,7 @@ from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App, Erasure
 from shared.apps.queries import get_app, install
 from shared.base.errors import ModelOutput, Transient
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
@@ -25,8 +25,7 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.facts import queries as fact_queries
-from shared.facts.categories import Category
-from shared.facts.models import Fact
+from shared.facts.models import Category, Fact
 from shared.jobs import dispatch, ownership
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim, Owner

@@ -18,8 +18,7 @@ from shared.base.audit import Cause
 from shared.base.subjects import Subject
 from shared.context.sources import RecallSources
 from shared.conversations import lifecycle, queries
-from shared.conversations.answers import ASSISTANT
-from shared.conversations.focus import hide_all, show_all
+from shared.conversations.answers import ASSISTANT, hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role
 from shared.conversations.models import Answer, Conversation
 from shared.db.base import Transactions

@@ -15,9 +15,8 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
 from shared.facts import clearing, editing, queries
-from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, FactWriteResult
-from shared.facts.models import Fact, FactChange
+from shared.facts.models import Category, Fact, FactChange
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from tests.support.house import House
 

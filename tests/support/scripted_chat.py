@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from shared.base.errors import AfterthoughtError
-from shared.llm.calls import CallOutcome, Meter, WorkKind
+from shared.llm.calls import CallOutcome, Meter, WorkKind, most_tokens
 from shared.llm.chat import (
     AnswerT,
     Chat,
@@ -25,7 +25,6 @@ from shared.llm.chat import (
     prospect_of,
     read_reply,
 )
-from shared.llm.tokens import most_tokens
 from shared.llm.tools import Exchange, ToolChat
 from worker.agent.prompt import Answer
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from shared.base.errors import NotFound
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import Booking

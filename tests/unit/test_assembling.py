@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.context.rendering import AssemblyStyle, PriorText, assemble
-from shared.llm.tokens import estimate_tokens, most_tokens
+from shared.llm.calls import estimate_tokens, most_tokens
 from shared.search.candidates import gist
 from shared.search.models import PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of

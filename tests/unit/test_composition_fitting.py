@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.base.errors import Invalid
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_of
 from shared.sessions.compose.documents import (
     PATIENCE,

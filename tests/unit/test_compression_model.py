@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from shared.base.errors import Configuration, ModelOutput, Transient
-from shared.llm.calls import WorkKind
-from shared.llm.tokens import most_tokens
+from shared.llm.calls import WorkKind, most_tokens
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of, summary_line
 from shared.sessions.compress.plan import BlockPiece, Rank
 from tests.support.meters import Calls

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.base.choices import KeepitMode, TierPreset
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import BlockKind, markdown_lines
 from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings, Tier

@@ -12,15 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.context.budgets import (
-    DEFAULT_RESERVE,
-    RecallBudgets,
-    TokenCounting,
-    TokenScale,
-    TokenSource,
-    UpperBoundCounting,
-    recall_budget,
-)
 from shared.context.fact_selection import SelectableFact, in_order, reduced, speaks_of_persons_or_places
 from shared.context.recall import (
     ContextDraft,
@@ -34,7 +25,20 @@ from shared.context.recall import (
     source_of,
 )
 from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
-from shared.context.window import CountedMessage, Utterance, counted, squeezed, staying
+from shared.context.window import (
+    DEFAULT_RESERVE,
+    CountedMessage,
+    RecallBudgets,
+    TokenCounting,
+    TokenScale,
+    TokenSource,
+    UpperBoundCounting,
+    Utterance,
+    counted,
+    recall_budget,
+    squeezed,
+    staying,
+)
 from shared.conversations.chat_message import (
     ITEM_CHARS,
     calls_of,
@@ -47,9 +51,8 @@ from shared.conversations.chat_message import (
     text_of,
 )
 from shared.energy.rates import HORIZON_CHARS, faded, is_measured
-from shared.facts.categories import Category
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.llm.tokens import Rate, most_tokens
+from shared.facts.models import Category
+from shared.llm.calls import CallOutcome, ModelCall, Rate, WorkKind, most_tokens
 from shared.telemetry.metrics import CompactionStage
 from tests.support.chance import examples
 

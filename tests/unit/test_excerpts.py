@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.sessions.excerpts import GAP, excerpt_of, shortened, statements_of
+from shared.sessions.text import GAP, excerpt_of, shortened, statements_of
 from tests.support.chance import examples
 
 _LINES = st.sampled_from(

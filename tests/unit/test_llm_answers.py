@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from shared.base.errors import Configuration, ModelOutput, Transient
-from shared.llm.calls import CallOutcome, WorkKind
+from shared.llm.calls import CallOutcome, WorkKind, estimate_tokens, least_tokens, most_tokens
 from shared.llm.chat import MOSTLY_CACHED, AnswerRefused, PromptCut, Question, Reply, ask_repairing, parse_answer
 from shared.llm.providers import split_model
-from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from shared.base.errors import Configuration, ModelOutput
 from shared.energy.budget import price, to_units
-from shared.llm.calls import WorkKind
+from shared.llm.calls import WorkKind, most_tokens
 from shared.llm.chat import Question
 from shared.llm.langchain_model import CallSeconds, ModelSpeed
-from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from tests.support.chance import examples
 from tests.support.meters import Calls

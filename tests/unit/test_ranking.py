@@ -35,7 +35,7 @@ from shared.search.words import LONGEST, query_words, words_of
         pytest.param("json", "call parse_json(payload)", id="a part of snake case"),
         pytest.param("patient", "see fetchPatientData", id="a part of camel case"),
         pytest.param("server", "an HTTPServer fell over", id="a part after capitals"),
-        pytest.param("shared.llm.tokens", "import shared.llm.tokens", id="a dotted name"),
+        pytest.param("shared.llm.calls", "import shared.llm.calls", id="a dotted name"),
         pytest.param("tokens.py", "look into tokens.py", id="a file"),
         pytest.param("10000", "it cost 10,000 euros", id="a number with separators"),
         pytest.param("7", "it was 7 of them", id="a single digit"),

@@ -18,14 +18,17 @@ from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import (
     DateRange,
+    PastSession,
+    WorkSituation,
     matched_files,
     matched_topics,
+    nearness,
     recency,
     score_sessions,
+    suggest,
     weights,
     with_recency,
 )
-from shared.sessions.search.suggestions import PastSession, WorkSituation, nearness, suggest
 from shared.sessions.text import MAX_PASSAGE_CHARS, passage_pieces, snippet_of
 from shared.sessions.text import MAX_SNIPPET_CHARS as LONGEST_SNIPPET
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.base.errors import ModelOutput
-from shared.llm.calls import EXTRACTIVE, WorkKind
+from shared.llm.calls import EXTRACTIVE, WorkKind, estimate_tokens
 from shared.llm.chat import Question
-from shared.llm.tokens import estimate_tokens
 from shared.summaries.queries import MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of, written
 from tests.support.chance import examples
 from tests.support.meters import Calls

@@ -4,8 +4,6 @@ Whether a statement corrects anything is the classifier's to say; here stands on
 out of "yesterday" are no values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -166,7 +164,9 @@ def with_word_of(text: str, later: str) -> str:
     if not pairs:
         return text
     *_, right, wrong = max(pairs, key=lambda pair: pair[:2])
-    return _with_word(text, wrong, right)
+    if wrong[0][0].islower() and right[1:].islower():
+        right = right.lower()
+    return text[: wrong.start()] + right + text[wrong.start() + len(_folded(wrong[0])) :]
 
 
 def _lead_of(text: str, word: re.Match[str]) -> str:
@@ -196,13 +196,6 @@ def _grammar() -> frozenset[str]:
 
 def _folded(word: str) -> str:
     return re.split("['’]", word.casefold())[0]
-
-
-def _with_word(text: str, wrong: re.Match[str], right: str) -> str:
-    """Put a word in the place of another, without what an apostrophe joins to it, and with a capital only as it had."""
-    if wrong[0][0].islower() and right[1:].islower():
-        right = right.lower()
-    return text[: wrong.start()] + right + text[wrong.start() + len(_folded(wrong[0])) :]
 
 
 def _shape(value: str) -> str:

@@ -4,8 +4,6 @@
 and what is quoted.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date, timedelta
 

@@ -6,16 +6,13 @@ quotations and what was only recalled are no source. What is said to set right a
 known fact is meant. Source: decisions, "Facts and context".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from shared.facts.categories import category_as, contradict, single_value
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
-from shared.llm.tokens import estimate_tokens
+from shared.facts.models import category_as, contradict, single_value
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered
 from shared.text.classifier import StatementSort
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal

@@ -3,8 +3,6 @@
 Used by the agents that ask a model, so that it is asked again, and by the pipelines, so that no agent passes it by.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise

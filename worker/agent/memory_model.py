@@ -9,8 +9,6 @@ What a large model is asked where every place is taken: which memory goes, or wh
 Whether its decision may be carried out is judged by ``shared.memories.compaction``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -23,7 +21,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic.config import JsonDict
 
 from shared.base.errors import ModelOutput
-from shared.facts.categories import Category, category_of
+from shared.facts.models import Category, category_of
 from shared.llm.calls import Meter, WorkKind
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from shared.text.classifier import judge
@@ -31,7 +29,7 @@ from shared.text.gate import Gate, Refusal, unlooped, weighty_words
 from shared.text.likeness import reverses, turns_round
 from shared.text.lines import clean, shorten
 from shared.text.words import content_stems
-from worker.agent import prompt
+from worker.agent import prompt, shortening_model
 from worker.agent.fact_rules import LONGEST, once_each, stated_facts, updated_fact
 from worker.agent.gates import fact_gate, judge_merged, spoken_gate
 from worker.agent.memory_rules import ExtractiveAgent, drafted, fresh_statements, pieces_of, tags_of
@@ -44,15 +42,6 @@ from worker.agent.protocol import (
     NothingToRemember,
     Statement,
     Transcript,
-)
-from worker.agent.shortening_model import (
-    SHORT_CHARS,
-    SHORTEN,
-    extended,
-    lines_to_shorten,
-    shortened,
-    shortening,
-    speak_one_of,
 )
 from worker.agent.statements import (
     NOT_TO_BE_LOST,
@@ -174,21 +163,23 @@ class ModelAgent(ModelPart):
     def _shorten(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft:
         """Have the statements that matter most shortened. Raises: LeftToRules, where that would be of no use."""
         fresh = fresh_statements(transcript)
-        if isinstance(fresh, NothingToRemember) or not speak_one_of(self.languages, transcript.turns):
+        if isinstance(fresh, NothingToRemember) or not shortening_model.speak_one_of(self.languages, transcript.turns):
             raise LeftToRules(ExtractiveAgent())
         pieces = pieces_of(fresh)
-        offered = lines_to_shorten(pieces, limit)
+        offered = shortening_model.lines_to_shorten(pieces, limit)
         if not offered:
             raise LeftToRules(ExtractiveAgent())
         lines = "\n".join(f"- {prompt.masked(piece.text)}" for piece in offered)
-        tokens = len(offered) * (SHORT_CHARS // 2) + prompt.KEY_TOKENS
-        question = self.question(SHORTEN, WorkKind.CREATE, shortening(len(offered)), tokens, lines=lines)
+        tokens = len(offered) * (shortening_model.SHORT_CHARS // 2) + prompt.KEY_TOKENS
+        question = self.question(
+            shortening_model.SHORTEN, WorkKind.CREATE, shortening_model.shortening(len(offered)), tokens, lines=lines
+        )
         answer = self.ask(question, meter, lambda _: None)
-        shorter = list(shortened(answer.short, offered))
+        shorter = list(shortening_model.shortened(answer.short, offered))
         if not shorter:
             raise ModelOutput("None of the lines that the model shortened says what was said.")
         chosen = choose(pieces, limit)
-        more = extended(chosen, pieces, shorter, limit)
+        more = shortening_model.extended(chosen, pieces, shorter, limit)
         if more == chosen:
             raise LeftToRules(ExtractiveAgent())
         return drafted(fresh, more)

@@ -6,16 +6,13 @@ forgotten only because it is old. Reasons count and name memories without quotin
 purge. Source: decisions, "Memories".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TypeVar
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
 from shared.text.classifier import StatementSort
 from shared.text.lines import shorten

@@ -4,8 +4,6 @@
 is the classifier's to say (``classifier``); words that others already say count no second time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

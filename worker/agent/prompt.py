@@ -21,9 +21,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.config import JsonDict
 
 from shared.base.errors import Configuration
-from shared.llm.calls import Meter, WorkKind
+from shared.llm.calls import Meter, WorkKind, most_tokens
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Check, Question, ask_repairing
-from shared.llm.tokens import most_tokens
 from shared.text.gate import Echoes, echoes
 from shared.text.languages import ENGLISH
 from shared.text.lines import clean

@@ -8,15 +8,13 @@ Every agent raises ``Transient`` when the model could not be reached or ran out 
 answered unusably three times, and ``Configuration`` when it can never answer (model missing, window too small).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from shared.facts.categories import Category
+from shared.facts.models import Category
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.memories.compaction import CompactionCandidate, Decision

@@ -4,8 +4,6 @@ It decides what the model is shown and what of its answer is taken: what a line 
 together the lines are never longer than asked; a finding must name where it was said, and stand there.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,9 +13,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.config import JsonDict
 
-from shared.llm.calls import Meter, WorkKind
+from shared.llm.calls import Meter, WorkKind, most_tokens
 from shared.llm.chat import Question
-from shared.llm.tokens import most_tokens
 from shared.sessions.blocks import Block, fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.plan import BlockPiece

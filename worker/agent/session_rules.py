@@ -4,13 +4,10 @@ It keeps the pieces that tell most for their length, as they were said. It learn
 for the future and decisions; what they wish or state in passing only once it was said again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.calls import EXTRACTIVE, LAST_RESORT, Meter, Prospect, WorkKind, estimate_tokens, metered
 from shared.sessions.blocks import fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.plan import BlockPiece

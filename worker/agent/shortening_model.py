@@ -5,8 +5,6 @@ statement shorter, and a line stands only for the statement of which it says not
 what it would hold without a model, and in the room that is won what comes next.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

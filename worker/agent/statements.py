@@ -7,8 +7,6 @@ times become dates, and a bare answer is joined to what was asked.
 The third person, where that is a table of a few lines: English. All else stays as it was said.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -8,8 +8,6 @@ It chooses statements by what they are: what was decided or changed comes first,
 then what is open. A question counts only while nobody has answered it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -17,8 +15,7 @@ from functools import partial
 
 from pydantic.config import JsonDict
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
-from shared.llm.tokens import estimate_tokens, most_tokens
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered, most_tokens
 from shared.summaries.queries import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.classifier import StatementSort
 from shared.text.lines import clean, shorten

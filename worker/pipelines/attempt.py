@@ -4,8 +4,6 @@ A pipeline finishes its job itself, in the transaction that writes its result; a
 and the task then raises ``JobFailed`` so that no failure ever looks like a success to Celery either.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,19 +18,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import lock_app
+from shared.base import errors
 from shared.base.clock import Clock
-from shared.base.errors import (
-    AfterthoughtError,
-    Configuration,
-    LeaseLost,
-    ModelOutput,
-    NotYet,
-    OverBudget,
-    ProviderAway,
-    Purged,
-    RetryLater,
-    Transient,
-)
 from shared.base.setting_groups import JobSettings
 from shared.base.settings import Settings
 from shared.broker import notify
@@ -104,7 +91,7 @@ class Attempts:
             state, failure = None, None
             try:
                 state, failure = self._attempt(held, pipeline)
-            except (LeaseLost, Purged) as error:
+            except (errors.LeaseLost, errors.Purged) as error:
                 # The job was purged or taken over: its row already says so, and what was made is dropped.
                 get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
                 self.metrics.stale_messages.labels(held.kind).inc()
@@ -137,13 +124,13 @@ class Attempts:
         """Run the pipeline; return the state that was recorded, and why it failed. Raises: LeaseLost, Purged."""
         try:
             return pipeline(held), None
-        except (LeaseLost, Purged):
+        except (errors.LeaseLost, errors.Purged):
             raise
         except NotRemembered as why:
             with self.database.write() as session:
                 end(session, held, JobState.NOTHING, self.clock.now(), str(why))
             return JobState.NOTHING, None
-        except OverBudget as error:
+        except errors.OverBudget as error:
             # Nothing has failed: the job waits until its app's budget covers the work.
             get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
             with self.database.write() as session:
@@ -152,36 +139,39 @@ class Attempts:
                 record_deferral(session, held, Deferral.BUDGET, self.clock.now())
             self.metrics.budget_deferrals.inc()
             return JobState.DEFERRED, None
-        except ProviderAway as error:
+        except errors.ProviderAway as error:
             get_logger().info("job_awaits_provider", job_id=held.job_id, app_id=held.app_id, why=error.message)
             with self.database.write() as session:
                 ownership.await_provider(session, held, error.message, self.clock.now())
                 record_deferral(session, held, Deferral.PROVIDER, self.clock.now())
             self.metrics.provider_deferrals.inc()
             return JobState.DEFERRED, None
-        except NotYet as error:
+        except errors.NotYet as error:
             get_logger().info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
             with self.database.write() as session:
                 ownership.wait(session, held, error.message, error.until, self.clock.now())
             return JobState.RETRYING, None
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
-        except AfterthoughtError as error:
+        except errors.AfterthoughtError as error:
             get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
             return self._fail(
-                held, f"{error.code}: {error.message}", self._next_try(error), for_good=isinstance(error, ModelOutput)
+                held,
+                f"{error.code}: {error.message}",
+                self._next_try(error),
+                for_good=isinstance(error, errors.ModelOutput),
             )
         # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
         except Exception as error:  # noqa: BLE001
             get_logger().exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
-    def _next_try(self, error: AfterthoughtError) -> datetime | None:
+    def _next_try(self, error: errors.AfterthoughtError) -> datetime | None:
         """Return when to try again, where the error says so."""
-        if isinstance(error, RetryLater):
+        if isinstance(error, errors.RetryLater):
             return error.until
         # As late as is ever tried: it passes only when a person mends it.
-        is_for_people = isinstance(error, Configuration)
+        is_for_people = isinstance(error, errors.Configuration)
         return self.clock.now() + timedelta(seconds=self.settings.retry_max_seconds) if is_for_people else None
 
     def _fail(
@@ -211,7 +201,7 @@ class Attempts:
                     with self.database.write() as session:
                         if not ownership.beat(session, held, self._until(self.clock.now())):
                             return
-                except Transient as error:
+                except errors.Transient as error:
                     # The lease outlasts several renewals, so one that fails costs nothing yet.
                     get_logger().warning("lease_not_renewed", job_id=held.job_id, error=error.code)
 
@@ -239,7 +229,7 @@ def remembered(conversation: Conversation | None, claim: Claim) -> Conversation:
     """Return the conversation of a job that draws something from it; call it where it is read and, locked, where it is
     written. Raises: LeaseLost where it was erased, NotRemembered."""
     if conversation is None:
-        raise LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+        raise errors.LeaseLost(f"The conversation of job {claim.job_id} was erased.")
     if not conversation.is_remembered:
         raise NotRemembered(f"memory is {conversation.memory} for this conversation")
     return conversation
@@ -248,7 +238,7 @@ def remembered(conversation: Conversation | None, claim: Claim) -> Conversation:
 def unpurged(app: App, claim: Claim) -> App:
     """Return the app of a job. Raises: Purged, where it was purged since the job was asked for."""
     if app.purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+        raise errors.Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
     return app
 
 
@@ -257,7 +247,7 @@ def payload_of(claim: Claim, shape: type[PayloadT]) -> PayloadT:
     try:
         return shape.model_validate(claim.payload)
     except ValidationError:
-        raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
+        raise errors.Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
 
 
 def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:

@@ -4,8 +4,6 @@ Sessions are read and files written with no transaction open; the composition is
 ends the job, and its files are in place before that. A job that is killed begins anew and writes the same bytes.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,25 +25,9 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.blocks import Block
-from shared.sessions.compose.compositions import complete_composition, fail_composition
-from shared.sessions.compose.documents import (
-    FILES,
-    LINES_FILE,
-    MARKDOWN_FILE,
-    ComposedContext,
-    CompositionSource,
-    ReadBlocks,
-    compose_documents,
-    named_beside,
-    paired_blocks,
-)
+from shared.sessions.compose import compositions, documents
 from shared.sessions.compose.plan import shared_beginnings
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
-from shared.sessions.compose.requests import (
-    CompositionRequest,
-    plan_composition,
-    write_components,
-)
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in
@@ -81,7 +63,7 @@ class ComposeContext:
         try:
             self._replan(claim)
             composition, project, sources = self._read(claim)
-            composed = compose_documents(composition.name, sources, composition.budget)
+            composed = documents.compose_documents(composition.name, sources, composition.budget)
             digests = self._write(claim, project, composition, composed)
         except (Missing, Invalid, NotFound) as error:
             # End the job as a dead letter; of the composition only its row stays, with the reason.
@@ -91,7 +73,7 @@ class ComposeContext:
                 unpurged(lock_app(session, claim.app_id), claim)
                 composition = _composition(session, claim)
                 project = lock_project_by_key(session, composition.project_key)
-                fail_composition(session, project, composition, why, cause)
+                compositions.fail_composition(session, project, composition, why, cause)
                 end(session, claim, JobState.DEAD, cause.at, why)
             folder = self.store.composition_folder(claim.app_id, project.project_id, composition.name)
             self.store.remove(folder)
@@ -108,25 +90,27 @@ class ComposeContext:
             confirm(session, claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
-            asked = CompositionRequest.model_validate(composition.request)
+            asked = compositions.CompositionRequest.model_validate(composition.request)
             composition.state, composition.failure = BuildState.WORKING, None
-            foreseen = plan_composition(session, project, composition.name, asked)
-            write_components(session, app, composition, foreseen, self._cause(claim), self.settings)
+            foreseen = compositions.plan_composition(session, project, composition.name, asked)
+            compositions.write_components(session, app, composition, foreseen, self._cause(claim), self.settings)
 
-    def _read(self, claim: Claim) -> tuple[Composition, Project, list[CompositionSource]]:
+    def _read(self, claim: Claim) -> tuple[Composition, Project, list[documents.CompositionSource]]:
         with self.database.read() as session:
             composition = _composition(session, claim)
             rows = _rows(session, claim)
             self._check_versions(claim, rows)
             project = session.get_one(Project, composition.project_key)
-            sources: list[CompositionSource] = []
+            sources: list[documents.CompositionSource] = []
             originals = {row.recorded.session_id: self._original(row) for row in rows}
             for row, alike in zip(rows, shared_beginnings([row.recorded for row in rows]), strict=True):
                 begins_as = alike.session_id if alike else None
                 earlier = originals[begins_as] if begins_as else None
                 read = self._reader(row, markers_of(session, row.recorded.key), earlier)
-                of, allocation = named_beside(row.project, project), row.component.allocation
-                sources.append(CompositionSource(row.recorded, row.compression, of, allocation, read, begins_as))
+                of, allocation = documents.named_beside(row.project, project), row.component.allocation
+                sources.append(
+                    documents.CompositionSource(row.recorded, row.compression, of, allocation, read, begins_as)
+                )
             return composition, project, sources
 
     def _check_versions(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:
@@ -151,7 +135,7 @@ class ComposeContext:
 
     def _reader(
         self, row: ComponentRow, markers: Iterable[KeepitMarker], earlier: tuple[Path, int] | None
-    ) -> ReadBlocks:
+    ) -> documents.ReadBlocks:
         """Return what reads a session's part, without the records that an original before it holds as well."""
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
         original = path, size_bytes = self._original(row)
@@ -172,35 +156,35 @@ class ComposeContext:
                         f"{needed.name} is not in the store any more; make that version anew, or register the session "
                         "again."
                     )
-            blocks = paired_blocks(read_blocks(path, size_bytes), marked) if is_original else blocks_in(path)
+            blocks = documents.paired_blocks(read_blocks(path, size_bytes), marked) if is_original else blocks_in(path)
             return (one for one in blocks if not one.sources or not repeated().issuperset(one.sources))
 
         return read
 
     def _write(
-        self, claim: Claim, project: Project, composition: Composition, composed: ComposedContext
+        self, claim: Claim, project: Project, composition: Composition, composed: documents.ComposedContext
     ) -> dict[str, str]:
         folder = self.store.composition_folder(claim.app_id, project.project_id, composition.name)
-        wanted = CompositionRequest.model_validate(composition.request).output_format
+        wanted = compositions.CompositionRequest.model_validate(composition.request).output_format
         with self.database.write() as session:
             confirm(session, claim)  # Who was overtaken must not write over its successor's files.
         digests = {}
         if wanted is not OutputFormat.JSONL:
-            digests["md"] = self.store.write_text(folder / MARKDOWN_FILE, composed.markdown())
+            digests["md"] = self.store.write_text(folder / documents.MARKDOWN_FILE, composed.markdown())
         if wanted is not OutputFormat.MARKDOWN:
             lines = composed.lines(composition.composition_id)
-            digests["jsonl"] = self.store.write_text(folder / LINES_FILE, lines)
-        for ending in FILES.keys() - digests:
-            self.store.remove(folder / FILES[ending])  # Of the one it replaces.
+            digests["jsonl"] = self.store.write_text(folder / documents.LINES_FILE, lines)
+        for ending in documents.FILES.keys() - digests:
+            self.store.remove(folder / documents.FILES[ending])  # Of the one it replaces.
         return digests
 
-    def _complete(self, claim: Claim, composed: ComposedContext, digests: dict[str, str]) -> JobState:
+    def _complete(self, claim: Claim, composed: documents.ComposedContext, digests: dict[str, str]) -> JobState:
         with self.database.write() as session:
             cause = self._cause(claim)
             unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
-            complete_composition(session, project, composition, composed, digests, cause)
+            compositions.complete_composition(session, project, composition, composed, digests, cause)
             end(session, claim, JobState.DONE, cause.at)
         self.metrics.contexts_composed.inc()
         get_logger().info(

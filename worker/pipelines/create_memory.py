@@ -6,8 +6,6 @@ cannot decide, or may not do what it decided, the built-in rules choose among wh
 else stands behind the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -24,12 +22,11 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_by_key, messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
 from shared.facts import queries as facts_queries
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
-from shared.llm.calls import EXTRACTIVE, Meter
+from shared.llm.calls import EXTRACTIVE
 from shared.memories import compaction, queries
 from shared.memories.compaction import LONGEST_REASON, NEW, CompactionCandidate, Decision, Eviction
 from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
@@ -51,7 +48,7 @@ from worker.agent.statements import NOT_TO_BE_LOST, WORTH_KEEPING, SpokenStateme
 from worker.pipelines.attempt import WorkerContainer, end, remembered, unpurged
 from worker.pipelines.extract_facts import SAID, FactLearner, admitted, present_facts
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import Admission, spoken_turns
+from worker.pipelines.turns import spoken_turns
 
 NOTHING = "nothing to remember"
 _THIN = 0.5
@@ -72,8 +69,6 @@ class Snapshot:
     at_cap: bool
     found: tuple[FoundStatement, ...] = ()
     """Facts that were found beside the memory."""
-    refused: str | None = None
-    """What of it was not stored, for the job's reason."""
 
 
 @dataclass(frozen=True)
@@ -106,24 +101,21 @@ class CreateMemory:
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
         seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         agent = JobAgent(self.agent, self.rules, claim, self.accountant)
-        admission = Admission()
         read: list[MemoryDraft | NothingToRemember] = []
-        draft = agent.do(lambda one: self._create(one, seen.transcript, meter, admission, read))
-        found = self._found(read, seen, meter, admission)
-        seen = replace(seen, found=found, refused=admission.reason)
-        agent.conclude(admission)
+        draft = agent.do(lambda one: self._create(one, seen.transcript, agent, read))
+        seen = replace(seen, found=self._found(read, seen, agent))
+        agent.conclude()
         if not isinstance(draft, MemoryDraft):
             return self._write_nothing(agent, seen)
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
-        proposal = self._evict(seen, draft, agent, meter)
+        proposal = self._evict(seen, draft, agent)
         try:
             placed = self._write(agent, proposal, seen, drafted)
         except SnapshotChanged:
             # The memories changed while the agent thought: it thinks about those there are now, once.
-            seen = replace(self._read(claim), found=seen.found, refused=seen.refused)
-            proposal = self._evict(seen, draft, agent, meter)
+            seen = replace(self._read(claim), found=seen.found)
+            proposal = self._evict(seen, draft, agent)
             try:
                 placed = self._write(agent, proposal, seen, drafted)
             except SnapshotChanged:
@@ -134,17 +126,17 @@ class CreateMemory:
         return JobState.DONE
 
     def _found(
-        self, read: Sequence[MemoryDraft | NothingToRemember], seen: Snapshot, meter: Meter, admission: Admission
+        self, read: Sequence[MemoryDraft | NothingToRemember], seen: Snapshot, agent: JobAgent[MemoryAgent]
     ) -> tuple[FoundStatement, ...]:
         """Return the facts beside drafts that may be stored, with their vectors; also where a memory gave way."""
         for draft in read:
-            admission.refused.update(draft.refused)
+            agent.admission.refused.update(draft.refused)
         facts = [fact for draft in read for fact in draft.facts]
         if self.facts is None or not facts:
             return ()
         talk = seen.transcript
-        statements = admitted(facts, ExtractionRequest(talk.app_name, talk.turns, known=talk.facts), admission)
-        vectors = self.facts.embed([one.text for one in statements], meter)
+        statements = admitted(facts, ExtractionRequest(talk.app_name, talk.turns, known=talk.facts), agent.admission)
+        vectors = self.facts.embed([one.text for one in statements], agent.meter)
         return self.facts.found(statements, talk.turns, vectors)
 
     def _write_nothing(self, agent: JobAgent[MemoryAgent], seen: Snapshot) -> JobState:
@@ -156,7 +148,7 @@ class CreateMemory:
                 unpurged(lock_app(session, claim.app_id), claim)
                 remembered(lock_by_key(session, claim.conversation_key), claim)
             learned = self._learn(session, agent, seen)
-            end(session, claim, JobState.NOTHING, now, agent.reason(NOTHING, seen.refused))
+            end(session, claim, JobState.NOTHING, now, agent.reason(NOTHING, agent.admission.reason))
         self._report_facts(agent, learned)
         self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
         return JobState.NOTHING
@@ -198,19 +190,18 @@ class CreateMemory:
         self,
         one: MemoryAgent,
         transcript: Transcript,
-        meter: Meter,
-        admission: Admission,
+        agent: JobAgent[MemoryAgent],
         read: list[MemoryDraft | NothingToRemember],
     ) -> MemoryDraft | NothingToRemember:
         """Have a memory made and judged; a model is not believed where the rules behind it know better.
 
         Raises: ModelOutput, for the rules to do it.
         """
-        draft = one.create(transcript, self.limit, meter)
+        draft = one.create(transcript, self.limit, agent.meter)
         read.append(draft)
         if isinstance(draft, MemoryDraft):
             gate = spoken_gate(transcript)
-            content = admission.admit(draft.content, gate)
+            content = agent.admission.admit(draft.content, gate)
             nothing = NothingToRemember("refused", draft.facts, draft.refused)
             draft = nothing if content is None else replace(draft, content=content)
         if self.rules is None or one is self.rules:
@@ -236,13 +227,13 @@ class CreateMemory:
             raise ModelOutput("The model kept less than half of what matters of the conversation, in half the room.")
         return draft
 
-    def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent], meter: Meter) -> MemoryProposal:
+    def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent]) -> MemoryProposal:
         """Ask the agent what goes at the cap; where it cannot say, or not this, leave it to the rules."""
         if not seen.at_cap:
             return MemoryProposal(draft)
         new = _candidate(draft, seen)
         try:
-            decision = agent.agent.compact(seen.existing, new, self.limit, meter)
+            decision = agent.agent.compact(seen.existing, new, self.limit, agent.meter)
         except LeftToRules:
             # They choose among what stands when it is written, which costs nothing.
             return MemoryProposal(draft, None, CompactionReason.AGENT)
@@ -300,7 +291,7 @@ class CreateMemory:
             why = proposal.rules_because if placed.evictions else None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
                 why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
-            end(session, claim, JobState.DONE, now, agent.reason(why, seen.refused) or None)
+            end(session, claim, JobState.DONE, now, agent.reason(why, agent.admission.reason) or None)
         self._report_facts(agent, learned)
         return placed
 

@@ -26,17 +26,8 @@ from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder_by_name
+from shared.search import index_queries
 from shared.search.index import with_doc_ids
-from shared.search.index_queries import (
-    IndexedMessage,
-    messages_between,
-    parts_kept,
-    passages_of_messages,
-    sets_of,
-    standing_messages,
-    still_unembedded,
-    unembedded,
-)
 from shared.search.models import SetState, Unembedded, VectorSet
 from shared.search.vectors import (
     PartVectors,
@@ -68,14 +59,6 @@ class Text:
     doc_id: int
     part: int
     content: str
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Messages of one round by place, and the texts of those that can be embedded."""
-
-    doc_ids: tuple[int, ...]
-    texts: tuple[Text, ...]
 
 
 @dataclass(frozen=True)
@@ -143,22 +126,22 @@ class EmbedMessages:
     def _embed_new(self, claim: Claim, meter: Meter, until: float) -> bool:
         """Embed some messages; of those there is no time for, however long, what was begun is kept for the next job."""
         with self.database.read() as session:
-            batch = self._next_batch(session, claim.app_id)
+            doc_ids, texts = self._next_batch(session, claim.app_id)
             models = {one.model: one.key for one in live_sets(session, claim.app_id)}
-            kept = {key: parts_kept(session, key, batch.doc_ids) for key in models.values()}
-        if not batch.doc_ids:
+            kept = {key: index_queries.parts_kept(session, key, doc_ids) for key in models.values()}
+        if not doc_ids:
             return False
         vectors: dict[int, PartVectors] = {}
         unfinished: set[int] = set()
         for model, key in models.items():
-            lacking = [one for one in batch.texts if one.part not in kept[key].get(one.doc_id, ())]
+            lacking = [one for one in texts if one.part not in kept[key].get(one.doc_id, ())]
             vectors[key], left = self._vectors(model, lacking, meter, until)
             unfinished |= {one.doc_id for one in left}
-        finished = [doc_id for doc_id in batch.doc_ids if doc_id not in unfinished]
+        finished = [doc_id for doc_id in doc_ids if doc_id not in unfinished]
         with self.database.write() as session:
             self._lock(session, claim)
             # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
-            waiting = still_unembedded(session, claim.app_id, batch.doc_ids)
+            waiting = index_queries.still_unembedded(session, claim.app_id, doc_ids)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
             mine = (Unembedded.app_id == claim.app_id, Unembedded.doc_id.in_(finished))
@@ -166,8 +149,9 @@ class EmbedMessages:
         self.metrics.messages_embedded.inc(len(waiting - unfinished))
         return True
 
-    def _next_batch(self, session: Session, app_id: str) -> Batch:
-        waiting = unembedded(session, app_id, self.batch)
+    def _next_batch(self, session: Session, app_id: str) -> tuple[list[int], list[Text]]:
+        """Return messages of one round by place, and the texts of those that can be embedded."""
+        waiting = index_queries.unembedded(session, app_id, self.batch)
         said = [one for one in waiting.values() if one is not None]
         texts = _texts(session, said)
         taken: list[Text] = []
@@ -178,7 +162,7 @@ class EmbedMessages:
                 left_out.add(doc_id)
             else:
                 taken += mine
-        return Batch(tuple(doc_id for doc_id in waiting if doc_id not in left_out), tuple(taken))
+        return [doc_id for doc_id in waiting if doc_id not in left_out], taken
 
     def _vectors(
         self, model: str, texts: Sequence[Text], meter: Meter, until: float
@@ -221,7 +205,7 @@ class EmbedMessages:
             if filling is None or (filling.key, filling.filled_to) != (batch.set_key, batch.filled_to):
                 # The sets were changed while it thought: what was embedded belongs to no place any more.
                 return True
-            standing = standing_messages(session, list(batch.keys.values()))
+            standing = index_queries.standing_messages(session, list(batch.keys.values()))
             doc_ids = {doc_id for doc_id, key in batch.keys.items() if key in standing}
             insert_vectors(session, filling, _of_places(vectors, doc_ids))
             advance_fill(session, filling, batch.up_to, batch.messages)
@@ -235,9 +219,9 @@ class EmbedMessages:
         if filling is None:
             return None
         until = filling.fill_until or 0
-        found = messages_between(session, app_id, filling.filled_to, until, self.batch)
+        found = index_queries.messages_between(session, app_id, filling.filled_to, until, self.batch)
         texts = _texts(session, found)
-        kept = parts_kept(session, filling.key, list(texts))
+        kept = index_queries.parts_kept(session, filling.key, list(texts))
         lacking = {
             doc_id: [one for one in all_ if one.part not in kept.get(doc_id, ())] for doc_id, all_ in texts.items()
         }
@@ -253,7 +237,7 @@ class EmbedMessages:
 
     def _clear_retired(self, claim: Claim) -> bool:
         with self.database.read() as session:
-            if all(one.state != SetState.RETIRED for one in sets_of(session, claim.app_id)):
+            if all(one.state != SetState.RETIRED for one in index_queries.sets_of(session, claim.app_id)):
                 return False
         with self.database.write() as session:
             self._lock(session, claim)
@@ -265,9 +249,9 @@ def _filling(session: Session, app_id: str, model: str) -> VectorSet | None:
     return next((one for one in sets if one.model == model and one.state == SetState.FILLING), None)
 
 
-def _texts(session: Session, said: Sequence[IndexedMessage]) -> dict[int, list[Text]]:
+def _texts(session: Session, said: Sequence[index_queries.IndexedMessage]) -> dict[int, list[Text]]:
     """Return the texts of messages by place: each as a whole, then its passages. Blank ones have none."""
-    passages = passages_of_messages(session, [one.key for one in said])
+    passages = index_queries.passages_of_messages(session, [one.key for one in said])
     found: dict[int, list[Text]] = {}
     for doc_id, one in with_doc_ids(said):
         parts = passages.get(one.key, ())

@@ -4,8 +4,6 @@ A message that cannot be understood, or names what does not exist, becomes a dea
 and counted, and never silently dropped.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,8 +5,6 @@ seen, and the end of the job. What a statement becomes is decided in that transa
 that nothing which happened meanwhile is overlooked. An embedder that is away costs only its vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,9 +24,8 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, newest_messages
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
 from shared.facts import queries
-from shared.facts.categories import Category
+from shared.facts.models import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
@@ -39,10 +36,10 @@ from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from shared.text.gate import Gate
 from worker.agent.corrections import differ_in_values_only
 from worker.agent.gates import fact_gate
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement, TranscriptTurn
+from worker.agent.protocol import ExtractionRequest, FactAgent, PresentFact, Statement, TranscriptTurn
 from worker.pipelines.attempt import WorkerContainer, end, remembered, unpurged
-from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import Admission, UnseenTurns, embed_if_available, spoken_turns, unseen_turns
+from worker.pipelines.fallback import Admission, JobAgent
+from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turns, unseen_turns
 
 BEFORE = 4
 """Messages shown beside them that were seen before."""
@@ -62,15 +59,6 @@ class UnreadMessages:
     opened_at: datetime
     unembedded: dict[int, str]
     """Standing facts that have no vector of this embedder yet."""
-
-
-@dataclass(frozen=True)
-class EmbeddedExtraction:
-    """The extraction with its vectors, ready to be written."""
-
-    extraction: Extraction
-    found: tuple[FoundStatement, ...]
-    vectors: dict[int, bytes]
 
 
 @dataclass(frozen=True)
@@ -145,12 +133,19 @@ class ExtractFacts:
                     # Something may have been said since it was read, and nobody asked because this job was open.
                     move_on(session, conversation, conversation.facts_seen, epoch, self.settings, now)
             return JobState.NOTHING
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         agent = JobAgent(self.agent, self.rules, claim, self.accountant)
-        admission = Admission()
-        thought = self._think(seen, agent, meter, admission)
-        agent.conclude(admission)
-        return self._write(agent, seen, thought, admission.reason)
+        turns = seen.segment.turns
+        turns_read, found, others = len(turns), tuple[FoundStatement, ...](), tuple[bytes, ...]()
+        if any(turn.role == "user" for turn in turns):
+            extraction = agent.do(lambda one: one.extract(seen.segment, agent.meter))
+            agent.admission.refused.update(extraction.refused)
+            statements = admitted(extraction.statements, seen.segment, agent.admission)
+            said = [statement.text for statement in statements]
+            vectors = self._learner.embed([*said, *seen.unembedded.values()] if said else [], agent.meter)
+            found, others = self._learner.found(statements, turns, vectors[: len(said)]), vectors[len(said) :]
+            turns_read = extraction.turns_read
+        agent.conclude()
+        return self._write(agent, seen, turns_read, found, dict(zip(seen.unembedded, others, strict=False)))
 
     def _read(self, claim: Claim) -> UnreadMessages | None:
         """Return what there is to think about; None when nobody said anything new."""
@@ -175,25 +170,15 @@ class ExtractFacts:
             user_id, opened_at = conversation.subject.user_id, conversation.created_at
             return UnreadMessages(segment, unseen, user_id, opened_at, unembedded)
 
-    def _think(
-        self, seen: UnreadMessages, agent: JobAgent[FactAgent], meter: Meter, admission: Admission
-    ) -> EmbeddedExtraction:
-        if not any(turn.role == "user" for turn in seen.segment.turns):
-            return EmbeddedExtraction(Extraction((), len(seen.segment.turns)), (), {})
-        extraction = agent.do(lambda one: one.extract(seen.segment, meter))
-        admission.refused.update(extraction.refused)
-        extraction = replace(extraction, statements=admitted(extraction.statements, seen.segment, admission))
-        said = [statement.text for statement in extraction.statements]
-        texts = [*said, *seen.unembedded.values()] if said else []
-        vectors = self._learner.embed(texts, meter)
-        own, others = vectors[: len(said)], vectors[len(said) :]
-        found = self._learner.found(extraction.statements, seen.segment.turns, own)
-        return EmbeddedExtraction(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
-
     def _write(
-        self, agent: JobAgent[FactAgent], seen: UnreadMessages, thought: EmbeddedExtraction, refused: str | None
+        self,
+        agent: JobAgent[FactAgent],
+        seen: UnreadMessages,
+        turns_read: int,
+        found: Sequence[FoundStatement],
+        vectors: dict[int, bytes],
     ) -> JobState:
-        claim = agent.claim
+        claim, read = agent.claim, seen.segment.turns[:turns_read]
         with self.database.write() as session:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
@@ -201,8 +186,7 @@ class ExtractFacts:
             conversation = remembered(lock_by_key(session, claim.conversation_key), claim)
             if conversation.facts_seen != seen.unseen.start:
                 raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
-            save_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
-            read = seen.segment.turns[: thought.extraction.turns_read]
+            save_vectors(session, vectors, seen.unembedded, self.embedder.name)
             heard = StatementOrigin(
                 conversation_key=claim.conversation_key or 0,
                 conversation_id=conversation.conversation_id,
@@ -211,30 +195,19 @@ class ExtractFacts:
                 at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)).astimezone(UTC),
                 agent=agent.name,
             )
-            learned = self._learner.learn(session, claim, agent.reason(SAID), heard, thought.found)
+            learned = self._learner.learn(session, claim, agent.reason(SAID), heard, found)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
-            end(session, claim, state, now, agent.reason(None if changed else NOTHING, refused) or None)
-            after = seen.unseen.seen_after(thought.extraction.turns_read)
+            why = agent.reason(None if changed else NOTHING, agent.admission.reason)
+            end(session, claim, state, now, why or None)
+            after = seen.unseen.seen_after(turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.settings, now)
-        self._report(agent, seen, thought, learned, now)
-        return state
-
-    def _report(
-        self,
-        agent: JobAgent[FactAgent],
-        seen: UnreadMessages,
-        thought: EmbeddedExtraction,
-        learned: FactLearning,
-        now: datetime,
-    ) -> None:
-        claim, metrics = agent.claim, self.metrics
         self._learner.report(agent.name, learned)
-        for turn in seen.segment.turns[: thought.extraction.turns_read]:
+        for turn in read:
             if turn.role == "user":
                 # A message dated before its conversation was opened came with it.
                 came_at = max(turn.created_at, seen.opened_at)
-                metrics.extraction_lag.observe(max(0.0, (now - came_at).total_seconds()))
+                self.metrics.extraction_lag.observe(max(0.0, (now - came_at).total_seconds()))
         get_logger().info(
             "facts_extracted",
             job_id=claim.job_id,
@@ -244,6 +217,7 @@ class ExtractFacts:
             replaced=len(learned.replaced),
             evicted=len(learned.evicted),
         )
+        return state
 
 
 def admitted(

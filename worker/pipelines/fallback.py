@@ -1,4 +1,4 @@
-"""Who does the thinking of one job: the agent that is set up, or the rules once the model cannot.
+"""Who does the thinking of one job: the agent that is set up, or the rules once the model cannot; and what is let in.
 
 The rules do it where the model's answers cannot be used, in the last of the attempts that a job has for its model where
 it gives none, and without asking while the model's breaker is open (``shared.energy.breaker``). It is decided once for
@@ -6,8 +6,7 @@ a job and not for each of its questions, so that a model which answers nothing u
 a pipeline writes is in the name of the agent that made it.
 """
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,18 +19,48 @@ from shared.contracts.jobs import JobKind
 from shared.energy import breaker, ledger
 from shared.energy.accounting import Accountant
 from shared.energy.breaker import ModelOutcome
+from shared.energy.ledger import Booking
 from shared.jobs.ownership import Claim
-from shared.llm.calls import EXTRACTIVE
+from shared.llm.calls import EXTRACTIVE, Meter
 from shared.telemetry.logging import get_logger
+from shared.text.gate import Gate, Refusal, unlooped
 from shared.text.lines import shorten
 from worker.agent.protocol import Agent, LeftToRules
-from worker.pipelines.turns import Admission
 
 AgentT = TypeVar("AgentT", bound=Agent)
 ResultT = TypeVar("ResultT")
 _LONGEST_WHY = 300
 MODEL_ATTEMPTS = 3
 """Of a job, in which its model is asked; each question of it at most three times."""
+
+
+@dataclass
+class Admission:
+    """The texts of one job, judged one by one."""
+
+    refused: Counter[Refusal] = field(default_factory=Counter)
+    admitted: int = 0
+
+    def admit(self, text: str, gate: Gate) -> str | None:
+        """Return a text as far as it may be stored: up to where it repeats itself; None where it may not."""
+        text = unlooped(text)
+        verdict = gate.judge(text)
+        if verdict is None:
+            self.admitted += 1
+            return text
+        self.refused[verdict.why] += 1
+        return None
+
+    @property
+    def reason(self) -> str | None:
+        """What was refused, for the job's reason; None where nothing was."""
+        counted = ", ".join(f"{count} {why}" for why, count in sorted(self.refused.items()))
+        return f"not stored: {counted}" if counted else None
+
+    @property
+    def is_nothing_usable(self) -> bool:
+        """Whether something was said and all of it refused."""
+        return bool(self.refused) and not self.admitted
 
 
 @dataclass
@@ -49,9 +78,13 @@ class JobAgent(Generic[AgentT]):
     """Whether it asks a model whose breaker is open, to see whether it may close."""
     asked: str = field(default="", init=False)
     """Who was to do it."""
+    meter: Meter = field(init=False)
+    """Books on the job."""
+    admission: Admission = field(default_factory=Admission, init=False)
 
     def __post_init__(self) -> None:
         self.asked = self.agent.name
+        self.meter = self.accountant.meter(Booking(self.claim.app_id, self.claim.job_id, self.claim.conversation_key))
 
     @property
     def name(self) -> str:
@@ -85,14 +118,15 @@ class JobAgent(Generic[AgentT]):
             self._leave_to_rules(self._could_not(error))
         return work(self.agent)
 
-    def conclude(self, admission: Admission) -> None:
+    def conclude(self) -> None:
         """Count what the gate refused, and tell the model's breaker what came of asking it; before it is written."""
-        admission.count(self.accountant.metrics, JobKind(self.claim.kind))
+        for why, count in self.admission.refused.items():
+            self.accountant.metrics.texts_refused.labels(JobKind(self.claim.kind), why).inc(count)
         if self.why is not None or self.asked == EXTRACTIVE:
             return
         with self.accountant.database.write() as session:
             if ledger.was_asked(session, self.claim.job_id, self.asked):
-                outcome = ModelOutcome.UNUSABLE if admission.is_nothing_usable else ModelOutcome.USABLE
+                outcome = ModelOutcome.UNUSABLE if self.admission.is_nothing_usable else ModelOutcome.USABLE
                 self._record(session, outcome)
             elif self._is_probe:
                 breaker.release_probe(session, self.asked, self.accountant.clock.now())

@@ -4,8 +4,6 @@ Each step is one transaction that adds what is absent and notes how far it has c
 where it was. No model is asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter

@@ -4,8 +4,6 @@ What people asked for is read in parts; each part's result is kept at once, with
 killed, or gives way to other work, goes on where it was, and nothing counts as read that was not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import methodcaller
@@ -18,10 +16,8 @@ from shared.base.errors import Invalid, LeaseLost, NotYet
 from shared.contracts.jobs import LearningPayload
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
-from shared.llm.calls import Meter
 from shared.sessions import manifest
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import find_project_by_key, lock_project_by_key
@@ -36,7 +32,6 @@ from worker.agent.prompt import masked
 from worker.agent.protocol import LearningAgent, SessionFindings
 from worker.pipelines.attempt import WorkerContainer, end, payload_of, unpurged
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import Admission
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -68,18 +63,17 @@ class LearnFromSessions:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
         until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
-        agent, admission = JobAgent(self.agent, self.rules, claim, self.accountant), Admission()
+        agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         while (found := self._next(claim)) is not None:
             if state is JobState.DONE and agent.why is None and self.elapsed() > until:
                 raise NotYet("Sessions are left to be read; other work of the app comes first.", self.clock.now())
             project_id, state = found.project.project_id, JobState.DONE
-            self._read(agent, found, meter, until, admission)
-        agent.conclude(admission)
+            self._read(agent, found, until)
+        agent.conclude()
         with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             nothing = NOTHING if state is JobState.NOTHING else None
-            end(session, claim, state, self.clock.now(), agent.reason(nothing, admission.reason) or None)
+            end(session, claim, state, self.clock.now(), agent.reason(nothing, agent.admission.reason) or None)
         if project_id is not None:
             manifest.write(self.database, self.store, claim.app_id, project_id)
         return state
@@ -96,9 +90,7 @@ class LearnFromSessions:
             path = self.store.original(claim.app_id, project.project_id, recorded.session_id)
             return _Next(project, recorded, path)
 
-    def _read(
-        self, agent: JobAgent[LearningAgent], found: _Next, meter: Meter, until: float, admission: Admission
-    ) -> None:
+    def _read(self, agent: JobAgent[LearningAgent], found: _Next, until: float) -> None:
         """Read a session to its end. Raises: NotYet, once the job's time is over."""
         try:
             prompts = list(prompts_of(read_blocks(found.path, found.recorded.size_bytes)))
@@ -108,9 +100,9 @@ class LearnFromSessions:
             prompts = list[SessionPrompt]()
         read, gate = min(found.recorded.learnt_prompts, len(prompts)), finding_gate(prompts)
         while read < len(prompts):
-            learnt: SessionFindings = agent.do(methodcaller("learn", prompts[read:], meter))
+            learnt: SessionFindings = agent.do(methodcaller("learn", prompts[read:], agent.meter))
             read += learnt.prompts_read
-            judged = ((one, admission.admit(one.content, gate)) for one in learnt.proposals)
+            judged = ((one, agent.admission.admit(one.content, gate)) for one in learnt.proposals)
             proposals = tuple(
                 replace(one, content=text, excerpt=masked(one.excerpt)) for one, text in judged if text is not None
             )

@@ -1,61 +1,41 @@
 """Summarises what was said in a conversation since the last time.
 
 Read, then think and embed with no transaction open, then write in one: the summary, how far the conversation has been
-summarised, and the end of the job. An embedder that is away costs only the vector, which a later job makes up for.
-
-Summaries and profiles that were kept without vectors while the embedder was away are given theirs beside.
+summarised, and the end of the job. An embedder that is away costs only the vector; summaries and profiles that were
+kept without one are given theirs beside.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
 from shared.apps.queries import get_app, lock_app
 from shared.base.clock import Clock
 from shared.base.errors import Transient
-from shared.base.search_settings import Tuning
+from shared.base.settings import Tuning
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key
 from shared.conversations.summarising import ask, move_on
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
-from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.profiles import gate
 from shared.profiles.gate import ProfileVersion
 from shared.search.tuning import in_force, tuning_of
-from shared.summaries.queries import (
-    NewSummary,
-    insert_summary,
-    newest,
-    summaries_to_embed,
-    update_summary_vectors,
-    written,
-)
+from shared.summaries import queries
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.gates import spoken_gate
 from worker.agent.protocol import SummaryAgent, SummaryRequest
 from worker.pipelines.attempt import WorkerContainer, end, remembered, unpurged
 from worker.pipelines.fallback import JobAgent
-from worker.pipelines.turns import Admission, UnseenTurns, embed_if_available, unseen_turns
+from worker.pipelines.turns import UnseenTurns, embed_if_available, unseen_turns
 
 NOTHING = "nothing worth a summary"
 
 
 LIMIT = 50
 """Summaries, and profiles, without a vector that a job sees to beside its own."""
-
-
-@dataclass(frozen=True)
-class MissingVectors:
-    """Summaries and profiles without a vector of the embedder in use."""
-
-    summaries: dict[int, str]
-    profiles: dict[ProfileVersion, str]
 
 
 @dataclass(frozen=True)
@@ -66,17 +46,9 @@ class SummaryInput:
     unseen: UnseenTurns
     until: int
     """Position after the last message there was."""
-    missing: MissingVectors
-
-
-@dataclass(frozen=True)
-class SummaryProposal:
-    """The summary with its vectors, ready to be written."""
-
-    content: str
-    turns_read: int
-    vectors: tuple[bytes, ...]
-    """That of the content, where it says anything, then those that were missing; none while the embedder is away."""
+    summaries: dict[int, str]
+    """Without a vector of the embedder in use, as are the profiles."""
+    profiles: dict[ProfileVersion, str]
 
 
 @dataclass(eq=False)
@@ -95,13 +67,18 @@ class Summarise:
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
-        seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
-        agent = JobAgent(self.agent, self.rules, claim, self.accountant)
-        admission = Admission()
-        thought = self._think(seen, agent, meter, admission)
-        agent.conclude(admission)
-        return self._write(agent, seen, thought, admission.reason)
+        seen, agent = self._read(claim), JobAgent(self.agent, self.rules, claim, self.accountant)
+        content, turns_read, vectors = "", 0, tuple[bytes, ...]()
+        if seen.span.turns:
+            digest = agent.do(lambda one: one.summarise(seen.span, agent.meter))
+            allowed = spoken_gate(seen.span)
+            points = (agent.admission.admit(point, allowed) for point in digest.points)
+            content, turns_read = queries.written(filter(None, points)), digest.turns_read
+            # Of the content, where it says anything, then those that are missing; none while the embedder is away.
+            texts = [*([content] if content else []), *seen.summaries.values(), *seen.profiles.values()]
+            vectors = embed_if_available(self.embedder, texts, agent.meter, self.metrics, "summary_not_embedded")
+        agent.conclude()
+        return self._write(agent, seen, content, turns_read, vectors)
 
     def _read(self, claim: Claim) -> SummaryInput:
         with self.database.read() as session:
@@ -109,36 +86,26 @@ class Summarise:
             unpurged(app, claim)
             conversation = remembered(session.get(Conversation, claim.conversation_key), claim)
             unseen = unseen_turns(session, conversation, conversation.summarised)
-            previous = newest(session, conversation.key)
-            span = SummaryRequest(
-                app_name=app.name,
-                turns=unseen.turns,
-                previous=None if previous is None else previous.content,
-            )
-            missing = MissingVectors(
-                summaries_to_embed(session, app.app_id, self.embedder.name, LIMIT),
+            previous = queries.newest(session, conversation.key)
+            return SummaryInput(
+                SummaryRequest(app.name, unseen.turns, None if previous is None else previous.content),
+                unseen,
+                conversation.message_count,
+                queries.summaries_to_embed(session, app.app_id, self.embedder.name, LIMIT),
                 gate.profiles_to_embed(session, app.app_id, self.embedder.name, LIMIT),
             )
-            return SummaryInput(span, unseen, conversation.message_count, missing)
-
-    def _think(
-        self, seen: SummaryInput, agent: JobAgent[SummaryAgent], meter: Meter, admission: Admission
-    ) -> SummaryProposal:
-        if not seen.span.turns:
-            return SummaryProposal("", 0, ())
-        digest = agent.do(lambda one: one.summarise(seen.span, meter))
-        gate = spoken_gate(seen.span)
-        content = written(filter(None, (admission.admit(point, gate) for point in digest.points)))
-        texts = [*([content] if content else []), *seen.missing.summaries.values(), *seen.missing.profiles.values()]
-        vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "summary_not_embedded")
-        return SummaryProposal(content, digest.turns_read, vectors)
 
     def _write(
-        self, agent: JobAgent[SummaryAgent], seen: SummaryInput, thought: SummaryProposal, refused: str | None
+        self,
+        agent: JobAgent[SummaryAgent],
+        seen: SummaryInput,
+        content: str,
+        turns_read: int,
+        vectors: tuple[bytes, ...],
     ) -> JobState:
         claim = agent.claim
-        state = JobState.DONE if thought.content else JobState.NOTHING
-        start, after = seen.unseen.start, seen.unseen.seen_after(thought.turns_read)
+        state = JobState.DONE if content else JobState.NOTHING
+        start, after = seen.unseen.start, seen.unseen.seen_after(turns_read)
         with self.database.write() as session:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
@@ -146,18 +113,18 @@ class Summarise:
             conversation = remembered(lock_by_key(session, claim.conversation_key), claim)
             if conversation.summarised != start:
                 raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
-            end(session, claim, state, now, agent.reason(None if thought.content else NOTHING, refused) or None)
-            model, vectors = self.embedder.name, thought.vectors
-            if thought.content:
+            why = agent.reason(None if content else NOTHING, agent.admission.reason)
+            end(session, claim, state, now, why or None)
+            model = self.embedder.name
+            if content:
                 own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
                 by = None if own is None else model
-                new = NewSummary(thought.content, agent.name, start, after - 1, own, by, claim.job_id)
-                insert_summary(session, conversation, new, now)
+                new = queries.NewSummary(content, agent.name, start, after - 1, own, by, claim.job_id)
+                queries.insert_summary(session, conversation, new, now)
             # What was changed or erased meanwhile stays as it is now.
-            summaries, profiles = seen.missing.summaries, seen.missing.profiles
-            own_vectors, others = vectors[: len(summaries)], vectors[len(summaries) :]
-            update_summary_vectors(session, dict(zip(summaries, own_vectors, strict=False)), model)
-            gate.update_profile_vectors(session, app.app_id, dict(zip(profiles, others, strict=False)), model)
+            own_vectors, others = vectors[: len(seen.summaries)], vectors[len(seen.summaries) :]
+            queries.update_summary_vectors(session, dict(zip(seen.summaries, own_vectors, strict=False)), model)
+            gate.update_profile_vectors(session, app.app_id, dict(zip(seen.profiles, others, strict=False)), model)
             frequency = in_force(session, self.defaults, claim.app_id).summary_frequency
             move_on(session, conversation, after, frequency, now)
             if after < seen.until and has_words_from(session, conversation.key, after):

@@ -1,21 +1,12 @@
-"""What the pipelines that follow a conversation share: turns not yet seen, and vectors while there is an embedder.
+"""What the pipelines that follow a conversation share: turns not yet seen, and vectors while there is an embedder."""
 
-What a job lets through the gate, and what it counts as refused.
-
-Shared by all pipelines that store an agent's words, a model's or the rules'.
-"""
-
-from __future__ import annotations
-
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, OverBudget, Transient
 from shared.context.rendering import without_recalled
-from shared.contracts.jobs import JobKind
 from shared.conversations.days import local_times
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, Message
@@ -24,9 +15,7 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from shared.text.gate import Gate, Refusal, unlooped
-from shared.text.housekeeping import is_housekeeping
-from shared.text.material import without_material
+from shared.text.material import is_housekeeping, without_material
 from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
@@ -91,37 +80,3 @@ def embed_if_available(
         get_logger().warning(event, embedder=embedder.name, why=error.code)
         metrics.embedding_failures.inc()
         return ()
-
-
-@dataclass
-class Admission:
-    """The texts of one job, judged one by one."""
-
-    refused: Counter[Refusal] = field(default_factory=Counter)
-    admitted: int = 0
-
-    def admit(self, text: str, gate: Gate) -> str | None:
-        """Return a text as far as it may be stored: up to where it repeats itself; None where it may not."""
-        text = unlooped(text)
-        verdict = gate.judge(text)
-        if verdict is None:
-            self.admitted += 1
-            return text
-        self.refused[verdict.why] += 1
-        return None
-
-    @property
-    def reason(self) -> str | None:
-        """What was refused, for the job's reason; None where nothing was."""
-        counted = ", ".join(f"{count} {why}" for why, count in sorted(self.refused.items()))
-        return f"not stored: {counted}" if counted else None
-
-    @property
-    def is_nothing_usable(self) -> bool:
-        """Whether something was said and all of it refused."""
-        return bool(self.refused) and not self.admitted
-
-    def count(self, metrics: Metrics, kind: JobKind) -> None:
-        """Put what was refused into the figures."""
-        for why, count in self.refused.items():
-            metrics.texts_refused.labels(kind, why).inc(count)

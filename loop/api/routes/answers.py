@@ -21,7 +21,7 @@ from shared.apps.queries import get_app, get_installed_app
 from shared.base.errors import Limit
 from shared.contracts.values import ID_PATTERN
 from shared.conversations import answers, queries
-from shared.conversations.focus import refresh
+from shared.conversations.answers import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
 from shared.search.tuning import tuning_of
 

@@ -19,12 +19,12 @@ from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, From, NamedUser, RequestModel, ResponseModel, Success, Units
 from loop.api.writes import WriteResult
-from shared.apps import queries, tokens
+from shared.apps import queries
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.queries import AppChange, get_app, get_installed_app, lock_app, set_time_zone
 from shared.base.subjects import Subject
 from shared.contracts.values import JsonObject, TimeZone
-from shared.conversations.focus import hide_all, look_again, show_all
+from shared.conversations.answers import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
 from shared.erasure.erasing import erase_user, purge_memories
@@ -293,7 +293,7 @@ def issue_token(ctx: Writes, session: Session, app_id: AppInPath, body: IssueTok
     """
     ctx.require_grant(Grant.TOKENS, "issue tokens")
     wanted = body or IssueToken()
-    token, secret = tokens.issue(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
+    token, secret = queries.issue_token(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
     shown = TokenAnswer.of(token).model_dump()
     return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 
@@ -315,7 +315,7 @@ def revoke_token(
     """Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`."""
     if token_id != ctx.caller.token_id:
         ctx.require_grant(Grant.TOKENS, "revoke other tokens")
-    tokens.revoke(session, app_id, token_id, ctx.now())
+    queries.revoke_token(session, app_id, token_id, ctx.now())
     return WriteResult(Success(), about=app_id)
 
 

@@ -23,17 +23,19 @@ from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.jobs.queries import get_job
 from shared.sessions import manifest
 from shared.sessions.compose import compositions, queries
-from shared.sessions.compose.compositions import count_composition_use, record_session_use, refuse_unready
-from shared.sessions.compose.documents import FILES
-from shared.sessions.compose.plan import ComponentForm, ComponentPlan
-from shared.sessions.compose.queries import ComponentRow
-from shared.sessions.compose.requests import (
+from shared.sessions.compose.compositions import (
     MAX_NAME_CHARS,
     CompositionName,
     CompositionRequest,
+    count_composition_use,
     plan_composition,
+    record_session_use,
+    refuse_unready,
     request_composition,
 )
+from shared.sessions.compose.documents import FILES
+from shared.sessions.compose.plan import ComponentForm, ComponentPlan
+from shared.sessions.compose.queries import ComponentRow
 from shared.sessions.models import BuildState, Composition, Project
 from shared.sessions.queries import get_project, get_session, lock_project_by_key
 

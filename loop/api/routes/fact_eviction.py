@@ -14,9 +14,8 @@ from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
 from shared.base.choices import FactState
 from shared.facts import queries
-from shared.facts.categories import Category
-from shared.facts.models import SLOTS, Fact
-from shared.facts.retention import PRUNE_TO, dry_run, held
+from shared.facts.clearing import PRUNE_TO, dry_run, held
+from shared.facts.models import SLOTS, Category, Fact
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 

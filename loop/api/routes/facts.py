@@ -26,9 +26,8 @@ from shared.base.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
 from shared.facts import clearing, editing, queries
-from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
-from shared.facts.models import SLOTS, Fact, FactChangeKind
+from shared.facts.models import SLOTS, Category, Fact, FactChangeKind
 from shared.facts.queries import FactFilter
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
 from shared.text.lines import clean

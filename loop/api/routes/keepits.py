@@ -24,7 +24,7 @@ from shared.sessions import manifest
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 from shared.sessions.models import KeepitMarker
 from shared.sessions.queries import get_session, list_markers, markers_of, project_by_key
-from shared.sessions.registry.configuration import settings_of
+from shared.sessions.registry.projects import settings_of
 from shared.sessions.registry.registration import set_marker_weight
 
 

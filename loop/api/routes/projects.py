@@ -37,7 +37,7 @@ from shared.sessions import manifest, queries
 from shared.sessions.models import Project
 from shared.sessions.queries import SessionFilter
 from shared.sessions.registry import projects
-from shared.sessions.registry.configuration import (
+from shared.sessions.registry.projects import (
     EVERY_PROJECT,
     ProjectSettings,
     SessionsConfiguration,

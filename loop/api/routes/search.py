@@ -19,7 +19,7 @@ from loop.api.schema import Flag, From, RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.choices import RankingFormula
-from shared.base.search_settings import AppTuning, Tuning, meaning_of
+from shared.base.settings import AppTuning, Tuning, meaning_of
 from shared.contracts.values import Id, Moment, UserId, Words
 from shared.conversations.lifecycle import Role
 from shared.search.candidates import HitKind, MessageFilters, SearchHit

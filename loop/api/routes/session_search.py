@@ -17,14 +17,21 @@ from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.base.choices import Aggressiveness
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Words
+from shared.sessions.compose.compositions import ComponentRequest
 from shared.sessions.compose.plan import AUTO, ORIGINAL, ComponentForm
-from shared.sessions.compose.requests import ComponentRequest
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
 from shared.sessions.queries import get_project
 from shared.sessions.search.queries import LinkedSession, link_session, links_of, unlink_session
-from shared.sessions.search.query import SessionHit, SessionQuery, find_sessions
-from shared.sessions.search.suggestions import SessionSuggestion, WorkSituation, past_sessions, suggest
+from shared.sessions.search.query import (
+    SessionHit,
+    SessionQuery,
+    SessionSuggestion,
+    WorkSituation,
+    find_sessions,
+    past_sessions,
+    suggest,
+)
 
 _FileId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
 

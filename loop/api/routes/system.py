@@ -18,7 +18,7 @@ from loop.api.schema import ResponseModel
 from loop.api.writes import answer
 from loop.gauges import StateGauges
 from shared.apps.models import Grant
-from shared.apps.tokens import Rights
+from shared.apps.queries import Rights
 from shared.base.settings import values_set
 from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status, to_units

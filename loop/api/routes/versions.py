@@ -37,15 +37,14 @@ from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.compress import queries, versions
-from shared.sessions.compress.estimate import VersionEstimate, estimate_version
 from shared.sessions.compress.queries import SessionJob
+from shared.sessions.compress.run import VersionEstimate, estimate_version
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
 from shared.sessions.models import BuildState, RecordedSession, SessionVersion, version_id
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
-from shared.sessions.registry.configuration import settings_of
-from shared.sessions.registry.projects import SessionChangeKind
+from shared.sessions.registry.projects import SessionChangeKind, settings_of
 
 VERSION_ID_PATTERN = r"^v\d{3,9}$"
 

@@ -39,14 +39,12 @@ from loop.api.schema import MOST_TOKENS, From, RequestModel, ResponseModel, Succ
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, install, lock_app
-from shared.archive.document import Archive
-from shared.archive.export import export_app
+from shared.archive.document import Archive, export_app
 from shared.archive.restore import import_archive
 from shared.base.audit import BY_HAND
 from shared.base.errors import Invalid, NotFound
-from shared.context.budgets import DEFAULT_RESERVE, TokenSource
 from shared.context.context import ContextRequest, Placement, open_context
-from shared.context.window import Utterance
+from shared.context.window import DEFAULT_RESERVE, TokenSource, Utterance
 from shared.contracts.jobs import WorkClass
 from shared.contracts.values import FILE_ID_PATTERN, Id, UserId
 from shared.conversations.chat_message import ChatMessage, role_of, text_of
@@ -54,7 +52,7 @@ from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.jobs.tenant_queues import held
-from shared.sessions.archive.export import packed
+from shared.sessions.archive.document import packed
 from shared.sessions.archive.restore import CheckedArchive, ProjectWork, check_archive, restore_archive
 from shared.sessions.store import chunks_of
 from shared.telemetry.metrics import CompactionStage

@@ -5,8 +5,6 @@ should have, and every transcript readable. Files come first, then every row in 
 already is never written over: the project must have a name of its own, and no session of it may be known to the app.
 """
 
-from __future__ import annotations
-
 import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -27,30 +25,9 @@ from shared.base.errors import Conflict, Invalid, Limit
 from shared.base.ids import new_id
 from shared.base.setting_groups import SessionSettings
 from shared.db.base import Transactions, row_of
-from shared.sessions.archive.document import (
-    CHECKSUMS,
-    DOCUMENT,
-    ArchivedComposition,
-    ArchivedSemanticMemory,
-    ArchivedSession,
-    ArchivedVersion,
-    ProjectArchive,
-    original_member,
-)
-from shared.sessions.compose.requests import composition_id
-from shared.sessions.models import (
-    BuildState,
-    Composition,
-    CompositionComponent,
-    KeepitMarker,
-    MarkerOutcome,
-    Project,
-    RecordedSession,
-    SemanticMemory,
-    SemanticSource,
-    SessionChange,
-    SessionVersion,
-)
+from shared.sessions import models
+from shared.sessions.archive import document
+from shared.sessions.compose.compositions import composition_id
 from shared.sessions.queries import AGEING, find_project, markers_of, registered_in
 from shared.sessions.registry.intake import Intake, check_lines, check_size, explained
 from shared.sessions.registry.projects import ALREADY_REGISTERED, SessionChangeKind, create_project, record_change
@@ -81,7 +58,7 @@ _BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 class CheckedArchive:
     """An archive that is whole, unpacked in the cache."""
 
-    archive: ProjectArchive
+    archive: document.ProjectArchive
     files: Mapping[str, Path]
     """Where each part lies, by its name in the archive."""
     intakes: Mapping[str, Intake]
@@ -101,7 +78,17 @@ def check_archive(
         with explained(path), _opened(path) as file:
             infos = _infos(file, path.stat().st_size, most_bytes)
             archive = _document(file, infos)
-            _unpack(store, app_id, file, infos, _expected_members(file, infos, archive), files)
+            expected = _expected_members(file, infos, archive)
+            store.make_folder(store.cache(app_id))
+            for name, digest in expected.items():
+                files[name] = store.unfinished(app_id)
+                try:
+                    with file.open(infos[name]) as member:
+                        found = store.copy(member, files[name], infos[name].file_size + 1)
+                except _BROKEN as error:
+                    raise _bad(name, f"it is damaged ({type(error).__name__})") from None
+                if found != digest:
+                    raise _bad(name, "its content does not have the checksum it should have")
             intakes = {one.session_id: _intake(one, files, settings) for one in archive.sessions}
             _agree(archive, intakes)
         yield CheckedArchive(archive, files, intakes)
@@ -159,28 +146,30 @@ def _infos(file: ZipFile, packed_bytes: int, most_bytes: int) -> dict[str, ZipIn
     return infos
 
 
-def _document(file: ZipFile, infos: Mapping[str, ZipInfo]) -> ProjectArchive:
+def _document(file: ZipFile, infos: Mapping[str, ZipInfo]) -> document.ProjectArchive:
     try:
-        return ProjectArchive.model_validate(_parsed(DOCUMENT, _small(file, infos, DOCUMENT)))
+        return document.ProjectArchive.model_validate(
+            _parsed(document.DOCUMENT, _small(file, infos, document.DOCUMENT))
+        )
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise _bad(DOCUMENT, f"{where or 'it'}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise _bad(document.DOCUMENT, f"{where or 'it'}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _expected_members(file: ZipFile, infos: Mapping[str, ZipInfo], archive: ProjectArchive) -> dict[str, str]:
+def _expected_members(file: ZipFile, infos: Mapping[str, ZipInfo], archive: document.ProjectArchive) -> dict[str, str]:
     """Return what is to be unpacked, with the SHA-256 of each. Raises: Invalid."""
     expected = dict(archive.members())
-    for name in (*expected, CHECKSUMS):
+    for name in (*expected, document.CHECKSUMS):
         if name not in infos:
             raise _bad(name, "it is missing")
-    for name in infos.keys() - expected.keys() - {DOCUMENT, CHECKSUMS}:
+    for name in infos.keys() - expected.keys() - {document.DOCUMENT, document.CHECKSUMS}:
         raise _bad(name, "nothing in the archive speaks of it")
-    checksums = _parsed(CHECKSUMS, _small(file, infos, CHECKSUMS))
-    own = expected | {DOCUMENT: sha256(_small(file, infos, DOCUMENT)).hexdigest()}
+    checksums = _parsed(document.CHECKSUMS, _small(file, infos, document.CHECKSUMS))
+    own = expected | {document.DOCUMENT: sha256(_small(file, infos, document.DOCUMENT)).hexdigest()}
     if checksums != own:
         found = checksums if isinstance(checksums, dict) else {}
-        wrong = next((name for name, digest in own.items() if found.get(name) != digest), CHECKSUMS)
+        wrong = next((name for name, digest in own.items() if found.get(name) != digest), document.CHECKSUMS)
         raise _bad(wrong, "its checksum is not the one that stands in checksums.json")
     return expected
 
@@ -200,30 +189,9 @@ def _small(file: ZipFile, infos: Mapping[str, ZipInfo], name: str) -> bytes:
     return file.read(infos[name])
 
 
-def _unpack(
-    store: Store,
-    app_id: str,
-    file: ZipFile,
-    infos: Mapping[str, ZipInfo],
-    expected: Mapping[str, str],
-    files: dict[str, Path],
-) -> None:
-    """Unpack what is expected into the cache, noting each file before it is written."""
-    store.make_folder(store.cache(app_id))
-    for name, digest in expected.items():
-        files[name] = store.unfinished(app_id)
-        try:
-            with file.open(infos[name]) as member:
-                found = store.copy(member, files[name], infos[name].file_size + 1)
-        except _BROKEN as error:
-            raise _bad(name, f"it is damaged ({type(error).__name__})") from None
-        if found != digest:
-            raise _bad(name, "its content does not have the checksum it should have")
-
-
-def _intake(one: ArchivedSession, files: Mapping[str, Path], settings: SessionSettings) -> Intake:
+def _intake(one: document.ArchivedSession, files: Mapping[str, Path], settings: SessionSettings) -> Intake:
     """Read a session's copy, which was unpacked with the digest that stands in the archive."""
-    name = original_member(one.session_id)
+    name = document.original_member(one.session_id)
     path = files[name]
     size = path.stat().st_size
     check_size(size, name, settings)
@@ -234,17 +202,17 @@ def _intake(one: ArchivedSession, files: Mapping[str, Path], settings: SessionSe
     return Intake(path, size, one.sha256, overview_of(path, one.session_id), None)
 
 
-def _agree(archive: ProjectArchive, intakes: Mapping[str, Intake]) -> None:
+def _agree(archive: document.ProjectArchive, intakes: Mapping[str, Intake]) -> None:
     """Raises: Invalid, where the archive says of a session what its copy does not bear out."""
     for one in archive.sessions:
         intake = intakes[one.session_id]
         if one.size_bytes != intake.size_bytes:
-            raise _bad(original_member(one.session_id), "it is not as long as the archive says")
+            raise _bad(document.original_member(one.session_id), "it is not as long as the archive says")
         marked = {placed.marker_id for placed in intake.overview.markers}
         named = {weight.marker_id for weight in one.weights}
         named.update(marker_id for version in one.versions for marker_id in version.fates)
         if not named <= marked:
-            raise _bad(original_member(one.session_id), "it lacks marked parts that the archive speaks of")
+            raise _bad(document.original_member(one.session_id), "it lacks marked parts that the archive speaks of")
 
 
 def _bad(name: str, why: str) -> Invalid:
@@ -256,7 +224,7 @@ def _bad(name: str, why: str) -> Invalid:
 
 
 _Answer = TypeVar("_Answer")
-ProjectWork = Callable[[Session], Project]
+ProjectWork = Callable[[Session], models.Project]
 
 
 def restore_archive(
@@ -290,7 +258,7 @@ def restore_archive(
                 store.remove(path)
 
 
-def _refuse_known(session: Session, to: SessionPlace, archive: ProjectArchive) -> None:
+def _refuse_known(session: Session, to: SessionPlace, archive: document.ProjectArchive) -> None:
     if find_project(session, to.app_id, to.project_id) is not None:
         raise Conflict(
             f"App {to.app_id} has a project {to.project_id} already; import under another name: ?projectId=NAME.",
@@ -309,7 +277,7 @@ def _refuse_known(session: Session, to: SessionPlace, archive: ProjectArchive) -
 
 def _write_rows(
     session: Session, to: SessionPlace, checked: CheckedArchive, cause: Cause, keeps_origins: bool
-) -> Project:
+) -> models.Project:
     archive = checked.archive
     lock_place(session, to)
     _refuse_known(session, to, archive)
@@ -322,8 +290,8 @@ def _write_rows(
         mode="json", by_alias=True, exclude=set(rules), exclude_unset=True, exclude_none=True
     )
     change_rules(session, project, cause, rules)
-    sessions: dict[str, RecordedSession] = {}
-    versions: dict[tuple[str, int], SessionVersion] = {}
+    sessions: dict[str, models.RecordedSession] = {}
+    versions: dict[tuple[str, int], models.SessionVersion] = {}
     for one in archive.sessions:
         intake = checked.intakes[one.session_id]
         if keeps_origins:
@@ -345,7 +313,7 @@ def _write_rows(
         _insert_memory(session, project, memory, sessions, cause)
     # What was done where it came from; how it aged there decides nothing here.
     for change in (one for one in archive.changes if one.subject != AGEING):
-        session.add(row_of(SessionChange, change, app_id=project.app_id, project_id=project.project_id))
+        session.add(row_of(models.SessionChange, change, app_id=project.app_id, project_id=project.project_id))
     after = {"sessions": len(archive.sessions), "compositions": len(archive.compositions)}
     record_change(session, project, project.project_id, SessionChangeKind.IMPORTED, cause, after=after)
     session.flush()
@@ -353,9 +321,12 @@ def _write_rows(
 
 
 def _insert_version(
-    session: Session, recorded: RecordedSession, one: ArchivedVersion, markers: Mapping[str, KeepitMarker]
-) -> SessionVersion:
-    row = row_of(SessionVersion, one, session_key=recorded.key, state=BuildState.READY)
+    session: Session,
+    recorded: models.RecordedSession,
+    one: document.ArchivedVersion,
+    markers: Mapping[str, models.KeepitMarker],
+) -> models.SessionVersion:
+    row = row_of(models.SessionVersion, one, session_key=recorded.key, state=models.BuildState.READY)
     session.add(row)
     session.flush()
     outcomes = [
@@ -363,32 +334,32 @@ def _insert_version(
         for marker_id, survived in one.fates.items()
     ]
     if outcomes:
-        session.execute(insert(MarkerOutcome), outcomes)
+        session.execute(insert(models.MarkerOutcome), outcomes)
     return row
 
 
 def _insert_composition(
     session: Session,
-    project: Project,
-    one: ArchivedComposition,
-    sessions: Mapping[str, RecordedSession],
-    versions: Mapping[tuple[str, int], SessionVersion],
+    project: models.Project,
+    one: document.ArchivedComposition,
+    sessions: Mapping[str, models.RecordedSession],
+    versions: Mapping[tuple[str, int], models.SessionVersion],
 ) -> None:
     row = row_of(
-        Composition,
+        models.Composition,
         one,
         composition_id=composition_id(
             project, one.name, one.request.model_dump(mode="json", by_alias=True, exclude_none=True)
         ),
         app_id=project.app_id,
         project_key=project.key,
-        state=BuildState.READY,
+        state=models.BuildState.READY,
     )
     session.add(row)
     session.flush()
     for position, part in enumerate(one.components):
         component = row_of(
-            CompositionComponent,
+            models.CompositionComponent,
             part,
             composition_key=row.key,
             position=position,
@@ -400,14 +371,14 @@ def _insert_composition(
 
 def _insert_memory(
     session: Session,
-    project: Project,
-    one: ArchivedSemanticMemory,
-    sessions: Mapping[str, RecordedSession],
+    project: models.Project,
+    one: document.ArchivedSemanticMemory,
+    sessions: Mapping[str, models.RecordedSession],
     cause: Cause,
 ) -> None:
     refuse_secret(one.content, f"A {one.kind} of the archive")
     row = row_of(
-        SemanticMemory,
+        models.SemanticMemory,
         one,
         memory_id=new_id("sem", cause.at),
         app_id=project.app_id,
@@ -419,4 +390,4 @@ def _insert_memory(
     for source in (source for source in one.sources if source.session_id in sessions):
         key = sessions[source.session_id].key
         excerpt = without_secrets(source.excerpt) or SECRET_MARK
-        session.add(row_of(SemanticSource, source, memory_key=row.key, session_key=key, excerpt=excerpt))
+        session.add(row_of(models.SemanticSource, source, memory_key=row.key, session_key=key, excerpt=excerpt))

@@ -5,14 +5,12 @@ original a call of a tool and its result become one block, wherever the result s
 thinking is left out: no provider takes it back without a signature. Source: seed 004, "File Naming Conventions".
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from shared.llm.tokens import LAST_RESORT
+from shared.llm.calls import LAST_RESORT
 from shared.sessions.blocks import (
     Block,
     BlockKind,

@@ -5,8 +5,6 @@ original serves where it fits, else the version with the highest score, else one
 Source: seed 004, "Compression Version Selection"; oracles, "Sessions".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Reads of compositions and of what they could be made from, always of one app."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

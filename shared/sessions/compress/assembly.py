@@ -5,14 +5,12 @@ words, to calls with their results, and last to what hardly counts; where it cam
 Names that would be lost come last, in a section of their own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.llm.tokens import most_tokens
+from shared.llm.calls import most_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.draft import (
     Draft,
@@ -232,10 +230,22 @@ def _add_to_tiers(draft: Draft, free: int) -> bool:
 def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     """Fill what is left of a tier, or of all; return whether anything was added."""
     left = budget
-    left -= _mend_cuts(draft, left)
+    # Show whole what had to be cut, where there is room for it now.
+    costs = {number: draft.pieces[number].cost - most for number, most in draft.cuts.items()}
+    mended = list(fill_budget(costs, costs.__getitem__, left))
+    for number in mended:
+        del draft.cuts[number]
+    left -= sum(costs[number] for number in mended)
     left -= _keep_ranks(draft, [Rank.RULE, Rank.REQUEST, Rank.WORDS], left, tier)
     left -= keep_failures(draft, tier, left)
-    left -= _mention_calls(draft, left, tier)
+    costs = {
+        position: len(call_text(call)) + 2
+        for position, call in _by_importance(draft, tier)
+        if position not in draft.mentioned and position not in draft.pairs and is_done(call)
+    }
+    mentioned = list(fill_budget(costs, costs.__getitem__, left))
+    draft.mentioned.update(mentioned)
+    left -= sum(costs[position] for position in mentioned)
     for step in _RESULT_STEPS[:2]:
         left -= _show_results(draft, step, left, tier)
     if tier in (None, len(draft.plan.budgets) - 1):
@@ -248,15 +258,6 @@ def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     return left < budget
 
 
-def _mend_cuts(draft: Draft, budget: int) -> int:
-    """Show whole what had to be cut, where there is room for it now; return the characters it takes."""
-    costs = {number: draft.pieces[number].cost - most for number, most in draft.cuts.items()}
-    mended = list(fill_budget(costs, costs.__getitem__, budget))
-    for number in mended:
-        del draft.cuts[number]
-    return sum(costs[number] for number in mended)
-
-
 def _lengthen_cuts(draft: Draft, budget: int) -> int:
     """Show more of what cannot be shown whole; return the characters it takes."""
     if not draft.cuts or budget < _LEAST_LONGER:
@@ -267,17 +268,6 @@ def _lengthen_cuts(draft: Draft, budget: int) -> int:
 
 def _keep_ranks(draft: Draft, ranks: Sequence[Rank], budget: int, tier: int | None) -> int:
     return keep_pieces(draft, by_worth(draft, open_pieces(draft, ranks, tier)), budget)
-
-
-def _mention_calls(draft: Draft, budget: int, tier: int | None) -> int:
-    costs = {
-        position: len(call_text(call)) + 2
-        for position, call in _by_importance(draft, tier)
-        if position not in draft.mentioned and position not in draft.pairs and is_done(call)
-    }
-    mentioned = list(fill_budget(costs, costs.__getitem__, budget))
-    draft.mentioned.update(mentioned)
-    return sum(costs[position] for position in mentioned)
 
 
 def _show_results(draft: Draft, most: int, budget: int, tier: int | None) -> int:

@@ -1,7 +1,5 @@
 """A version under way: what of it is chosen so far, what that comes to as blocks, and what is still open."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from shared.sessions.compress.sources import (
     shorten_input,
     shorten_result,
 )
-from shared.sessions.excerpts import GAP, StatementSpan, excerpt_of, shortened
+from shared.sessions.text import GAP, StatementSpan, excerpt_of, shortened
 from shared.sessions.transcripts.typed import SUB_AGENT
 
 _MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE})

@@ -5,8 +5,6 @@ when they refused or answered something, how they want things done. Then what te
 greedy and by order alone, so the same input always gives the same draft.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

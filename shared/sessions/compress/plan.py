@@ -5,8 +5,6 @@ worth is what it tells for its length and by where it stands.
 Source: seed 004, "Weight Decay Calculation"; oracles, "Sessions"; decisions, "Recorded sessions".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -14,13 +12,12 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from shared.base.choices import KeepitMode
-from shared.llm.tokens import LAST_RESORT
+from shared.llm.calls import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import DIGESTS, message_count
-from shared.sessions.excerpts import GAP, StatementSpan, statements_of
 from shared.sessions.markers import PINNED, survives
-from shared.sessions.text import names_in
+from shared.sessions.text import GAP, StatementSpan, names_in, statements_of
 from shared.sessions.transcripts.typed import NOTE, OUTPUT
 
 

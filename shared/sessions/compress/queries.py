@@ -3,8 +3,6 @@
 Two versions of one session beside each other: what one says that the other does not. Values in, values out.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence

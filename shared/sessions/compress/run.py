@@ -1,4 +1,8 @@
-"""One version from what was read to what is written, with its statistics. Values in, values out."""
+"""One version from what was read to what is written, with its statistics; and what would come of one, by rules alone.
+
+Values in, values out. Of a long session the estimate fills a sample; tiers, budgets and marked parts are always those
+of the whole. Source: seed 004, "Creating a New Compression".
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,16 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from shared.llm.tokens import LAST_RESORT
+from shared.base.choices import KeepitMode
+from shared.llm.calls import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, Heading, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, assemble, chunks_of, names_of
 from shared.sessions.compress.draft import Draft
 from shared.sessions.compress.opening import open_draft
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.settings import CompressionMode
-from shared.sessions.compress.sources import CompressionTask, is_told_by_itself
+from shared.sessions.compress.sources import CompressionTask, is_told_by_itself, message_count
+from shared.sessions.markers import threshold
 from shared.sessions.text import names_in
 
 TOLERANCE = 0.2
@@ -231,3 +237,64 @@ def why_of(found: Mapping[str, LeftOut], most: int = 10_000) -> str:
         return "Much was left out."
     more = " and more" if len(fitting) < len(told) else ""
     return f"Left out: {'; '.join(fitting)}{more}."
+
+
+SAMPLE_TOKENS = 50_000
+"""What rules compress within half a second."""
+_WINDOW = 8
+"""Messages that are sampled together, so that answers stand behind what was asked."""
+
+
+@dataclass(frozen=True)
+class VersionEstimate:
+    """What would come of a compression."""
+
+    plan: CompressionPlan
+    output_tokens: int
+    output_messages: int
+    note: str | None
+    """Why the ratio would not be near the one asked for."""
+    is_sampled: bool
+
+    @property
+    def ratio(self) -> float:
+        """The ratio that would be achieved."""
+        return self.plan.input_tokens / max(1, self.output_tokens)
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The least weight that survives in each tier; none where decay does not decide."""
+        settings = self.plan.settings
+        if settings.keepit_mode is not KeepitMode.DECAY:
+            return []
+        return [
+            float(
+                threshold(tier.aggressiveness, tier.compaction_ratio, settings.session_distance, settings.decay) / 1000
+            )
+            for tier in settings.tiers
+        ]
+
+
+def estimate_version(task: CompressionTask, chunk_tokens: int) -> VersionEstimate:
+    """Return what would come of a task, without a model."""
+    plan = plan_compression(task.blocks, task.settings)
+    sample = task
+    if is_sampled := plan.input_tokens > SAMPLE_TOKENS:
+        blocks = sampled_blocks(task.blocks, -(-plan.input_tokens // SAMPLE_TOKENS))
+        sample = replace(task, blocks=blocks, settings=task.settings.model_copy(update={"skip_first_messages": 0}))
+    made = CompressionRun(sample, chunk_tokens).finish(())
+    scale = sum(plan.budgets) / max(1, sum(made.plan.budgets)) if is_sampled else 1.0
+    return VersionEstimate(plan, round(made.output_tokens * scale), round(made.messages * scale), made.note, is_sampled)
+
+
+def sampled_blocks(blocks: Sequence[Block], nth: int) -> list[Block]:
+    """Return every ``nth`` window of messages, the last one among them, numbered anew."""
+    messages = message_count(blocks)
+    window = max(1, min(_WINDOW, messages // (2 * nth)))
+    found: list[Block] = []
+    numbers: dict[int, int] = {}
+    for block in blocks:
+        if (messages - 1 - block.message) // window % nth == 0:
+            number = numbers.setdefault(block.message, len(numbers))
+            found.append(replace(block, message=number))
+    return found

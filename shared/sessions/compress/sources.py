@@ -5,8 +5,6 @@ around them, and results are cut to what can be of use, so that a long session t
 the bulk of a session and the least of it; they are shortened before any word is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from shared.base.errors import Conflict
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.excerpts import Fence, fences_at
 from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
-from shared.sessions.text import cut
+from shared.sessions.text import Fence, cut, fences_at
 from shared.sessions.transcripts.contents import read_blocks
 from shared.sessions.transcripts.typed import ANSWERED, OUTPUT, REFUSED
 from shared.text.lines import clean, shorten

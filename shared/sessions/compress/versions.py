@@ -4,8 +4,6 @@ One version of a session is made at a time, and numbers only ever grow, so a ver
 later. Files are in place before a version is said to be whole, and go only after its row has gone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +34,7 @@ from shared.sessions.models import (
     VersionPart,
     project_sequence,
 )
-from shared.sessions.registry.configuration import ProjectSettings, refuse_unknown_model
-from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch, use_sessions
+from shared.sessions.registry import projects
 
 
 def request_version(
@@ -59,7 +56,18 @@ def request_version(
     """
     assert settings.model is not None, "settings must be complete"
     _refuse_second(session, recorded, now)
-    compression = _version_row(recorded, settings, cause, now, source, reason)
+    compression = SessionVersion(
+        session_key=recorded.key,
+        number=recorded.next_version,
+        state=BuildState.WORKING,
+        settings=settings.model_dump(mode="json", by_alias=True, exclude_none=True),
+        source_number=None if source is None else source.number,
+        source_sha256=recorded.sha256 if source is None else source.digests["jsonl"],
+        source_bytes=recorded.size_bytes if source is None else source.source_bytes,
+        asked_by=cause.actor[:200],
+        reason=reason[:300],
+        created_at=now,
+    )
     session.add(compression)
     session.flush()
     recorded.next_version += 1
@@ -74,19 +82,24 @@ def _refuse_second(session: Session, recorded: RecordedSession, now: datetime) -
     if working is None:
         return
     if is_under_way(session, working):
-        raise _already_running(recorded, working)
+        raise Conflict(
+            f"Version {working.version_id} of session {recorded.session_id} is being made; wait for its job, or cancel "
+            "it.",
+            code="compression_running",
+            details={"sessionId": recorded.session_id, "versionId": working.version_id, "job": working.job_id},
+        )
     fail_version(session, working, now)
     session.flush()
 
 
 def complete_settings(
-    settings: CompressionSettings, configured: str | None, project: ProjectSettings | None = None
+    settings: CompressionSettings, configured: str | None, project: projects.ProjectSettings | None = None
 ) -> CompressionSettings:
     """Return settings with every default written out: those of their project, and who compresses.
 
     ``configured``: the model of the settings; None where there is none. Raises: Invalid for another model.
     """
-    refuse_unknown_model(settings.model, configured)
+    projects.refuse_unknown_model(settings.model, configured)
     settings = settings if project is None else _by_project(settings, project)
     present = configured or EXTRACTIVE
     # What a project named may have been set up once; nobody is there to be told.
@@ -94,9 +107,9 @@ def complete_settings(
     return (settings.model_copy(update={"model": None}) if is_gone else settings).complete(present)
 
 
-def _by_project(settings: CompressionSettings, project: ProjectSettings) -> CompressionSettings:
+def _by_project(settings: CompressionSettings, project: projects.ProjectSettings) -> CompressionSettings:
     own = {} if settings.decay is None else settings.decay.model_dump(exclude_unset=True)
-    decay = KeepitDecay.model_validate(overlaid(project.keepit_decay.model_dump(), own))
+    decay = KeepitDecay.model_validate(projects.overlaid(project.keepit_decay.model_dump(), own))
     filled: dict[str, object] = {"decay": decay, "model": settings.model or project.model}
     named = settings.tier_preset is not None or settings.custom_tiers is not None
     if settings.mode is CompressionMode.TIERED and not named:
@@ -104,28 +117,6 @@ def _by_project(settings: CompressionSettings, project: ProjectSettings) -> Comp
     if "keepit_mode" not in settings.model_fields_set and not project.keepit_decay_enabled:
         filled["keepit_mode"] = KeepitMode.PRESERVE_ALL
     return settings.model_copy(update=filled)
-
-
-def _version_row(
-    recorded: RecordedSession,
-    settings: CompressionSettings,
-    cause: Cause,
-    now: datetime,
-    source: SessionVersion | None,
-    reason: str,
-) -> SessionVersion:
-    return SessionVersion(
-        session_key=recorded.key,
-        number=recorded.next_version,
-        state=BuildState.WORKING,
-        settings=settings.model_dump(mode="json", by_alias=True, exclude_none=True),
-        source_number=None if source is None else source.number,
-        source_sha256=recorded.sha256 if source is None else source.digests["jsonl"],
-        source_bytes=recorded.size_bytes if source is None else source.source_bytes,
-        asked_by=cause.actor[:200],
-        reason=reason[:300],
-        created_at=now,
-    )
 
 
 def _version_job(app: App, recorded: RecordedSession, compression: SessionVersion, max_attempts: int) -> NewJob:
@@ -139,14 +130,6 @@ def _version_job(app: App, recorded: RecordedSession, compression: SessionVersio
         work_class=WorkClass.THOUGHT,
         max_attempts=max_attempts,
         payload=VersionPayload(compression=compression.key),
-    )
-
-
-def _already_running(recorded: RecordedSession, working: SessionVersion) -> Conflict:
-    return Conflict(
-        f"Version {working.version_id} of session {recorded.session_id} is being made; wait for its job, or cancel it.",
-        code="compression_running",
-        details={"sessionId": recorded.session_id, "versionId": working.version_id, "job": working.job_id},
     )
 
 
@@ -203,11 +186,11 @@ def finish_version(
                 )
             )
     drop_parts(session, compression)
-    touch(project, now)
+    projects.touch(project, now)
     cause = Cause(compression.asked_by, compression.reason, now, compression.job_id)
     after = {"outputTokens": version.output_tokens, "ratio": round(version.ratio, 2), "agent": written.agent}
-    record_change(
-        session, project, compression.version_id, SessionChangeKind.COMPRESSED, cause, after=after,
+    projects.record_change(
+        session, project, compression.version_id, projects.SessionChangeKind.COMPRESSED, cause, after=after,
         session_id=recorded.session_id,
     )  # fmt: skip
 
@@ -238,7 +221,7 @@ def drop_parts(session: Session, compression: SessionVersion) -> None:
 def count_version_use(session: Session, compression: SessionVersion, now: datetime) -> None:
     """Say that a version was read by who can make use of it; one that was removed meanwhile stays so."""
     recorded = session.get(RecordedSession, compression.session_key)
-    use_sessions(session, [] if recorded is None else [recorded], now)
+    projects.use_sessions(session, [] if recorded is None else [recorded], now)
     mine = update(SessionVersion).where(SessionVersion.key == compression.key)
     session.execute(mine.values(uses=SessionVersion.uses + 1, last_used=now))
 
@@ -277,8 +260,10 @@ def remove_version(
         "settings": compression.settings,
         "uses": compression.uses,
     }
-    record_change(session, project, compression.version_id, kind, cause, before=before, session_id=recorded.session_id)
+    projects.record_change(
+        session, project, compression.version_id, kind, cause, before=before, session_id=recorded.session_id
+    )
     session.delete(compression)
-    touch(project, cause.at)
+    projects.touch(project, cause.at)
     session.flush()
     return [f"{compression.file}.{ending}" for ending in FORMATS]

@@ -3,8 +3,6 @@
 Originals are opened for reading and never written. What is taken in lies in the cache until its session is entered.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

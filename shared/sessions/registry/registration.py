@@ -4,8 +4,6 @@ The copy gets its place before the row that names it is committed, under a lock 
 not come to be, the copy goes again, or the sweep takes it. Originals are not touched.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -220,7 +218,13 @@ class Registrar:
         with open_original(source) as file:
             check_size(os.fstat(file.fileno()).st_size, source.name, self.settings)
             if hash_of(file, size) != (known.sha256, size):
-                raise _original_changed(known, source)
+                raise Conflict(
+                    f"{source.name} no longer begins with what was registered as session {known.session_id}: it was "
+                    "rewritten, not only added to. The copy is kept as it is. To take in the new file, unregister the "
+                    "session and register it anew, or register the file under another id.",
+                    code=ORIGINAL_CHANGED,
+                    details={"sessionId": known.session_id},
+                )
             check_lines(source, source.name, self.settings)
             end = max(complete_bytes(source), size)
             if copy.exists() and copy.stat().st_size >= size:
@@ -272,16 +276,6 @@ def _source_of(known: RecordedSession) -> Path:
             operation=Operation("syncSession", {"appId": known.app_id, "sessionId": known.session_id}),
         )
     return Path(known.original_file)
-
-
-def _original_changed(known: RecordedSession, source: Path) -> Conflict:
-    return Conflict(
-        f"{source.name} no longer begins with what was registered as session {known.session_id}: it was rewritten, "
-        "not only added to. The copy is kept as it is. To take in the new file, unregister the session and register "
-        "it anew, or register the file under another id.",
-        code=ORIGINAL_CHANGED,
-        details={"sessionId": known.session_id},
-    )
 
 
 def set_marker_weight(

@@ -5,8 +5,6 @@ begin with that session's: ``SESSION.agent-1``. A file that was refused is not l
 here is fatal: one bad file keeps no other from being taken in.
 """
 
-from __future__ import annotations
-
 import re
 import stat
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ The first run after the rules changed only writes down what it would do. Version
 budget like any other; what is removed goes in one transaction, each with who, why and what it was.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +23,7 @@ from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
 from shared.sessions.models import BuildState, Project, RecordedSession, SessionVersion
 from shared.sessions.queries import AGEING, last_run, sessions_of, versions_by_session
-from shared.sessions.registry.configuration import settings_of
-from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change
+from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, settings_of
 from shared.sessions.retention.rules import (
     DECAY,
     KEEPS,

@@ -4,8 +4,6 @@ Files are read and words split with no transaction open. A session counts as fin
 one whose indexing was killed half-way is done anew; whoever comes late finds that the session has changed and stops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b

@@ -5,8 +5,6 @@ Links: a session of one project that another project of the same app may find, b
 Source: seed 004, "Cross-Project Memory Sharing".
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

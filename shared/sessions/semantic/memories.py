@@ -5,8 +5,6 @@ same is one memory with all its sources, and is believed more the more sessions 
 rejected however often it is found again; what a person confirmed stays when no session bears it any more.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,15 +22,8 @@ from shared.contracts.jobs import SESSION_PRIORITY, JobKind, LearningPayload
 from shared.db.inserting import insert_if_absent
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
+from shared.sessions import models
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.models import (
-    Project,
-    RecordedSession,
-    SemanticKind,
-    SemanticMemory,
-    SemanticSource,
-    project_sequence,
-)
 from shared.sessions.queries import lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.sessions.semantic import queries
@@ -60,7 +51,7 @@ class SessionPrompt:
 class SemanticProposal:
     """Something that may be worth remembering of a project, and where it was found."""
 
-    kind: SemanticKind
+    kind: models.SemanticKind
     content: str
     uuid: str
     excerpt: str
@@ -80,7 +71,7 @@ def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
 _PLEASE = re.compile(r"\b(?:please|pls|bitte)\b", re.IGNORECASE)
 
 
-def request_learning(session: Session, app: App, project: Project, now: datetime, max_attempts: int) -> Job:
+def request_learning(session: Session, app: App, project: models.Project, now: datetime, max_attempts: int) -> Job:
     """Ask for what a project's sessions teach, or return the job that is at it.
 
     Raises: Conflict where each session was learnt from as it is now.
@@ -100,7 +91,7 @@ def request_learning(session: Session, app: App, project: Project, now: datetime
         dedupe=f"{JobKind.LEARN_FROM_SESSIONS}:{project.key}:{new_id('ask', now)}",
         epoch=app.purge_epoch,
         priority=SESSION_PRIORITY,
-        sequence=project_sequence(project.key),
+        sequence=models.project_sequence(project.key),
         max_attempts=max_attempts,
         payload=LearningPayload(project_key=project.key),
     )
@@ -109,8 +100,8 @@ def request_learning(session: Session, app: App, project: Project, now: datetime
 
 def save_proposals(
     session: Session,
-    project: Project,
-    recorded: RecordedSession,
+    project: models.Project,
+    recorded: models.RecordedSession,
     proposals: Iterable[SemanticProposal],
     agent: str,
     now: datetime,
@@ -123,7 +114,7 @@ def save_proposals(
             continue
         memory = queries.find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
         if memory is None:
-            memory = SemanticMemory(
+            memory = models.SemanticMemory(
                 memory_id=new_id("sem", now),
                 project_key=project.key,
                 app_id=project.app_id,
@@ -148,7 +139,7 @@ def save_proposals(
     return new
 
 
-def _is_proposed(session: Session, memory: SemanticMemory) -> bool:
+def _is_proposed(session: Session, memory: models.SemanticMemory) -> bool:
     is_judged = memory.verdict != SemanticVerdict.PROPOSED
     return is_judged or memory.is_standing or queries.is_said_twice(session, memory.key)
 
@@ -165,7 +156,7 @@ def confidence(sessions: int) -> float:
     return round(1 - 0.5 ** min(sessions, 6), 2)
 
 
-def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
+def remove_unsupported(session: Session, project: models.Project, cause: Cause) -> int:
     """Let go of what no session bears any more and nobody confirmed or rejected; return how many went."""
     session.flush()
     gone = queries.without_sources(session, project.key)
@@ -179,11 +170,11 @@ def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
 
 
 def _add_source(
-    session: Session, memory: SemanticMemory, recorded: RecordedSession, proposal: SemanticProposal
+    session: Session, memory: models.SemanticMemory, recorded: models.RecordedSession, proposal: SemanticProposal
 ) -> None:
     insert_if_absent(
         session,
-        SemanticSource,
+        models.SemanticSource,
         memory_key=memory.key,
         session_key=recorded.key,
         message_uuid=proposal.uuid[:200],
@@ -194,7 +185,7 @@ def _add_source(
 
 def judge_memory(
     session: Session, app_id: str, memory_id: str, verdict: SemanticVerdict | None, content: str | None, cause: Cause
-) -> SemanticMemory:
+) -> models.SemanticMemory:
     """Change what a locked app's memory says or is worth. Raises: NotFound, Invalid, Conflict."""
     memory = queries.get_semantic_memory(session, app_id, memory_id)
     project = lock_project_by_key(session, memory.project_key)

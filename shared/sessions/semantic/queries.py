@@ -1,7 +1,5 @@
 """Reads of semantic memories, of where they were found, and of what is still to be learnt from."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import Integer, Select, exists, func, or_, select

@@ -5,8 +5,6 @@ compacted the session is passed over, and of a branch that was left by rewinding
 Source: the README of the recorded sessions; seed 004; decisions, "Recorded sessions".
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from hashlib import blake2b

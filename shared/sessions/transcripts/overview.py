@@ -3,8 +3,6 @@
 The counts are those of the README of the recorded sessions. Source: seed 004, "Session Record".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from typing import Any
 
 import stopwordsiso
 
-from shared.llm.tokens import estimate_tokens
+from shared.llm.calls import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, MarkerProblem, PlacedMarker, find_markers, misplaced
 from shared.sessions.transcripts.branches import BranchMap

@@ -5,8 +5,6 @@ that was cut off takes no other along, and runs of zero bytes, as crashes leave 
 still be being written: without its newline it counts only where it holds whole records already.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -5,8 +5,6 @@ each in words of its own. Skills, templates, hooks, reminders and what the edito
 Source: the recorder's files; decisions, "Recorded sessions".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
