@@ -17,7 +17,7 @@ import pytest
 
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
-from tests.support.chance import draw_fewer
+from tests.support.chance import draw_examples
 from tests.support.postgres import NoPostgres, PostgresServer
 from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
@@ -37,8 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Leave most examples of properties to long runs, before the first test is read."""
-    if not config.getoption("--long"):
-        draw_fewer()
+    draw_examples("long" if config.getoption("--long") else "often")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -419,7 +419,7 @@ def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Librar
 
 
 @given(budget=st.integers(0, 400), window=st.none() | st.integers(100, 3000), reserve=st.integers(0, 500))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_context_never_passes_its_budget_or_its_window_by_a_token(
     library: Library, budget: int, window: int | None, reserve: int
 ) -> None:

@@ -191,7 +191,6 @@ def test_facts_keep_their_promises_whatever_happens(house: House, request: pytes
 
     @settings(
         max_examples=(14 if house.database.is_sqlite else 3) * (8 if request.config.getoption("--long") else 1),
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -325,7 +324,6 @@ def test_the_same_chats_leave_the_same_facts_whichever_comes_first(
 
     @settings(
         max_examples=(7 if house.database.is_sqlite else 3) * (8 if request.config.getoption("--long") else 1),
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

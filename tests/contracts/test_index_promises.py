@@ -192,7 +192,7 @@ SPOKEN = ["a heron by the gate", "the swan and the heron", CODE, "", "Kites, kit
 
 
 @given(actions=ACTIONS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.usefixtures("blocks")
 def test_the_indexes_hold_what_stands_after_whatever_happened(house: House, actions: list[tuple[str, int]]) -> None:
     app_id = f"app{next(anew)}"

@@ -332,7 +332,7 @@ _FILTERS = st.builds(
     conversation_id=st.none() | st.sampled_from(_IDS),
     user_id=st.none() | st.sampled_from(("ann", "ben")),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_search_of_an_app_brings_a_message_of_another(
     house: House,
     told: list[tuple[str, str, str]],

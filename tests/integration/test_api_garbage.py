@@ -260,7 +260,7 @@ def _fitting(data: st.DataObject, schema: dict[str, Any]) -> Any:
     return data.draw(by_kind.get(data.draw(st.sampled_from(kinds)), _VALUES))
 
 
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_request_makes_the_server_fail_or_answer_out_of_contract(fuzzed: Api, data: st.DataObject) -> None:
     schema = fuzzed.client.app.openapi()  # type: ignore[attr-defined]

@@ -181,7 +181,7 @@ _SAID = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join)
 
 @given(told=st.lists(st.tuples(st.sampled_from(("chat", "email")), _SAID), min_size=1, max_size=4), text=_SAID)
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )  # fmt: skip
 def test_no_search_of_an_app_brings_a_session_of_another(

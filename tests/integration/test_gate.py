@@ -415,7 +415,7 @@ def test_of_a_clearing_that_is_taken_back_only_what_holds_a_secret_stays_deleted
 texts = st.lists(st.sampled_from((*SECRETS, *HARMLESS, HARMLESS_TEXT)), min_size=1, max_size=2).map("; ".join)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(way=st.sampled_from(sorted(WAYS)), text=texts)
 def test_whatever_was_let_in_by_hand_holds_no_secret(api: Api, way: str, text: str) -> None:
     for kind, name in (("memories", "memories"), ("facts", "facts")):
@@ -426,7 +426,7 @@ def test_whatever_was_let_in_by_hand_holds_no_secret(api: Api, way: str, text: s
     assert not any(map(has_secret, standing(api)))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.lists(texts, min_size=1, max_size=4))
 def test_whatever_is_made_of_a_talk_holds_no_secret(api: Api, worker: Wired, said: list[str]) -> None:
     conversation = f"c{next(_numbers)}"

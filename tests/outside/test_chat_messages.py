@@ -148,7 +148,7 @@ ROUNDS = st.lists(
 WINDOWS = st.none() | st.integers(1, 300) | st.integers(300, 3000)
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(ROUNDS, WINDOWS, st.sampled_from([None, "ann", "bob"]))
 def test_whatever_openai_sends_comes_back_as_it_was_and_its_types_take_it(
     api: Api, messages: list[Sent], window: int | None, user: str | None
@@ -240,7 +240,7 @@ ANTHROPIC_ROUNDS = st.lists(
 ).map(lambda rounds: [message for one in rounds for message in one])
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(ANTHROPIC_ROUNDS, WINDOWS)
 def test_whatever_anthropic_sends_comes_back_as_it_was_and_its_types_take_it(
     api: Api, messages: list[Sent], window: int | None

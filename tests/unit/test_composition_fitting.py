@@ -94,7 +94,7 @@ def composed_or_refused(sessions: list[list[Block]], budget: int) -> ComposedCon
 
 
 @given(SESSIONS, st.integers(100, 1500))
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list[Block]], budget: int) -> None:
     composed = composed_or_refused(sessions, budget)
     if composed is not None:
@@ -103,7 +103,7 @@ def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list
 
 
 @given(SESSIONS, st.integers(100, 1500))
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[list[Block]], budget: int) -> None:
     composed = composed_or_refused(sessions, budget)
     if composed is None:
@@ -117,7 +117,7 @@ def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[lis
 
 
 @given(SESSIONS)
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 def test_every_call_has_its_result_behind_it_and_all_records_are_one_chain(sessions: list[list[Block]]) -> None:
     composed = composed_or_refused(sessions, 100_000)
     assert composed is not None

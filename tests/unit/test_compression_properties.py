@@ -33,7 +33,7 @@ REAL = real_files()
 LONG = ("ccviewer_5c0375b4", "entire_a6_e4c2a0fbd1_0_full", "entire_37_995ebed6e4_0_full", "episodic_short")
 """Transcripts with text enough for any ratio."""
 needs_data = pytest.mark.skipif(not REAL, reason="the recorded sessions are not here")
-_QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=80)
 _ASSISTANT_TEXT = (BlockKind.ASSISTANT, BlockKind.THINKING, BlockKind.TOOL_USE)
 

@@ -607,7 +607,7 @@ SOME_RATES = st.none() | st.builds(Rate, st.integers(1, 500), st.integers(1, 900
 WINDOWS = st.integers(1, 500) | st.integers(1, 60_000)
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 @given(MESSAGES, KNOWN_FACTS, MEMORIES, WINDOWS, st.integers(0, 20_000), st.integers(0, 2000), SOME_RATES)
 @example([Utterance("user", "x" * 9)], [], [], 1, 0, 1000, Rate(1, 900))
 @example([Utterance("user", "", tokens=50)], [], [], 1, 5, 1000, None)

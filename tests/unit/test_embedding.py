@@ -252,7 +252,7 @@ def some_rows(count: int, dimensions: int, seed: int = 7) -> NDArray[np.float32]
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=20))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_whatever_a_vector_holds_no_dimension_is_off_by_more_than_a_step(values: list[float]) -> None:
     row = np.array(values, np.float32)
     step = float(np.abs(row).max()) / 127
@@ -302,7 +302,7 @@ CONVERSATIONS = st.lists(st.integers(1, 6) | st.just(LAST_CONVERSATION), unique=
     st.none() | st.integers(1, 6),
     st.none() | CONVERSATIONS,
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_the_rows_of_a_scope_are_those_it_holds(
     said: list[tuple[int, int]], within: int | None, beyond: int | None, conversations: list[int] | None
 ) -> None:

@@ -88,7 +88,7 @@ _PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(_PIECES, max_size=30).map("".join))
 def test_any_text_gives_parts_in_order_that_are_cut_out_exactly(text: str) -> None:
     found, problems = find_markers(text)
@@ -104,7 +104,7 @@ def test_any_text_gives_parts_in_order_that_are_cut_out_exactly(text: str) -> No
             assert not re.search(r"\n[ \t\r]*\n", one.content)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_a_paragraph_marked_in_a_real_session_is_found_exactly(data: st.DataObject) -> None:
     files = real_files()

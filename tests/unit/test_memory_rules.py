@@ -391,7 +391,7 @@ _MEMORIES = st.lists(st.tuples(_TEXTS, st.booleans(), st.integers(0, 10)), min_s
 _LIMITS = st.sampled_from([40, 200, 2000])
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(_MEMORIES, _TEXTS, _LIMITS)
 def test_whatever_the_texts_the_decision_is_accepted(
     memories: list[tuple[str, bool, int]], new: str, limit: int
@@ -400,7 +400,7 @@ def test_whatever_the_texts_the_decision_is_accepted(
     _decide([_memory(i, text, pinned=pin, importance=min(n, VITAL - 1)) for i, (text, pin, n) in numbered], new, limit)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(_MEMORIES, _TEXTS, st.integers(0, 10), _LIMITS)
 def test_whatever_stands_nothing_vital_is_lost_by_the_rules_while_something_slight_stays(
     memories: list[tuple[str, bool, int]], text: str, importance: int, limit: int

@@ -248,7 +248,7 @@ def test_one_turn_that_does_not_fit_is_read_whole_in_parts_and_the_notes_once_mo
     assert found.turns_read == 1 and len(calls) > 2 and last.count("- w") == len(parts)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=900)), min_size=1, max_size=10),
     st.one_of(st.none(), st.text(min_size=1, max_size=800)),
