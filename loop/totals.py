@@ -29,14 +29,13 @@ import redis
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import EndConversationMessage, JobKind, JobMessage, Queue
 from shared.conversations.queries import count_conversations, spent_of_budgets
 from shared.db.base import Transactions
 from shared.energy.budget import BudgetStatus, budget_status, to_units
 from shared.energy.ledger import busiest_apps, spent_by_app
-from shared.facts.models import Category
 from shared.facts.queries import count_by_category, count_standing_by_app
 from shared.jobs.counts import count_by_state, unfinished_by_app
 from shared.jobs.models import FINISHED, OPEN, WAITING

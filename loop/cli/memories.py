@@ -13,8 +13,7 @@ from loop.cli.output import Columns, card, columns, moment, plain, table
 from loop.cli.table import APP, USER, Answer, Argument, Command
 from loop.cli.table import argument as arg
 from loop.cli.table import option as opt
-from shared.base.choices import FactState
-from shared.facts.models import Category
+from shared.base.choices import Category, FactState
 
 _MEMORY = arg("memory_id", "MEMORY", "The memory's number.", int, min=1)
 _IMPORTANCE = opt("importance", "How much it matters, 0 to 10.", kind=int, min=0, max=10)

@@ -17,12 +17,13 @@ from sqlalchemy import insert, text
 
 from ops.bench.harness import DatabaseUrl, run, say, spread, timed
 from ops.bench.population import app_id, populate
+from shared.base.choices import Category
 from shared.context.context import ContextRequest, open_context
 from shared.context.window import Utterance
 from shared.conversations.models import Conversation, Message
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.facts.models import PIN_SLOTS, SLOTS, Category, Fact
+from shared.facts.models import PIN_SLOTS, SLOTS, Fact
 from shared.telemetry.metrics import Metrics
 
 _AT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -8,12 +8,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, SQLColumnExpression, String, cast, func, insert, literal, select
 
 from shared.apps.models import App
+from shared.base.choices import Category
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.db.base import Base
 from shared.db.engine import Database
 from shared.energy.models import Spending
-from shared.facts.models import Category, Fact
+from shared.facts.models import Fact
 from shared.jobs.models import Job, JobState, TenantQueue
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.embedding import DIMENSIONS, NgramEmbedder

@@ -21,14 +21,14 @@ from sqlalchemy import insert
 from ops.bench.harness import run, say
 from ops.bench.made_up import Chatter
 from ops.bench.population import FULL_APP, app_id, populate
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.settings import Tuning
 from shared.context.context import ContextRequest, Placement, open_context
 from shared.context.sources import RecallSources
 from shared.context.window import Utterance
 from shared.conversations.chat_message import Sent
 from shared.db.schema import migrate
-from shared.facts.models import Category, Fact
+from shared.facts.models import Fact
 from shared.llm.calls import LAST_RESORT
 from shared.llm.embedding import NgramEmbedder
 from tests.support.house import House

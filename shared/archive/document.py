@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import list_user_settings
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.contracts.values import (
     LARGEST_INTEGER,
     Id,
@@ -29,7 +29,7 @@ from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
 from shared.db.base import ArchivePart, copied
 from shared.facts import queries as fact_queries
-from shared.facts.models import Category, Fact, FactChangeKind
+from shared.facts.models import Fact, FactChangeKind
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, MemoryAttributes, MemoryText
 from shared.memories.writing import attributes_in, sources_in

@@ -6,6 +6,17 @@ This module imports nothing, so that the command line can show them without load
 from enum import StrEnum
 
 
+class Category(StrEnum):
+    """What a fact is about, the most pressing first."""
+
+    PROJECT = "project"
+    """Work in hand, plans and goals."""
+    PREFERENCE = "preference"
+    """What the user likes, uses or wants done in a certain way."""
+    IDENTITY = "identity"
+    """Who the user is: name, place, family, health, profession."""
+
+
 class FactState(StrEnum):
     """Where a fact stands; a closed set, so it can label a metric."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.facts.models import Category
+from shared.base.choices import Category
 from shared.text.classifier import states_harm
 from shared.text.words import word_set
 

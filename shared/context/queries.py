@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import no_such_app
+from shared.base.choices import Category
 from shared.context.fact_selection import SelectableFact
 from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
 from shared.conversations.days import TimeZones
 from shared.conversations.models import Message
-from shared.facts.models import Category, Fact
+from shared.facts.models import Fact
 from shared.llm.calls import Rate
 from shared.memories.models import Memory
 from shared.memories.queries import with_zones

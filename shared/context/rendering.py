@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
+from shared.base.choices import Category
 from shared.context.fact_selection import SelectableFact
 from shared.context.window import TokenCounting, TokenScale
-from shared.facts.models import Category
 from shared.search.models import PassageKind
 from shared.search.ranking import RankedCandidate
 

@@ -11,13 +11,13 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from shared.base.audit import ERASED, Cause
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict, Limit
 from shared.base.subjects import NOBODY, Subject
 from shared.contracts.values import EventKind
 from shared.events.recording import record as record_event
 from shared.facts import queries
-from shared.facts.models import PIN_SLOTS, SLOTS, Category, Fact, FactChange, FactChangeKind, FactSource, said_key
+from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 
 Moment = tuple[datetime, str]
 """When something was said, and in which conversation: what orders two statements of the same instant."""

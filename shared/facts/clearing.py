@@ -17,7 +17,7 @@ from sqlalchemy import delete, func, update
 from sqlalchemy.orm import Session
 
 from shared.base.audit import AGED, ERASED, Cause
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict, Operation
 from shared.base.ids import new_id
 from shared.base.subjects import NOBODY, Subject
@@ -29,7 +29,6 @@ from shared.facts.merging import first_said, mend, part_by_replaced, reckon
 from shared.facts.models import (
     LIFETIMES,
     WEIGHTS,
-    Category,
     Fact,
     FactChange,
     FactChangeKind,

@@ -11,7 +11,7 @@ from typing import NoReturn
 from sqlalchemy.orm import Session
 
 from shared.base.audit import Cause
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict, NotFound
 from shared.base.subjects import NOBODY, Subject
 from shared.facts import queries
@@ -28,7 +28,7 @@ from shared.facts.changes import (
     touch,
 )
 from shared.facts.clearing import prune, refuse_while_clearing
-from shared.facts.models import SLOTS, Category, Fact, FactChangeKind, category_of, said_key
+from shared.facts.models import SLOTS, Fact, FactChangeKind, category_of, said_key
 from shared.facts.writing import FactLearning, take_in
 from shared.text.gate import refuse_secret
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.subjects import NOBODY, Subject
 from shared.db.base import Base, BigKey, UtcDateTime, partial
 from shared.text.classifier import StatementSort, judge
@@ -203,17 +203,6 @@ def said_key(user_id: str, statement: str) -> str:
     """Return the digest under which an app holds a statement about one user (or about nobody in particular)."""
     whose = f"u{user_id}" if user_id else ""
     return hashlib.sha256(f"{whose}\0{normal(statement)}".encode()).hexdigest()
-
-
-class Category(StrEnum):
-    """What a fact is about, the most pressing first."""
-
-    PROJECT = "project"
-    """Work in hand, plans and goals."""
-    PREFERENCE = "preference"
-    """What the user likes, uses or wants done in a certain way."""
-    IDENTITY = "identity"
-    """Who the user is: name, place, family, health, profession."""
 
 
 WEIGHTS = {Category.PROJECT: 0.8, Category.PREFERENCE: 0.3, Category.IDENTITY: 0.5}

@@ -7,12 +7,12 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import NotFound, Operation
 from shared.base.subjects import Subject
 from shared.conversations.models import Conversation, Message
 from shared.db.queries import count
-from shared.facts.models import LIFETIMES, SLOTS, Category, Fact, FactChange, FactClear, FactSource
+from shared.facts.models import LIFETIMES, SLOTS, Fact, FactChange, FactClear, FactSource
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))

@@ -12,11 +12,12 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from shared.base.audit import Cause
+from shared.base.choices import Category
 from shared.base.subjects import Subject
 from shared.facts import merging, queries
 from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
 from shared.facts.clearing import prune, prune_if_full, refuse_while_clearing
-from shared.facts.models import Category, Fact, said_key, single_value
+from shared.facts.models import Fact, said_key, single_value
 from shared.telemetry.metrics import MergedBy
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from ops.bench import composing
 from shared.apps.queries import lock_app
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import NotFound, Transient
 from shared.context import queries
 from shared.context.context import ContextRequest, ConversationContext, open_context
@@ -30,7 +30,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS
-from shared.facts.models import Category, Fact
+from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, Rate, WorkKind
 from shared.llm.chat import Question, Reply, call_of
 from shared.memories.models import Memory

@@ -19,6 +19,7 @@ from loop.api.writes import IdempotentRequest, WriteResult, carry_out
 from shared.apps.models import Erasure, IdempotencyKey
 from shared.apps.queries import hold_off_erasure, lock_app, lock_for_erasure
 from shared.base.audit import Cause
+from shared.base.choices import Category
 from shared.base.subjects import Subject
 from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
@@ -28,7 +29,6 @@ from shared.db.base import models_metadata
 from shared.erasure.erasing import erase_app, erase_conversation, erase_memory, erase_user
 from shared.erasure.stores import HOLDS_NO_WORDS, STORES
 from shared.events.models import Event
-from shared.facts.models import Category
 from shared.facts.writing import FoundStatement, StatementOrigin, learn
 from shared.jobs import ownership
 from shared.jobs.models import JobState

@@ -11,6 +11,7 @@ import pytest
 from loop.steps.due_jobs import AskForFacts
 from shared.apps.queries import get_app, lock_app
 from shared.base.audit import Cause
+from shared.base.choices import Category
 from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
@@ -18,7 +19,7 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
 from shared.facts.clearing import undo_clear
-from shared.facts.models import Category, FactSource
+from shared.facts.models import FactSource
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from tests.support.embedding import Away

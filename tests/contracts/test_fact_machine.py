@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import get_app
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict, NotFound
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
@@ -26,7 +26,7 @@ from shared.erasure.erasing import finish_fact_deletes
 from shared.facts import queries
 from shared.facts.changes import certainty
 from shared.facts.clearing import PRUNE_TO, expire
-from shared.facts.models import PIN_SLOTS, SLOTS, Category, FactChangeKind
+from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind
 from shared.facts.writing import FoundStatement
 from shared.llm.embedding import to_bytes
 from shared.text.likeness import normal

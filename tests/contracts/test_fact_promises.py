@@ -12,14 +12,14 @@ from shared.apps.models import Erasure
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive, export_app
 from shared.archive.restore import Imported, import_archive
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict
 from shared.base.subjects import Subject
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import finish_fact_deletes, purge_memories
 from shared.facts import queries
 from shared.facts.editing import FactEdit, edit
-from shared.facts.models import Category, FactChangeKind
+from shared.facts.models import FactChangeKind
 from shared.facts.writing import FoundStatement, StatementOrigin, learn, save_vectors
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy

@@ -248,6 +248,6 @@ def test_only_the_room_itself_reads_profiles_from_the_database() -> None:
         for alias in node.names
         if alias.name in guarded
     ]
-    # One shows what the gate gave it, the other counts rows to list an app's users.
-    allowed = ["loop/api/routes/profiles.py: Profile", "shared/erasure/queries.py: Profile"]
+    # Counts rows to list an app's users.
+    allowed = ["shared/erasure/queries.py: Profile"]
     assert sorted(strays) == allowed, "go through shared.profiles.queries"

@@ -12,6 +12,7 @@ import pytest
 
 from shared.apps.queries import get_app
 from shared.archive.document import export_app
+from shared.base.choices import Category
 from shared.context.fact_selection import SelectableFact
 from shared.context.recall import RecallMaterial, recollect
 from shared.context.rendering import (
@@ -29,7 +30,6 @@ from shared.context.rendering import (
     without_recalled,
 )
 from shared.context.window import RecallBudgets, TokenCounting
-from shared.facts.models import Category
 from shared.memories.compaction import Action, Decision
 from tests.support.house import House
 

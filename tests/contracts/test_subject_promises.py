@@ -10,13 +10,13 @@ from sqlalchemy import update
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import export_app
 from shared.base.audit import Cause
+from shared.base.choices import Category
 from shared.base.errors import Conflict, LeaseLost
 from shared.base.subjects import NOBODY, Subject
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
 from shared.facts.editing import FactDraft, write
-from shared.facts.models import Category
 from shared.jobs import ownership
 from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from shared.apps.models import App
+from shared.base.choices import Category
 from shared.context.rendering import RECALLED
-from shared.facts.models import Category
 from shared.llm.providers import NGRAMS
 from shared.memories.models import Memory, Origin
 from tests.integration.test_api_search import DEBUG, say, user, work_off

@@ -105,8 +105,8 @@ class FaultyCompression(CompressSession):
     def __init__(self, database: Any, clock: Any, agent_of: Any, store: Store, *more: Any, **named: Any) -> None:
         super().__init__(database, clock, agent_of, VersionStore(store.root), *more, **named)
 
-    def _write(self, *what: Any) -> WrittenVersion:
-        written = super()._write(*what)
+    def _make(self, *what: Any) -> WrittenVersion:
+        written = super()._make(*what)
         reach(Point.VERSION_WRITTEN)
         return written
 

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App, Erasure
 from shared.apps.queries import get_app, install
+from shared.base.choices import Category
 from shared.base.errors import ModelOutput, Transient
 from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind, JobMessage
@@ -25,7 +26,7 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.facts import queries as fact_queries
-from shared.facts.models import Category, Fact
+from shared.facts.models import Fact
 from shared.jobs import dispatch, ownership
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim, Owner

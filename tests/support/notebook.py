@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session
 from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
 from shared.facts import clearing, editing, queries
 from shared.facts.editing import FactDraft, FactWriteResult
-from shared.facts.models import Category, Fact, FactChange
+from shared.facts.models import Fact, FactChange
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from tests.support.house import House
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from shared.base.choices import Category
 from shared.context.fact_selection import SelectableFact, in_order, reduced, speaks_of_persons_or_places
 from shared.context.recall import (
     ContextDraft,
@@ -51,7 +52,6 @@ from shared.conversations.chat_message import (
     text_of,
 )
 from shared.energy.rates import HORIZON_CHARS, faded, is_measured
-from shared.facts.models import Category
 from shared.llm.calls import CallOutcome, ModelCall, Rate, WorkKind, most_tokens
 from shared.telemetry.metrics import CompactionStage
 from tests.support.chance import examples

@@ -20,8 +20,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.config import JsonDict
 
+from shared.base.choices import Category
 from shared.base.errors import ModelOutput
-from shared.facts.models import Category, category_of
+from shared.facts.models import category_of
 from shared.llm.calls import Meter, WorkKind
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from shared.text.classifier import judge

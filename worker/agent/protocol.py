@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from shared.facts.models import Category
+from shared.base.choices import Category
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.memories.compaction import CompactionCandidate, Decision

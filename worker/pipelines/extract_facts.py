@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.base.audit import Cause
+from shared.base.choices import Category
 from shared.base.clock import Clock
 from shared.base.errors import NotYet, Transient
 from shared.base.settings import Settings
@@ -25,7 +26,6 @@ from shared.conversations.queries import has_unseen_words, lock_by_key, newest_m
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.facts import queries
-from shared.facts.models import Category
 from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim

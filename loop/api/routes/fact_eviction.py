@@ -12,10 +12,10 @@ from loop.api.dependencies import AppInPath, Reads, UserInQuery
 from loop.api.policy import OF_APP, under
 from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.facts import queries
 from shared.facts.clearing import PRUNE_TO, dry_run, held
-from shared.facts.models import SLOTS, Category, Fact
+from shared.facts.models import SLOTS, Fact
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 

@@ -20,14 +20,14 @@ from loop.api.schema import Flag, From, NamedUser, RequestModel, ResponseModel, 
 from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.base.choices import FactState
+from shared.base.choices import Category, FactState
 from shared.base.errors import Invalid
 from shared.base.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
 from shared.facts import clearing, editing, queries
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
-from shared.facts.models import SLOTS, Category, Fact, FactChangeKind
+from shared.facts.models import SLOTS, Fact, FactChangeKind
 from shared.facts.queries import FactFilter
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
 from shared.text.lines import clean
