@@ -215,10 +215,12 @@ def is_behind_clock(session: Session, now: datetime, horizon: timedelta) -> bool
 def follow_clock(session: Session, now: datetime, horizon: timedelta) -> tuple[int, int]:
     """After a clock was set back, times in a future that nothing reaches are now; return how many jobs' and apps'."""
     jobs = queries.lock_due_beyond(session, now + horizon)
-    held_back = queries.lock_held_beyond(session, now + LONGEST_HOLD)
     for job in jobs:
         job.due_at = now
     tenant_queues.refresh_all(session, jobs, now)
+    # Locked last, and only what nobody else holds: whoever held one while it waits for another in `refresh_all` could
+    # wait for somebody who waits for that one.
+    held_back = queries.lock_held_beyond(session, now + LONGEST_HOLD)
     for tenant_queue in held_back:
         tenant_queue.held_until = tenant_queue.held_why = None
         tenant_queues.bring_up_to_date(session, tenant_queue, now)

@@ -41,6 +41,28 @@ def test_a_key_stands_for_one_request_only(sqlite_api: Api, method: str, rest: s
     assert sqlite_api.contents(path) == ["Likes tea."]
 
 
+@pytest.mark.parametrize(
+    ("method", "rest", "body", "status"),
+    [
+        ("PATCH", "", {"hourlyBudget": 5}, 403),
+        ("PATCH", "", {"answeredBy": "loop"}, 403),
+        ("DELETE", "", None, 403),
+        ("POST", "/tokens", {"label": "more"}, 403),
+        ("DELETE", "/tokens/another", None, 403),
+        ("POST", "/facts", {"fact": " "}, 422),
+        ("POST", "/memories", {"content": " "}, 422),
+    ],
+)
+def test_what_may_never_be_is_refused_before_its_key_and_waits_for_no_writer(
+    sqlite_api: Api, method: str, rest: str, body: object, status: int
+) -> None:
+    path = sqlite_api.install()
+    token = sqlite_api.token()
+    sqlite_api.ask("POST", f"{path}/memories", token=token, headers=KEY, json={"content": "Likes tea."})
+    with sqlite_api.loop.database.write():
+        sqlite_api.refused(status, method, f"{path}{rest}", token=token, headers=KEY, json=body)
+
+
 def test_a_key_for_one_users_memories_does_not_stand_for_everybodys(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     sqlite_api.remember(path, "Likes tea.")

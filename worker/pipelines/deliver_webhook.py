@@ -245,6 +245,7 @@ class DeliverWebhook:
             webhook = session.get(Webhook, payload.webhook_id, with_for_update=True)
             if webhook is not None:
                 until = webhooks.note_failure(webhook, outcome, status, now, partial(retry_wait, self.settings))
+                # What else is to be sent there waits for it.
                 defer_sequence(session, webhook.app_id, WorkClass.DELIVERY, webhook.webhook_id, until, now)
                 after = timedelta(hours=self.settings.webhook_disable_hours)
                 disabled = webhooks.disable_if_failing(session, webhook, after, attempts, now)

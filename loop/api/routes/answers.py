@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
@@ -76,36 +76,39 @@ def list_answers(ctx: Reads, page: PageOf50, app_id: AppInPath, state: AnswerSta
 
 
 @router.post("/{answerId}/approve", response_model=AnswerAnswer, summary="Approve an answer")
-@as_write
 def approve_answer(
-    ctx: Writes, session: Session, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
-) -> WriteResult:
+    ctx: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
+) -> Response:
     """Send an answer that waits, as it is or in other words. Approving it again changes nothing."""
     content = body.content if body is not None else None
     limit = ctx.loop.settings.max_message_chars
     if content is not None and len(content) > limit:
         raise Limit(f"content has {len(content)} characters; the most is {limit}.", code=TOO_LARGE)
-    get_installed_app(session, app_id)
-    answer, conversation = _locked(session, app_id, answer_id)
-    waited = ctx.now() - (conversation.unanswered_since or ctx.now())
-    was_pending = answer.state == AnswerState.PENDING
-    answers.approve(
-        session,
-        conversation,
-        answer,
-        content,
-        ctx.caller.name,
-        ctx.now(),
-        ctx.loop.settings,
-        tuning_of(ctx.loop.settings),
-    )
 
-    def count() -> None:
-        if was_pending:
-            ctx.loop.metrics.answers.labels(AnswerState.SENT).inc()
-            ctx.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
+    def work(session: Session) -> WriteResult:
+        get_installed_app(session, app_id)
+        answer, conversation = _locked(session, app_id, answer_id)
+        waited = ctx.now() - (conversation.unanswered_since or ctx.now())
+        was_pending = answer.state == AnswerState.PENDING
+        answers.approve(
+            session,
+            conversation,
+            answer,
+            content,
+            ctx.caller.name,
+            ctx.now(),
+            ctx.loop.settings,
+            tuning_of(ctx.loop.settings),
+        )
 
-    return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
+        def count() -> None:
+            if was_pending:
+                ctx.loop.metrics.answers.labels(AnswerState.SENT).inc()
+                ctx.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
+
+        return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
+
+    return ctx.write(work)
 
 
 @router.post("/{answerId}/reject", response_model=AnswerAnswer, summary="Reject an answer")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
@@ -209,31 +209,34 @@ def show_app(ctx: Reads, app_id: AppInPath) -> AppDetails:
 
 
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
-@as_write
-def change_app(ctx: Writes, session: Session, app_id: AppInPath, body: ChangeApp) -> WriteResult:
+def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
     """Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight."""
     if body.sets("hourly_budget") or body.sets("daily_budget") or body.weight is not None:
         ctx.require_admin("change an app's budgets or weight")
     if body.answered_by is not None or body.approve_answers is not None:
         ctx.require_grant(Grant.ANSWERS, "change who answers")
-    wanted = replace(_behaviour(body), name=body.name, config=body.config)
-    app = queries.change(session, app_id, wanted, ctx.now())
-    # Set the budgets that were sent; whether there were any.
-    if body.sets("hourly_budget"):
-        app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
-    if body.sets("daily_budget"):
-        app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
-    has_new_budgets = body.sets("hourly_budget") or body.sets("daily_budget")
-    if body.sets("time_zone"):
-        app.time_zone = body.time_zone
-    session.flush()
-    if has_new_budgets:
-        look_again(session, app_id)
-    if has_new_budgets or body.answered_by is not None:
-        _attend(session, app)
-    if has_new_budgets:
-        lift_hold(session, app_id, ctx.now())
-    return WriteResult(AppAnswer.of(app), about=app_id)
+
+    def work(session: Session) -> WriteResult:
+        wanted = replace(_behaviour(body), name=body.name, config=body.config)
+        app = queries.change(session, app_id, wanted, ctx.now())
+        # Set the budgets that were sent; whether there were any.
+        if body.sets("hourly_budget"):
+            app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
+        if body.sets("daily_budget"):
+            app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
+        has_new_budgets = body.sets("hourly_budget") or body.sets("daily_budget")
+        if body.sets("time_zone"):
+            app.time_zone = body.time_zone
+        session.flush()
+        if has_new_budgets:
+            look_again(session, app_id)
+        if has_new_budgets or body.answered_by is not None:
+            _attend(session, app)
+        if has_new_budgets:
+            lift_hold(session, app_id, ctx.now())
+        return WriteResult(AppAnswer.of(app), about=app_id)
+
+    return ctx.write(work)
 
 
 def _behaviour(body: InstallApp | ChangeApp) -> AppChange:
@@ -255,22 +258,26 @@ def _attend(session: Session, app: App) -> None:
 
 
 @router.delete("/{appId}", response_model=Uninstalled, summary="Uninstall an app")
-@as_write
 def uninstall_app(
-    ctx: Writes, session: Session, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
-) -> WriteResult:
+    ctx: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
+) -> Response:
     """Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for.
 
     An app's token needs the grant `uninstall`.
     """
     ctx.require_grant(Grant.UNINSTALL, "uninstall its app")
-    queries.uninstall(session, app_id, ctx.now())
-    hide_all(session, app_id)
-    if purge:
-        erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now())
-        erasures.open_receipt(session, erasure)
-        return WriteResult(_without_memories(erasure), then=lambda: _without_memories(erasures.complete(ctx, erasure)))
-    return WriteResult(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
+
+    def work(session: Session) -> WriteResult:
+        queries.uninstall(session, app_id, ctx.now())
+        hide_all(session, app_id)
+        if purge:
+            erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now())
+            erasures.open_receipt(session, erasure)
+            kept = _without_memories(erasure)
+            return WriteResult(kept, then=lambda: _without_memories(erasures.complete(ctx, erasure)))
+        return WriteResult(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
+
+    return ctx.write(work)
 
 
 def _without_memories(erasure: Erasure) -> Uninstalled:
@@ -284,8 +291,7 @@ def _without_memories(erasure: Erasure) -> Uninstalled:
 
 
 @router.post("/{appId}/tokens", status_code=201, response_model=IssuedToken, summary="Issue a token")
-@as_write
-def issue_token(ctx: Writes, session: Session, app_id: AppInPath, body: IssueToken | None = None) -> WriteResult:
+def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
     """Make a token that opens this app alone. It is shown this once.
 
     An app's token needs the grant `tokens` for it, grants only what it was granted itself, and takes along what it
@@ -293,9 +299,13 @@ def issue_token(ctx: Writes, session: Session, app_id: AppInPath, body: IssueTok
     """
     ctx.require_grant(Grant.TOKENS, "issue tokens")
     wanted = body or IssueToken()
-    token, secret = queries.issue_token(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
-    shown = TokenAnswer.of(token).model_dump()
-    return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
+
+    def work(session: Session) -> WriteResult:
+        token, secret = queries.issue_token(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
+        shown = TokenAnswer.of(token).model_dump()
+        return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
+
+    return ctx.write(work)
 
 
 @router.get("/{appId}/tokens", summary="List an app's tokens")
@@ -308,15 +318,18 @@ def list_tokens(ctx: Reads, page: PageOf50, app_id: AppInPath) -> TokenList:
 
 
 @router.delete("/{appId}/tokens/{tokenId}", response_model=Success, summary="Revoke a token")
-@as_write
 def revoke_token(
-    ctx: Writes, session: Session, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
-) -> WriteResult:
+    ctx: Writes, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
+) -> Response:
     """Make a token, and all it issued, useless from now on. But for itself, an app's token needs the grant `tokens`."""
     if token_id != ctx.caller.token_id:
         ctx.require_grant(Grant.TOKENS, "revoke other tokens")
-    queries.revoke_token(session, app_id, token_id, ctx.now())
-    return WriteResult(Success(), about=app_id)
+
+    def work(session: Session) -> WriteResult:
+        queries.revoke_token(session, app_id, token_id, ctx.now())
+        return WriteResult(Success(), about=app_id)
+
+    return ctx.write(work)
 
 
 @router.get("/{appId}/erasures", summary="List an app's erasure receipts")

@@ -368,24 +368,27 @@ def end_conversation(
 
 
 @router.post("/{conversationId}/extract", status_code=202, response_model=RequestedJob, summary="Extract facts now")
-@as_write
-def extract_facts(ctx: Writes, session: Session, app_id: AppInPath, conversation_id: ConversationInPath) -> WriteResult:
+def extract_facts(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
     """Ask for the facts of what was said since they were last extracted; while a job is under way, answer that one."""
     settings = ctx.loop.settings
     if not settings.facts:
         raise Conflict(
             "Facts are switched off (AFTERTHOUGHT_FACTS): nothing is extracted, now or later.", code="facts_off"
         )
-    epoch = lock_app(session, app_id).purge_epoch
-    conversation = queries.lock_conversation(session, app_id, conversation_id)
-    job = extraction.ask_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
-    if job is None:
-        raise Conflict(
-            f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
-            code="nothing_new",
-        )
-    asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
-    return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
+
+    def work(session: Session) -> WriteResult:
+        epoch = lock_app(session, app_id).purge_epoch
+        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        job = extraction.ask_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
+        if job is None:
+            raise Conflict(
+                f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
+                code="nothing_new",
+            )
+        asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
+        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
+
+    return ctx.write(work)
 
 
 @router.post("/{conversationId}/snooze", response_model=ConversationAnswer, summary="Snooze a conversation")

@@ -238,16 +238,19 @@ def list_facts(
     responses={200: {"model": WrittenFact, "description": "It was known already and has one source more."}},
     summary="Write a fact by hand",
 )
-@as_write
-def write_fact(ctx: Writes, session: Session, app_id: AppInPath, body: WriteFact) -> WriteResult:
+def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
     written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY, body.said_at)
-    lock_app(session, app_id)
-    get_installed_app(session, app_id)
-    outcome = editing.write(session, app_id, written, ctx.cause("written by hand"))
-    shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
-    made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
-    return WriteResult(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(ctx, outcome))
+
+    def work(session: Session) -> WriteResult:
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        outcome = editing.write(session, app_id, written, ctx.cause("written by hand"))
+        shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
+        made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
+        return WriteResult(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(ctx, outcome))
+
+    return ctx.write(work)
 
 
 @router.delete("", response_model=ClearedFacts, operation_id="clearFacts", summary="Clear all facts")
@@ -330,12 +333,15 @@ def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
 
 
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
-@as_write
-def edit_fact(ctx: Writes, session: Session, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> WriteResult:
+def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
     """Change a fact by hand; what it was stays in its history."""
     wanted = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
-    cause = ctx.cause("edited by hand")
-    return _changed(session, app_id, fact_id, lambda fact: editing.edit(session, fact, wanted, cause))
+
+    def work(session: Session) -> WriteResult:
+        cause = ctx.cause("edited by hand")
+        return _changed(session, app_id, fact_id, lambda fact: editing.edit(session, fact, wanted, cause))
+
+    return ctx.write(work)
 
 
 @router.delete("/{factId}", response_model=DeletedFact, summary="Delete a fact")

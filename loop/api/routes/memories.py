@@ -170,18 +170,21 @@ def list_memories(ctx: Reads, page: PageOf200, app_id: AppInPath, user_id: UserI
 
 
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
-@as_write
-def write_memory(ctx: Writes, session: Session, app_id: AppInPath, body: WriteMemory) -> WriteResult:
+def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
     """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
     columns = body.model_dump(exclude={"user_id"}) | {"content": _content(ctx, body.content)}
-    epoch = lock_app(session, app_id).purge_epoch
-    get_installed_app(session, app_id)
-    new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
-    subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
-    placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
-    memory = _placed_memory(session, app_id, placed)
-    written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(placed.evictions))
-    return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, placed))
+
+    def work(session: Session) -> WriteResult:
+        epoch = lock_app(session, app_id).purge_epoch
+        get_installed_app(session, app_id)
+        new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
+        subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
+        placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
+        memory = _placed_memory(session, app_id, placed)
+        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(placed.evictions))
+        return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, placed))
+
+    return ctx.write(work)
 
 
 @router.delete("", response_model=PurgedMemories, operation_id="purgeMemories", summary="Purge all memories")
@@ -212,23 +215,24 @@ def show_memory(ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> Memor
 
 
 @router.patch("/{memoryId}", response_model=EditedMemory, summary="Change a memory")
-@as_write
-def edit_memory(
-    ctx: Writes, session: Session, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory
-) -> WriteResult:
+def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
     """Change a memory by hand; what it was stays in its history."""
     columns = body.given()
     if "content" in columns:
         columns["content"] = _content(ctx, body.content)
-    lock_app(session, app_id)
-    memory = queries.get_memory(session, app_id, memory_id)
-    how_edited = (
-        "edited by hand"
-        if body.pinned is None or body.model_fields_set != {"pinned"}
-        else ("pinned by hand" if body.pinned else "unpinned by hand")
-    )
-    edit(session, memory, columns, ctx.cause(how_edited))
-    return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
+
+    def work(session: Session) -> WriteResult:
+        lock_app(session, app_id)
+        memory = queries.get_memory(session, app_id, memory_id)
+        how_edited = (
+            "edited by hand"
+            if body.pinned is None or body.model_fields_set != {"pinned"}
+            else ("pinned by hand" if body.pinned else "unpinned by hand")
+        )
+        edit(session, memory, columns, ctx.cause(how_edited))
+        return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
+
+    return ctx.write(work)
 
 
 @router.delete("/{memoryId}", response_model=DeletedMemory, summary="Delete a memory")

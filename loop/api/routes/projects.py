@@ -213,18 +213,23 @@ def list_projects(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> ProjectL
 
 
 @router.post("", status_code=201, response_model=ProjectItem, summary="Open a project")
-@as_write
-def open_project(ctx: Writes, session: Session, app_id: SessionsAppId, body: OpenProject) -> WriteResult:
+def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Response:
     """Open a project for a folder; registering a session of one that is not there opens it as well."""
     if body.source_folder is not None:
         ctx.require_admin(_FOLDERS)
-    lock_app(session, app_id)
-    get_installed_app(session, app_id)
-    cause = ctx.cause(BY_HAND)
-    project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
-    project.settings = projects.overlaid({}, _changed(ctx, body.settings))
-    project.source_folder = None if body.source_folder is None else projects.led_to(body.source_folder)
-    return WriteResult(_items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id))
+    settings = projects.overlaid({}, _changed(ctx, body.settings))
+
+    def work(session: Session) -> WriteResult:
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        cause = ctx.cause(BY_HAND)
+        project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
+        project.settings = settings
+        project.source_folder = None if body.source_folder is None else projects.led_to(body.source_folder)
+        opened = _items(session, [project])[0]
+        return WriteResult(opened, 201, app_id, then=lambda: shown(ctx, app_id, project.project_id))
+
+    return ctx.write(work)
 
 
 @router.get("/{projectId}", summary="Show a project")
@@ -247,20 +252,21 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
 
 
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
-@as_write
-def change_project(
-    ctx: Writes, session: Session, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject
-) -> WriteResult:
+def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject) -> Response:
     """Change a project's name, settings or folder."""
     wanted = {name: getattr(body, name) for name in body.model_fields_set}
     if "source_folder" in wanted:
         ctx.require_admin(_FOLDERS)
     if body.settings is not None:
         wanted["settings"] = _changed(ctx, body.settings)
-    lock_app(session, app_id)
-    project = queries.lock_project(session, app_id, project_id)
-    projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
-    return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
+
+    def work(session: Session) -> WriteResult:
+        lock_app(session, app_id)
+        project = queries.lock_project(session, app_id, project_id)
+        projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
+        return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
+
+    return ctx.write(work)
 
 
 @router.delete("/{projectId}", response_model=Unregistered, summary="Remove a project")

@@ -81,6 +81,7 @@ def check_archive(
             expected = _expected_members(file, infos, archive)
             store.make_folder(store.cache(app_id))
             for name, digest in expected.items():
+                # Noted before it is written: what fails half way through is taken away again.
                 files[name] = store.unfinished(app_id)
                 try:
                     with file.open(infos[name]) as member:
