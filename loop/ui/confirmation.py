@@ -60,7 +60,9 @@ async def confirmed(
             typed.on_value_change(lambda event: agree.set_enabled(event.value == word))
     dialog.props["aria-label"] = title
     is_agreed = await dialog
-    dialog.delete()
+    # It is gone already where the page was left meanwhile.
+    if not dialog.is_deleted:
+        dialog.delete()
     return bool(is_agreed)
 
 
