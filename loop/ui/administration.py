@@ -5,6 +5,7 @@ export as one JSON document. Answers that wait, erasures and who changed what ar
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote
@@ -188,10 +189,14 @@ def build_archives(view: PageView) -> None:
         done = ui.label().classes("text-sm").props("role=status")
 
         async def put_in(event: UploadEventArguments) -> None:
-            archive = read_json(await event.file.read())
-            if not isinstance(archive, dict):
+            found = None
+            # Raised by what is not JSON, and by what is nested too deeply to be sent on.
+            with suppress(ValueError):
+                archive = read_json(await event.file.read())
+                if isinstance(archive, dict):
+                    found = await view.client.import_app(archive)
+            if found is None:
                 raise FormError("The file is no exported app.")
-            found = await view.client.import_app(archive)
             added = {
                 "conversations": found.conversations.imported,
                 "messages": found.messages,

@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import PageView
+from loop.ui.frame import PageView, in_turn
 from loop.ui.session_view import dialog, foot, minute, whole_number
 from loop.ui.tables import OUTLINED, PRIMARY, action, counted, heading, note
 from loop.ui.visitors import tell_success
@@ -159,14 +159,19 @@ class Pruning:
         await self._look()
 
     def _rules(self) -> dict[str, Any]:
+        """Return what is chosen. Raises: FormError where a number is out of bounds."""
         days = {} if self._days.value is None else {"older_than_days": whole_number(self._days, 0)}
         return {"superseded": bool(self._superseded.value), "unused": bool(self._unused.value), **days}
 
+    @in_turn
     async def _look(self) -> None:
-        rules = self._rules()
         found: models.Pruned | None = None
-        if rules["superseded"] or rules["unused"] or "older_than_days" in rules:
-            found = await self._view.client.prune_versions(self._project_id, **rules, dry_run=True)
+        async with self._view.errors_told():
+            rules = self._rules()
+            if rules["superseded"] or rules["unused"] or "older_than_days" in rules:
+                found = await self._view.client.prune_versions(self._project_id, **rules, dry_run=True)
+            # What goes is what was shown, also while the next look waits for its answer.
+            self._shown = rules
         self._remove.set_enabled(bool(found and found.removed) and self._view.may_write)
         self._found.clear()
         with self._found:
@@ -182,7 +187,7 @@ class Pruning:
                 ui.label(warning).classes("said refusal text-sm")
 
     async def _prune(self) -> None:
-        done = await self._view.client.prune_versions(self._project_id, **self._rules(), dry_run=False)
-        await self._changed()
+        done = await self._view.client.prune_versions(self._project_id, **self._shown, dry_run=False)
         tell_success(f"Removed {counted(len(done.removed), 'version')}.")
+        await self._changed()
         self._dialog.close()

@@ -150,15 +150,16 @@ class ChatPage:
         await self._list()
 
     async def _list(self) -> None:
-        page = await self.view.client.list_conversations(user_id=self.user_id, limit=_LISTED, cursor=self.cursor)
-        self.cursor = page.cursor
-        self.more.set_visibility(page.cursor is not None)
-        with self.list:
-            for one in page.conversations:
-                self._entry(one)
-        if not page.conversations and not self.list.default_slot.children:
+        async with self.view.errors_told():
+            page = await self.view.client.list_conversations(user_id=self.user_id, limit=_LISTED, cursor=self.cursor)
+            self.cursor = page.cursor
+            self.more.set_visibility(page.cursor is not None)
             with self.list:
-                ui.label("No conversations yet.").classes("muted")
+                for one in page.conversations:
+                    self._entry(one)
+            if not page.conversations and not self.list.default_slot.children:
+                with self.list:
+                    ui.label("No conversations yet.").classes("muted")
 
     def _entry(self, one: models.ConversationAnswer) -> None:
         async def opened() -> None:

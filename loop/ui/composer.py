@@ -240,8 +240,9 @@ class Composer:
         self._parts.clear()
         self._list.clear()
         self._suggested.clear()
-        await self._sessions.load()
-        self._session.set_value(None)
+        async with self._view.errors_told():
+            await self._sessions.load()
+            self._session.set_value(None)
         await self._history.show(self._project_id)
         self.change()
 
@@ -302,7 +303,8 @@ class Composer:
         self._list.clear()
         for one in asked["components"]:
             chosen = models.ComponentRequest.model_validate(one)
-            await self.add(chosen.session_id, chosen)
+            async with self._view.errors_told():
+                await self.add(chosen.session_id, chosen)
 
     def move(self, part: PartCard, by: int) -> None:
         """Move a part by so many places."""

@@ -40,25 +40,27 @@ class CompositionHistory:
     async def show(self, project_id: str | None) -> None:
         """Show a project's."""
         self._project_id, self._shown, self._found = project_id, _SHOWN, None
+        self._list.clear()
         await self.refresh()
 
     async def refresh(self) -> None:
         """Show them as they are now, as many as were shown."""
         if self._project_id is None:
             return
-        found: list[models.CompositionAnswer] = []
-        cursor: str | None = None
-        while len(found) < self._shown:
-            page = await self._view.client.list_compositions(self._project_id, limit=_SHOWN, cursor=cursor)
-            found += page.compositions
-            cursor = page.cursor
-            if cursor is None:
-                break
-        self._more.set_visibility(cursor is not None)
-        if found == self._found:
-            return  # A button that is made anew loses a click that is on its way.
-        self._found = found
-        fill(self._list, found, self._entry, "Nothing was composed yet.")
+        async with self._view.errors_told():
+            found: list[models.CompositionAnswer] = []
+            cursor: str | None = None
+            while len(found) < self._shown:
+                page = await self._view.client.list_compositions(self._project_id, limit=_SHOWN, cursor=cursor)
+                found += page.compositions
+                cursor = page.cursor
+                if cursor is None:
+                    break
+            self._more.set_visibility(cursor is not None)
+            if found == self._found:
+                return  # A button that is made anew loses a click that is on its way.
+            self._found = found
+            fill(self._list, found, self._entry, "Nothing was composed yet.")
 
     async def _show_more(self) -> None:
         self._shown += _SHOWN
@@ -127,9 +129,12 @@ class CompositionHistory:
 
     async def _remove(self, one: models.CompositionAnswer) -> None:
         goes = ["Its documents go; its sessions and their versions stay."]
-        if await confirmed(f"Remove {one.name}?", goes, button="Remove"):
+
+        async def remove() -> None:
             await self._view.client.remove_composition(one.composition_id)
             await self.refresh()
+
+        await confirmed(f"Remove {one.name}?", goes, button="Remove", act=remove)
 
 
 def _use_of(one: models.CompositionAnswer) -> str:

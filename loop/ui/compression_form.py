@@ -210,8 +210,8 @@ class VersionRequest:
     async def _create(self) -> None:
         assert self._form is not None
         made = await self._request(self._form.settings(), dry_run=False)
-        await self._made()
         tell_success(f"{made.version_id} is being made.")
+        await self._made()
         self._dialog.close()
 
     async def _request(self, settings: models.CompressionSettings, *, dry_run: bool) -> models.VersionMade:

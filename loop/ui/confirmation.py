@@ -12,13 +12,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.frame import press_once
 from loop.ui.tables import NO_LABELS, OUTLINED, TokenLabels, action, actor_name, number, show_table
 
 
 async def confirmed(
-    title: str, goes: Sequence[str], word: str = "", *, button: str = "Erase", cancel: str = "Cancel", more: str = ""
+    title: str,
+    goes: Sequence[str],
+    word: str = "",
+    *,
+    button: str = "Erase",
+    cancel: str = "Cancel",
+    more: str = "",
+    act: Callable[[], Awaitable[None]] | None = None,
 ) -> bool:
-    """Say what goes, and return whether the visitor typed the word (where there is one) and agreed."""
+    """Say what goes, and return whether the visitor typed the word (where there is one) and agreed.
+
+    ``act`` is done before it closes: where it is refused, it can be tried again.
+    """
     # Of the page, not of the row it is about: that may be shown anew meanwhile.
     with ui.context.client.content, ui.dialog() as dialog, ui.card().classes("w-full max-w-lg gap-3"):
         ui.label(title).classes("text-lg font-semibold").props("role=heading aria-level=2")
@@ -33,16 +44,26 @@ async def confirmed(
             ui.label(f"Type {word} to confirm.").classes("said")
             typed = ui.input("Confirmation").props("outlined dense autofocus autocomplete=off").classes("w-full")
         with ui.row().classes("w-full justify-end"):
-            ui.button(cancel, on_click=lambda: dialog.submit(False)).props("flat no-caps")
-            agree = ui.button(button, on_click=lambda: dialog.submit(typed is None or typed.value == word))
-            agree.props("unelevated no-caps color=red-8")
-        if typed is not None:
+            refuse = ui.button(cancel, on_click=lambda: dialog.submit(False)).props("flat no-caps")
+
+            async def agreed() -> None:
+                is_meant = typed is None or typed.value == word
+                if is_meant and act is not None:
+                    await act()
+                dialog.submit(is_meant)
+
+            agree = press_once(ui.button(button).props("unelevated no-caps color=red-8"), agreed)
+        if typed is None:
+            refuse.props("autofocus")
+        else:
             agree.disable()
             typed.on_value_change(lambda event: agree.set_enabled(event.value == word))
     dialog.props["aria-label"] = title
-    agreed = await dialog
-    dialog.delete()
-    return bool(agreed)
+    is_agreed = await dialog
+    # It is gone already where the page was left meanwhile.
+    if not dialog.is_deleted:
+        dialog.delete()
+    return bool(is_agreed)
 
 
 def show_receipt(receipt: models.Receipt, note: str | None = None, labels: TokenLabels = NO_LABELS) -> None:

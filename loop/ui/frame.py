@@ -28,6 +28,7 @@ from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, message_of, wa
 P = ParamSpec("P")
 TOLD = (AfterthoughtError, FormError)
 """What a page shows instead of failing."""
+_SHOWN = "shown on a page"
 Build = Callable[Concatenate["PageView", P], Awaitable[None]]
 _OF_AN_APP = (("Chat", "chat", "forum"), ("Memory", "memory", "psychology"), ("Sessions", "sessions", "terminal"),
               ("Composer", "composer", "dashboard_customize"))  # fmt: skip
@@ -127,17 +128,20 @@ class Frame:
 def show_errors(visitors: Visitors) -> None:
     """Have the page that is being built show what the service refuses to what is clicked on it."""
 
-    async def show(error: Exception) -> None:
-        if isinstance(error, TOLD):
-            await visitors.tell(error)
+    def show(error: Exception) -> Awaitable[None] | None:
+        if not isinstance(error, TOLD):
+            return None
+        error.add_note(_SHOWN)
+        return visitors.tell(error)
 
     ui.on_exception(show)
-    # The library writes each down as well, with where it was raised; what a page shows is no fault of ours.
+    # The library writes each down afterwards, with where it was raised; what a page showed is no fault of ours.
     logging.getLogger("nicegui").addFilter(_is_fault)
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], TOLD))
+    error = record.exc_info[1] if record.exc_info else None
+    return _SHOWN not in getattr(error, "__notes__", ())
 
 
 def chat_address(app_id: str, **asked: str) -> str:

@@ -299,7 +299,8 @@ async def _readiness(view: PageView) -> models.Ready:
     try:
         return await view.client.show_readiness()
     except ApiError as error:
-        if error.status != _UNREADY:
+        # Others than the service itself may answer so too.
+        if error.status != _UNREADY or "ready" not in error.details:
             raise
         return models.Ready.model_validate(error.details)
 

@@ -41,7 +41,8 @@ class OriginalReader:
         self._log = ui.column().classes("w-full gap-2").props("role=log aria-label=Original tabindex=0")
         self._more = press_once(ui.button("More messages", icon="expand_more"), self._show_more)
         self._more.props("flat dense no-caps")
-        await self._show_more(from_uuid)
+        async with self.view.errors_told():
+            await self._show_more(from_uuid)
 
     async def _show_more(self, from_uuid: str | None = None) -> None:
         page = await self.view.client.read_original(
@@ -202,8 +203,8 @@ class KeepitEditor:
 
     async def _save(self, weight: float | None) -> None:
         await self.view.client.weigh_keepit(self.session_id, self.marker.marker_id, weight=weight)
-        await self.changed()
         tell_success("Weight saved. The original was not touched.")
+        await self.changed()
         self._dialog.close()
 
 

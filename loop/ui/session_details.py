@@ -41,33 +41,34 @@ class SessionDetails:
     async def show(self) -> None:
         """Show everything as it is now."""
         view, name = self.view, self.session_id
-        session = await view.client.show_session(name)
-        listed = await view.client.list_versions(name, limit=_VERSIONS)
-        markers = await view.client.list_keepits(name, limit=_MARKERS)
-        progress = await self._progress(listed.working)
-        if (session, listed, markers, progress) == self.shown:
-            return  # A button that is made anew loses a click that is on its way.
-        self.shown = (session, listed, markers, progress)
-        self.place.clear()
-        with self.place:
-            heading(name).classes("text-lg").style("overflow-wrap: anywhere")
-            self._figures(session)
-            self._actions(session)
-            self._versions(session, listed, progress)
-            more = "" if markers.cursor is None else ", the first of them"
-            heading(f"Keepit markers: {len(markers.keepits)}{more}", 3)
-            shown = ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'")
-            fill(shown, markers.keepits, self._marker, "Nothing is marked.")
-            for problem in markers.problems[:_PROBLEMS]:
-                ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
-            if session.files:
-                heading("Files", 3)
-                for file in session.files[:_FILES]:
-                    ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
-                        "said text-sm"
-                    )
-                if len(session.files) > _FILES:
-                    note(f"and {len(session.files) - _FILES} more")
+        async with view.errors_told():
+            session = await view.client.show_session(name)
+            listed = await view.client.list_versions(name, limit=_VERSIONS)
+            markers = await view.client.list_keepits(name, limit=_MARKERS)
+            progress = await self._progress(listed.working)
+            if (session, listed, markers, progress) == self.shown:
+                return  # A button that is made anew loses a click that is on its way.
+            self.shown = (session, listed, markers, progress)
+            self.place.clear()
+            with self.place:
+                heading(name).classes("text-lg").style("overflow-wrap: anywhere")
+                self._figures(session)
+                self._actions(session)
+                self._versions(session, listed, progress)
+                more = "" if markers.cursor is None else ", the first of them"
+                heading(f"Keepit markers: {len(markers.keepits)}{more}", 3)
+                shown = ui.column().classes("w-full gap-1").props("role=list aria-label='Keepit markers'")
+                fill(shown, markers.keepits, self._marker, "Nothing is marked.")
+                for problem in markers.problems[:_PROBLEMS]:
+                    ui.label(f"Not well marked: {problem.written} ({problem.reason})").classes("said muted text-sm")
+                if session.files:
+                    heading("Files", 3)
+                    for file in session.files[:_FILES]:
+                        ui.label(f"{file.path} · {file.touches} × {'changed' if file.changed else 'read'}").classes(
+                            "said text-sm"
+                        )
+                    if len(session.files) > _FILES:
+                        note(f"and {len(session.files) - _FILES} more")
 
     async def _progress(self, working: models.VersionAnswer | None) -> str:
         if working is None:
@@ -191,6 +192,9 @@ class SessionDetails:
     async def _remove(self, session: models.SessionDetail) -> None:
         versions = counted(session.versions, "version")
         goes = [f"{session.session_id} leaves memory with its {versions}. Its file stays."]
-        if await confirmed("Remove from memory?", goes, button="Remove"):
+
+        async def remove() -> None:
             await self.view.client.unregister_session(session.project_id, session.session_id)
             await self.removed()
+
+        await confirmed("Remove from memory?", goes, button="Remove", act=remove)

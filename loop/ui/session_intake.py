@@ -48,8 +48,8 @@ async def look_at(view: PageView, transcript: TranscriptSource, taken: Taken) ->
 
     async def add() -> None:
         await _register(view, transcript, dry_run=False)
-        await taken(transcript.project_id, transcript.session_id)
         tell_success(f"{transcript.session_id} is in memory.")
+        await taken(transcript.project_id, transcript.session_id)
         shown.close()
 
     with dialog("Add session to memory") as shown:
@@ -105,11 +105,11 @@ def import_project(view: PageView, taken: Taken) -> None:
 
         async def given(event: events.UploadEventArguments) -> None:
             found = await view.client.import_project(await event.file.read(), project_id=name.value or None)
-            await taken(found.project_id, "")
             tell_success(
                 f"Imported {found.display_name}: {counted(found.sessions, 'session')}, "
                 f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}."
             )
+            await taken(found.project_id, "")
             shown.close()
 
         _upload("Archive", ".zip", given)

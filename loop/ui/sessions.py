@@ -55,8 +55,7 @@ def register(frame: Frame) -> None:
         browser = SessionBrowser(view)
         await browser.build(project)
         if session:
-            async with view.errors_told():
-                await browser.open(session)
+            await browser.open(session)
 
 
 class SessionBrowser:
@@ -124,8 +123,10 @@ class SessionBrowser:
         self._sessions.clear()
         self._foreseen.clear()
         self._cursor = self._scan_cursor = None
-        await self._tell_storage()
-        await self._list_more()
+        async with self._view.errors_told():
+            await self._tell_storage()
+            await self._list_more()
+        self._draw()
         # Reads whole files, and what is in memory can be shown meanwhile.
         with self._whole:
             ui.timer(0, self._look, once=True)
@@ -238,7 +239,8 @@ class SessionBrowser:
 
     @in_turn
     async def _refresh(self) -> None:
-        await self._tell_storage()
+        async with self._view.errors_told():
+            await self._tell_storage()
         if self._session_id is not None:
             await self._details.show()
 

@@ -195,9 +195,9 @@ class VersionManager:
             for version in chosen:
                 removed += await self._remove_one(version)
             await self._changed()
-        await self._fill()
         if removed:
             tell_success(f"Removed {removed} of {len(chosen)}.")
+        await self._fill()
 
     async def _remove_one(self, version: models.VersionAnswer) -> bool:
         """Remove a version, or show the words it is refused with. Raises: ApiError for any other reason."""

@@ -248,9 +248,11 @@ def test_an_app_is_exported_and_imported_into_another(at: Window, client: Aftert
     expect(page.get_by_text("Added 1 conversations, 1 messages, 1 memories, 1 facts")).to_be_visible()
     [memory] = client.list_memories(app_id="other").memories
     assert memory.content == "Keeps a quillwort."
-    (tmp_path / "wrong.json").write_text("[1]", "utf-8")
-    page.locator("input[type=file]").set_input_files(tmp_path / "wrong.json")
-    expect(page.get_by_text("The file is no exported app.")).to_be_visible()
+    for wrong in ("[1]", "no JSON", '{"a":' * 500 + "1" + "}" * 500):
+        (tmp_path / "wrong.json").write_text(wrong, "utf-8")
+        page = at.open("/administration/other?view=data")
+        page.locator("input[type=file]").set_input_files(tmp_path / "wrong.json")
+        expect(page.get_by_text("The file is no exported app.")).to_be_visible()
 
 
 def test_the_audit_tells_who_changed_what_and_shows_hostile_text_as_text(

@@ -212,6 +212,25 @@ def test_rules_of_ageing_are_tried_before_they_are_followed_and_versions_are_pru
     assert gone.isdisjoint(one.version_id for one in client.list_versions("abc123").versions)
 
 
+def test_versions_that_could_not_be_looked_for_are_not_pruned(at: Window, client: Afterthought) -> None:
+    register(client)
+    compress(client)
+    compress(client)
+    page = _browser(at, client)
+    page.get_by_role("button", name="Prune").click()
+    dialog = _dialog(page, "Prune versions")
+    found = dialog.get_by_role("status", name="Versions to prune")
+    dialog.get_by_role("checkbox", name="A newer one").click()
+    dialog.get_by_role("checkbox", name="Never used").click()
+    expect(found).to_contain_text("2 versions would go")
+    expect(dialog.get_by_role("button", name="Remove them")).to_be_enabled()
+    dialog.get_by_label("Neither made nor used").fill("99999999")
+    expect(page.get_by_text("olderThanDays")).to_be_visible()
+    expect(found).to_have_text("Choose a rule.")
+    expect(dialog.get_by_role("button", name="Remove them")).to_be_disabled()
+    assert len(client.list_versions("abc123").versions) == 2
+
+
 def test_a_wrong_ratio_is_told_and_asks_for_nothing(at: Window, client: Afterthought) -> None:
     register(client)
     page = _browser(at, client, "abc123")
@@ -244,6 +263,17 @@ def test_a_version_is_read_beside_its_original_with_what_was_dropped(at: Window,
     expect(original.locator(".message").nth(results[0][0])).to_contain_text(f"Result of {results[0][1].tool}")
     # Looking at a version on the page is no use of it.
     assert client.list_versions("odd").versions[0].last_used is None
+
+
+def test_a_version_is_read_after_its_original_is_gone(at: Window, client: Afterthought, system: System) -> None:
+    register(client)
+    version = compress(client)
+    [original] = [one for one in system.home.rglob("abc123.jsonl") if client.app in one.parts]
+    original.unlink()
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name=f"Read {version}").click()
+    expect(page.get_by_text("The copy of session abc123 is not in the store any more")).to_be_visible()
+    expect(_dialog(page, f"abc123, {version}").get_by_role("document", name="Version")).to_contain_text("public API")
 
 
 def test_two_versions_are_compared(at: Window, client: Afterthought) -> None:
@@ -356,6 +386,31 @@ def test_a_session_is_removed_after_a_question(at: Window, client: Afterthought)
     _dialog(page, "Remove from memory?").get_by_role("button", name="Remove").click()
     expect(page.get_by_text("No sessions yet.")).to_be_visible()
     assert list(client.iter_sessions()) == []
+
+
+def test_a_refused_removal_is_told_and_can_be_tried_again(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = _browser(at, client, "abc123")
+    page.get_by_role("button", name="Remove").click()
+    dialog = _dialog(page, "Remove from memory?")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    client.unregister_session(PROJECT, "abc123")
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("alert").filter(has_text="abc123")).to_be_visible()
+    expect(dialog).to_be_visible()
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_a_project_that_is_gone_is_told_and_a_session_is_shown_all_the_same(at: Window, client: Afterthought) -> None:
+    register(client)
+    page = at.open(f"/sessions/{client.app}?project=gone&session=abc123")
+    details = page.get_by_role("region", name="Session details")
+    expect(details).to_contain_text("Compressions: 0")
+    expect(page.get_by_text("No sessions yet.")).to_be_visible()
+    # What others do is followed.
+    compress(client)
+    expect(details).to_contain_text("Compressions: 1")
 
 
 def test_an_apps_token_opens_its_sessions_and_names_no_folder_of_the_machine(
