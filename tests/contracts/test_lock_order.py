@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import install, lock_app, uninstall
-from shared.contracts.jobs import JobKind
+from shared.contracts.jobs import JobKind, WorkClass
 from shared.conversations.answers import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.jobs import dispatch
+from shared.jobs import dispatch, tenant_queues
+from shared.jobs.models import TenantQueue
 from shared.jobs.queries import lock_job
 from shared.search import word_index
 from shared.search.index import recreate_word_index
@@ -144,3 +146,24 @@ def test_a_rebuild_waits_for_who_speaks_first_in_an_app_without_an_index(house: 
         ),
     )
     assert [job.state for job in house.jobs(kind=JobKind.INDEX_MESSAGES)] == ["pending"]
+
+
+def test_following_a_clock_that_was_set_back_waits_for_whoever_schedules_several_apps(house: House) -> None:
+    now, later = house.clock.now(), house.clock.now() + timedelta(days=30)
+    with house.database.write() as session:
+        install(session, "others", "Others", {}, now)
+        for app_id, due in (("notes", later), ("others", now)):
+            dispatch.enqueue(session, dispatch.NewJob(JobKind.CREATE_MEMORY, app_id, app_id, due_at=due), now)
+        session.flush()
+        held = session.get_one(TenantQueue, ("others", WorkClass.THOUGHT))
+        held.held_until, held.held_why = later, "budget"
+
+    def schedule(app_id: str) -> Callable[[Session], object]:
+        return lambda session: tenant_queues.refresh(session, app_id, WorkClass.THOUGHT, now)
+
+    meet(
+        house, schedule("notes"), lambda session: dispatch.follow_clock(session, now, timedelta(days=1)),
+        schedule("others"),
+    )  # fmt: skip
+    with house.database.read() as session:
+        assert not dispatch.is_behind_clock(session, now, timedelta(days=1))
