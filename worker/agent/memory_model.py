@@ -415,7 +415,9 @@ class _TalkJudge:
         refused: Counter[Refusal] = Counter()
         for one in given:
             # A fact without the subject that every fact has, in the third person; nothing where it is no fact.
-            bare = in_third_person(_SUBJECT.sub("", prompt.ended(one.fact, _FACT_CHARS)).rstrip(" ."))
+            # Exactly at its bound: of a server that heeds none it is whole, however long.
+            whole = prompt.ended(one.fact, is_cut=len(one.fact) == _FACT_CHARS)
+            bare = in_third_person(_SUBJECT.sub("", whole).rstrip(" ."))
             is_fact = prompt.has_words(bare) and not prompt.is_apology(bare)
             text = bare[:1].upper() + bare[1:] if is_fact and not _OF_THE_MACHINE.match(bare) else ""
             words = content_stems(text)

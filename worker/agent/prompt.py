@@ -154,9 +154,9 @@ def bounded(answer: type[AnswerT], **bounds: JsonDict) -> type[AnswerT]:
     )
 
 
-def ended(text: str, characters: int) -> str:
-    """Return a text as one line; one that its grammar cut off at so many characters ends with its last whole clause."""
-    return clean(text) if len(text) != characters else clean(text).rpartition(", ")[0]
+def ended(text: str, *, is_cut: bool) -> str:
+    """Return a text as one line; one that its grammar cut off ends with its last whole clause."""
+    return clean(text).rpartition(", ")[0] if is_cut else clean(text)
 
 
 def masked(text: str) -> str:

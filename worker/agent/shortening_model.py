@@ -82,7 +82,7 @@ def lines_to_shorten(pieces: Sequence[MemoryPiece], limit: int) -> list[MemoryPi
 def shortened(lines: Sequence[str], offered: Sequence[MemoryPiece]) -> Iterator[MemoryPiece]:
     """Yield the lines that may stand for what was offered, each as the piece it stands for."""
     for at, line in enumerate(lines):
-        text = ended(line, SHORT_CHARS).strip(" .;,-")
+        text = ended(line, is_cut=len(line) >= SHORT_CHARS).strip(" .;,-")
         # A model that leaves out a line puts the next in its place.
         own = [*offered[at : at + 1], *offered]
         piece = next((piece for piece in own if _may_stand_for(text, piece)), None)

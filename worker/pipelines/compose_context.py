@@ -224,5 +224,4 @@ def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) ->
 
 def build(container: WorkerContainer) -> ComposeContext:
     """Return the pipeline of a worker."""
-    at = container
-    return ComposeContext(at.database, at.clock, at.store, at.metrics, at.settings)
+    return ComposeContext(container.database, container.clock, container.store, container.metrics, container.settings)

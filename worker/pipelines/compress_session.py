@@ -237,7 +237,7 @@ class CompressSession:
             compression = self._held(session, claim, rows.compression.key)
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
-            end(session, claim, JobState.DONE, now, agent.reason(agent.admission.reason) or None)
+            end(session, claim, JobState.DONE, now, agent.job_reason())
         version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(version.plan.input_tokens)
@@ -267,7 +267,13 @@ def _admitted(part: CondensedChunk, chunk: Chunk, admission: Admission) -> Conde
 
 def build(container: WorkerContainer) -> CompressSession:
     """Return the pipeline of a worker."""
-    at, agents = container, container.agents.sessions
+    agents = container.agents.sessions
     return CompressSession(
-        at.database, at.clock, agents.get, at.store, at.accountant, at.metrics, rules=at.rules.sessions
+        container.database,
+        container.clock,
+        agents.get,
+        container.store,
+        container.accountant,
+        container.metrics,
+        rules=container.rules.sessions,
     )

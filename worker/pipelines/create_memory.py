@@ -148,7 +148,7 @@ class CreateMemory:
                 unpurged(lock_app(session, claim.app_id), claim)
                 remembered(lock_by_key(session, claim.conversation_key), claim)
             learned = self._learn(session, agent, seen)
-            end(session, claim, JobState.NOTHING, now, agent.reason(NOTHING, agent.admission.reason))
+            end(session, claim, JobState.NOTHING, now, agent.job_reason(NOTHING))
         self._report_facts(agent, learned)
         self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
         return JobState.NOTHING
@@ -291,7 +291,7 @@ class CreateMemory:
             why = proposal.rules_because if placed.evictions else None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
                 why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
-            end(session, claim, JobState.DONE, now, agent.reason(why, agent.admission.reason) or None)
+            end(session, claim, JobState.DONE, now, agent.job_reason(why))
         self._report_facts(agent, learned)
         return placed
 
@@ -363,9 +363,17 @@ def by_rules(new: CompactionCandidate, limit: int, because: str | None) -> Rule:
 
 def build(container: WorkerContainer) -> CreateMemory:
     """Return the pipeline of a worker."""
-    at, settings, agents = container, container.settings, container.agents
-    facts = FactLearner(at.clock, agents.embedder, at.metrics) if settings.facts else None
+    settings, agents = container.settings, container.agents
+    facts = FactLearner(container.clock, agents.embedder, container.metrics) if settings.facts else None
     cap, limit = settings.memory_cap, settings.memory_max_chars
     return CreateMemory(
-        at.database, at.clock, agents.memories, at.accountant, cap, limit, at.metrics, at.rules.memories, facts
+        container.database,
+        container.clock,
+        agents.memories,
+        container.accountant,
+        cap,
+        limit,
+        container.metrics,
+        container.rules.memories,
+        facts,
     )

@@ -262,6 +262,6 @@ class DeliverWebhook:
 
 def build(container: WorkerContainer) -> DeliverWebhook:
     """Return the pipeline of a worker."""
-    at, settings = container, container.settings
+    settings = container.settings
     client = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
-    return DeliverWebhook(at.database, at.clock, client, at.metrics, settings)
+    return DeliverWebhook(container.database, container.clock, client, container.metrics, settings)

@@ -273,12 +273,18 @@ def _of_places(vectors: PartVectors, doc_ids: set[int]) -> PartVectors:
 
 def build(container: WorkerContainer) -> EmbedMessages:
     """Return the pipeline of a worker."""
-    at, settings = container, container.settings
+    settings = container.settings
 
     @cache
     def former(name: str) -> Embedder | None:
         return make_embedder_by_name(name, settings, settings.model_timeout_seconds, in_background=True)
 
     return EmbedMessages(
-        at.database, at.clock, at.agents.embedder, at.accountant, at.metrics, settings.embed_batch, former
+        container.database,
+        container.clock,
+        container.agents.embedder,
+        container.accountant,
+        container.metrics,
+        settings.embed_batch,
+        former,
     )

@@ -198,8 +198,8 @@ class ExtractFacts:
             learned = self._learner.learn(session, claim, agent.reason(SAID), heard, found)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
-            why = agent.reason(None if changed else NOTHING, agent.admission.reason)
-            end(session, claim, state, now, why or None)
+            why = agent.job_reason(None if changed else NOTHING)
+            end(session, claim, state, now, why)
             after = seen.unseen.seen_after(turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.settings, now)
         self._learner.report(agent.name, learned)
@@ -260,7 +260,14 @@ def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation
 
 def build(container: WorkerContainer) -> ExtractFacts:
     """Return the pipeline of a worker."""
-    at, agents = container, container.agents
+    agents = container.agents
     return ExtractFacts(
-        at.database, at.clock, agents.facts, agents.embedder, at.accountant, at.metrics, at.settings, at.rules.facts
+        container.database,
+        container.clock,
+        agents.facts,
+        agents.embedder,
+        container.accountant,
+        container.metrics,
+        container.settings,
+        container.rules.facts,
     )

@@ -183,6 +183,10 @@ class JobAgent(Generic[AgentT]):
         is_probe = self._is_probe or self.rules is None
         breaker.record_outcome(session, self.asked, outcome, self.accountant.clock.now(), is_probe=is_probe)
 
+    def job_reason(self, *own: str | None) -> str | None:
+        """Return what the job's row says: reasons, what was not stored, and why the rules did it; None for nothing."""
+        return self.reason(*own, self.admission.reason) or None
+
     def reason(self, *own: str | None) -> str:
         """Return reasons together with why the rules did it, where they did."""
         return "; ".join(filter(None, (*own, self.why)))

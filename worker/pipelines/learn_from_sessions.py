@@ -73,7 +73,7 @@ class LearnFromSessions:
         with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             nothing = NOTHING if state is JobState.NOTHING else None
-            end(session, claim, state, self.clock.now(), agent.reason(nothing, agent.admission.reason) or None)
+            end(session, claim, state, self.clock.now(), agent.job_reason(nothing))
         if project_id is not None:
             manifest.write(self.database, self.store, claim.app_id, project_id)
         return state
@@ -139,7 +139,12 @@ class LearnFromSessions:
 
 def build(container: WorkerContainer) -> LearnFromSessions:
     """Return the pipeline of a worker."""
-    at = container
     return LearnFromSessions(
-        at.database, at.clock, at.agents.learning, at.store, at.accountant, at.metrics, rules=at.rules.learning
+        container.database,
+        container.clock,
+        container.agents.learning,
+        container.store,
+        container.accountant,
+        container.metrics,
+        rules=container.rules.learning,
     )

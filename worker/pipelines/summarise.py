@@ -113,8 +113,8 @@ class Summarise:
             conversation = remembered(lock_by_key(session, claim.conversation_key), claim)
             if conversation.summarised != start:
                 raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
-            why = agent.reason(None if content else NOTHING, agent.admission.reason)
-            end(session, claim, state, now, why or None)
+            why = agent.job_reason(None if content else NOTHING)
+            end(session, claim, state, now, why)
             model = self.embedder.name
             if content:
                 own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
@@ -137,8 +137,15 @@ class Summarise:
 
 def build(container: WorkerContainer) -> Summarise:
     """Return the pipeline of a worker."""
-    at, agents, attempts = container, container.agents, container.settings.job_max_attempts
+    agents, attempts = container.agents, container.settings.job_max_attempts
     return Summarise(
-        at.database, at.clock, agents.summaries, agents.embedder, at.accountant, at.metrics, attempts,
-        tuning_of(at.settings), at.rules.summaries,
-    )  # fmt: skip
+        container.database,
+        container.clock,
+        agents.summaries,
+        agents.embedder,
+        container.accountant,
+        container.metrics,
+        attempts,
+        tuning_of(container.settings),
+        container.rules.summaries,
+    )
