@@ -18,13 +18,13 @@ import pytest
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
 from tests.support.chance import draw_examples
+from tests.support.forked import IN_TESTS, end_forks
 from tests.support.postgres import NoPostgres, PostgresServer
 from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
 
 share_compiled_statements()
 
-_MARKER = "PYTEST_AFTERTHOUGHT_SESSION"
 DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 _BY_DATABASE = ("database_url", "empty_database_url", "api_url")
 """Fixtures with both databases; the second is for long runs, but for tests marked ``both_databases``."""
@@ -82,16 +82,17 @@ def _haste(item: pytest.Item) -> int:
 def nothing_left_running() -> Iterator[None]:
     """Fail the run if a process that a test started outlives it (Linux: found by a mark in its environment)."""
     mark = secrets.token_hex(8)
-    os.environ[_MARKER] = mark
+    os.environ[IN_TESTS] = mark
     yield
-    del os.environ[_MARKER]
+    end_forks()
+    del os.environ[IN_TESTS]
     wait_until(lambda: not _marked_processes(mark), 60, "the end of every process that tests started")
 
 
 def _marked_processes(mark: str) -> list[str]:
     if sys.platform != "linux":
         return []
-    wanted = f"{_MARKER}={mark}".encode()
+    wanted = f"{IN_TESTS}={mark}".encode()
     return [_describe(entry) for entry in Path("/proc").glob("[0-9]*") if wanted in _read(entry / "environ")]
 
 

@@ -23,6 +23,7 @@ import httpx
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.base.process import tied_to_me
 from shared.db.schema import migrate
+from tests.support.forked import Forked, can_fork, fork
 from tests.support.waiting import wait_until
 
 __all__ = [
@@ -49,7 +50,7 @@ class ServiceProcess:
     argv: Sequence[str]
     env: Mapping[str, str]
     directory: Path
-    popen: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    popen: subprocess.Popen[bytes] | Forked | None = field(default=None, repr=False)
 
     @property
     def log_file(self) -> Path:
@@ -75,6 +76,9 @@ class ServiceProcess:
     def start(self) -> None:
         """Start the process in a group of its own."""
         assert not self.alive, f"{self.name} runs already"
+        if can_fork(self.argv):
+            self.popen = fork(self.argv, self.env, self.directory, self.log_file)
+            return
         with self.log_file.open("ab") as log:
             self.popen = subprocess.Popen(
                 self.argv,
@@ -101,7 +105,7 @@ class ServiceProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.popen.wait(timeout)
         self.kill()
-        return int(self.popen.returncode)
+        return int(self.popen.wait())
 
     def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the process and everything it started."""
@@ -193,7 +197,9 @@ def start_system(
             system.wait_ready()
         yield system
     finally:
-        system.stop()
+        # How they stop when they are asked is tested where it matters; asked and waited for, each would take seconds.
+        for process in system.processes:
+            process.kill()
 
 
 @contextlib.contextmanager
