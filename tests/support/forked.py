@@ -105,9 +105,11 @@ class Forked:
             os.kill(self.pid, signal.SIGTERM)
 
 
-def can_fork(argv: Sequence[str]) -> bool:
+def can_fork(argv: Sequence[str], env: Mapping[str, str]) -> bool:
     """Whether a test starts a module of this interpreter's, where the system lets a fork be followed."""
-    return IN_TESTS in os.environ and hasattr(os, "pidfd_open") and tuple(argv[:2]) == (sys.executable, "-m")
+    is_ours = IN_TESTS in os.environ and tuple(argv[:2]) == (sys.executable, "-m")
+    # What is to be preloaded is read by the linker, before there is a Python.
+    return is_ours and hasattr(os, "pidfd_open") and "LD_PRELOAD" not in env
 
 
 def fork(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Path) -> Forked:

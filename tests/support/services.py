@@ -76,7 +76,7 @@ class ServiceProcess:
     def start(self) -> None:
         """Start the process in a group of its own."""
         assert not self.alive, f"{self.name} runs already"
-        if can_fork(self.argv):
+        if can_fork(self.argv, self.env):
             self.popen = fork(self.argv, self.env, self.directory, self.log_file)
             return
         with self.log_file.open("ab") as log:
