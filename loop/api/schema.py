@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
@@ -16,6 +18,10 @@ _MAX_UNITS = 1e12
 MOST_TOKENS = 10_000_000
 ONE, MANY = "one message", "several messages"
 """Tags of the two shapes in which messages are sent; an error does not name them as a place."""
+
+# FastAPI silences it while it builds a field, in a list that all threads share, so that now and then it was logged for
+# what another thread built at the same moment. What it warns of is FastAPI's own way with its fields.
+warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 
 @dataclass(frozen=True)
