@@ -6,10 +6,12 @@ Exit status: 0 done, 1 failed or found something wrong, 2 wrong usage or a wrong
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from loop.cli import apps, compositions, conversations, imports, memories, operations, sessions, versions
 from loop.cli.output import complain
@@ -76,10 +78,16 @@ def _options(
     pass
 
 
+@cache
+def _command() -> Callable[..., Any]:
+    # Typer's own call builds all commands anew each time: half of what a run takes where one process runs many.
+    return get_command(program)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit status."""
     try:
-        program(args=None if arguments is None else list(arguments), prog_name="afterthought")
+        _command()(args=None if arguments is None else list(arguments), prog_name="afterthought")
     except AfterthoughtError as error:
         complain(error.message)
         sys.exit(MISUSED if isinstance(error, Configuration) else FAILED)
