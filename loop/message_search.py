@@ -16,7 +16,7 @@ from shared.base.settings import Settings
 from shared.context.sources import RecallSources
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import WordVectors, is_installed
 from shared.llm.providers import NGRAMS, make_embedder_by_name
@@ -59,7 +59,7 @@ def make_search_services(settings: Settings, database: Database, clock: Clock, m
         QueryEmbedders(make),
         matrices,
         recorder,
-        lambda app_id: accountant.meter(Booking(app_id, None, None)),
+        lambda app_id: accountant.meter(LedgerAccount(app_id, None, None)),
         tuning_of(settings),
         metrics,
         WordVectors() if is_installed() and settings.embedding != NGRAMS else None,
@@ -104,7 +104,7 @@ class RetrievalWriter:
             get_logger().warning("retrievals_not_recorded", count=len(records), error=type(error).__name__)
         for app_id, call in calls.items():
             try:
-                self._accountant.meter(Booking(app_id, None, None))(call)
+                self._accountant.meter(LedgerAccount(app_id, None, None))(call)
                 if self._accountant.is_spent(app_id):
                     self._recorder.over_budget.add(app_id)
             except (AfterthoughtError, SQLAlchemyError) as error:

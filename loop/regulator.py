@@ -38,7 +38,7 @@ from shared.jobs.queries import (
     count_in_flight_of_app,
     held_until,
 )
-from shared.jobs.tenant_queues import Hold, Terms
+from shared.jobs.tenant_queues import ScheduleLimits, Throttle
 from shared.telemetry.logging import get_logger
 
 _PATIENCE_SECONDS = 0.1
@@ -171,7 +171,7 @@ class Regulator:
             if not ledger.has_unsettled(session) and not ledger.is_ahead(session, now):
                 return 0
         with self._database.write() as session:
-            ledger.follow_clock(session, now)
+            ledger.rebase_after_clock_change(session, now)
             return ledger.settle(session, self._settings.energy_refill_per_second, now)
 
     def level(self, session: Session) -> int:
@@ -201,8 +201,8 @@ class Regulator:
         )
         return Allowance(0, why, shed)
 
-    def terms(self, session: Session, app_id: str, kind: str) -> Terms:
-        """Say on what terms an app's next job may start: its weight, and whether its budgets cover the job."""
+    def schedule_limits(self, session: Session, app_id: str, kind: str) -> ScheduleLimits:
+        """Return the limits of an app's next job: its weight, and whether its budgets cover the job."""
         app = get_app(session, app_id)
         now = self._clock.now()
         need = max(1, self._typical_job(session, now))
@@ -211,8 +211,8 @@ class Regulator:
         under_way = count_in_flight_of_app(session, app_id) * need if budgets.windows() else 0
         refused = ledger.affordable(session, app_id, budgets, need, now, under_way)
         if refused is None:
-            return Terms(app.weight)
-        return Terms(app.weight, Hold(refused.until or now + NEVER_WAIT, str(refused)))
+            return ScheduleLimits(app.weight)
+        return ScheduleLimits(app.weight, Throttle(refused.until or now + NEVER_WAIT, str(refused)))
 
     def expected(self, session: Session, job: Job) -> datetime | None:
         """Return when a deferred job may start, as far as can be told; None for never, and for any other job."""

@@ -15,12 +15,12 @@ from prometheus_client import CollectorRegistry
 from loop.leadership import LeaderElection
 from loop.message_search import SearchServices, make_search_services
 from loop.regulator import BackgroundReader, Regulator
-from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, EndSilent, WakeSnoozed
+from loop.steps.due_jobs import EndSilent, EnqueueEmbedding, EnqueueExtraction, EnqueueSummaries, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs, kinds_in_need
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetOld, MendTenantQueues, ProbeProvider, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetOld, ProbeProvider, ReconcileTenantQueues, Upkeep
 from loop.streams import Hub, Notices, is_of_events
 from loop.thinking.situation import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
@@ -203,14 +203,14 @@ def _steps(base: Foundation, thinker: Thinker | None, scan: ScanSessions) -> lis
     publish = PublishEvents(base.fenced, base.clock, announce, keep, attempts, base.metrics)
     steps: list[Step] = [
         publish, _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
-        FinishErasures(fenced, base.store, base.redis), MendTenantQueues(fenced, clock),
+        FinishErasures(fenced, base.store, base.redis), ReconcileTenantQueues(fenced, clock),
         ProbeProvider(fenced, clock, ModelProbe(base.settings)),
         EndSilent(fenced, clock, base.settings),
-        AskForFacts(fenced, clock, base.settings.job_max_attempts),
+        EnqueueExtraction(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.metrics),
-        AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
+        EnqueueSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
         ForgetOld(fenced, clock, base.settings, base.metrics),
-        AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
+        EnqueueEmbedding(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
         scan, TendSessions(fenced, clock, base.store, base.metrics, base.settings), IndexSessions(fenced, base.store),
         AgeSessions(fenced, clock, base.store, base.metrics, base.settings),
     ]  # fmt: skip

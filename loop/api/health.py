@@ -65,9 +65,11 @@ def look(loop: Loop) -> Ready:
     if model is not None:
         pause = _pause(loop, model)
         status = server_status(model, loop.settings)
-        detail = status.mend or f"{status.found} has {status.model}."
+        detail = status.remedy or f"{status.found} has {status.model}."
         if pause is not None:
-            detail += f" It {pause.told(loop.clock.now(), has_rules=has_rules)}. `afterthought doctor` says what to do."
+            detail += (
+                f" It {pause.describe(loop.clock.now(), has_rules=has_rules)}. `afterthought doctor` says what to do."
+            )
         found[split_model(model)[0]] = Dependency(ok=status.ready, needed=False, detail=detail)
     return Ready(
         ready=all(one.ok for one in found.values() if one.needed),

@@ -395,7 +395,7 @@ def check_breaker(settings: Settings, now: datetime) -> Iterator[Finding]:
     model = settings.model
     pause = None if model is None else _with_database(settings, lambda session: find_pause(session, model))
     if pause is not None:
-        found = f"{model} {pause.told(now, has_rules=settings.on_bad_output == 'rules')}"
+        found = f"{model} {pause.describe(now, has_rules=settings.on_bad_output == 'rules')}"
         mend = (
             "Look at the model's server and its log; where it is only slow, raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS."
             if pause.is_of_server

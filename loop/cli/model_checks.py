@@ -57,8 +57,8 @@ def check_models(settings: Settings) -> list[Finding]:
     if settings.model is None:
         return [ok("model", "none set, so the built-in extractive agent writes the memories")]
     status = server_status(settings.model, settings, _TIMEOUT_SECONDS)
-    if status.mend is not None:
-        return [fail("model", f"{status.model} cannot be asked", status.mend)]
+    if status.remedy is not None:
+        return [fail("model", f"{status.model} cannot be asked", status.remedy)]
     traits = model_traits(settings.model, settings, _TIMEOUT_SECONDS)
     size = "" if traits.parameters is None else f", {_size(traits.parameters)} parameters"
     found = ok("model", f"{status.model} at {status.host}, {status.found}{size}")
@@ -119,9 +119,9 @@ def check_embedding(settings: Settings) -> list[Finding]:
         return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
     if settings.embedding is not None:
         status = server_status(settings.embedding, settings, _TIMEOUT_SECONDS)
-        if status.mend is not None:
+        if status.remedy is not None:
             without = "so facts may stand twice and old messages are found by words alone"
-            return [warn("embedding", f"{status.model} cannot be asked, {without}", status.mend)]
+            return [warn("embedding", f"{status.model} cannot be asked, {without}", status.remedy)]
         well = ok("embedding", f"{status.model} at {status.host} compares facts and messages by meaning")
         return [well, *_misnamed("embedding", "AFTERTHOUGHT_EMBEDDING", settings.embedding, status)]
     if is_installed():

@@ -33,8 +33,8 @@ from shared.contracts.values import UserId
 from shared.conversations.chat_message import PassedMessage, chars_of
 from shared.conversations.queries import get_conversation
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
-from shared.llm.calls import LAST_RESORT, CallOutcome, Meter, ModelCall, Prospect, WorkKind, estimate_tokens
+from shared.energy.ledger import LedgerAccount
+from shared.llm.calls import LAST_RESORT, CallEstimate, CallOutcome, Meter, ModelCall, WorkKind, estimate_tokens
 from shared.llm.transport import TooMuch
 from shared.telemetry.logging import get_logger
 
@@ -69,7 +69,7 @@ class _HandedOn:
     memory: ChatMemory
     upstream: Upstream
     meter: Meter
-    prospect: Prospect
+    estimate: CallEstimate
     body: dict[str, Any]
     wants_usage: bool
     completion: Completion = field(default_factory=Completion)
@@ -91,7 +91,7 @@ class _HandedOn:
                 await self.memory.record_answer(message)
 
     def _book(self) -> None:
-        done, asked = self.completion, self.prospect
+        done, asked = self.completion, self.estimate
         was_asked = self.outcome not in (CallOutcome.UNAVAILABLE, CallOutcome.REFUSED)
         prompt, completion = done.prompt_tokens, done.completion_tokens
         self.meter(
@@ -177,10 +177,10 @@ def _reserve(
     chars = sum(map(chars_of, messages)) + len(str(extra.get("tools") or ""))
     most = asked.max_completion_tokens or asked.max_tokens or settings.model_context_tokens
     likely = LAST_RESORT.tokens_in(chars)
-    prospect = Prospect(WorkKind.CHAT, upstream.setting, min(chars, settings.model_context_tokens), most, likely)
+    estimate = CallEstimate(WorkKind.CHAT, upstream.setting, min(chars, settings.model_context_tokens), most, likely)
     accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS, loop.tracing)
-    meter = accountant.meter(Booking(memory.app_id, None, key))
-    meter.reserve(prospect)
+    meter = accountant.meter(LedgerAccount(memory.app_id, None, key))
+    meter.reserve(estimate)
     wants_usage = bool((asked.stream_options or {}).get("include_usage"))
     body = extra | {"model": upstream.name, "messages": messages}
     for name in ("max_tokens", "max_completion_tokens", "stream", "user"):
@@ -188,7 +188,7 @@ def _reserve(
         body |= {} if value is None else {name: value}
     if asked.stream:
         body["stream_options"] = (asked.stream_options or {}) | {"include_usage": True}
-    return _HandedOn(memory, upstream, meter, prospect, body, wants_usage)
+    return _HandedOn(memory, upstream, meter, estimate, body, wants_usage)
 
 
 async def _hand_on(exchange: _HandedOn) -> Response:

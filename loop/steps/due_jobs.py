@@ -48,7 +48,7 @@ class AppByApp:
             with self.database.write() as session:
                 app = lock_app(session, app_id)
                 conversations = lock_some(session, [key for key, _ in found])
-                asked += sum(job is not None for job in self._ask(session, app, conversations))
+                asked += sum(job is not None for job in self._enqueue(session, app, conversations))
         if asked:
             get_logger().info(self.event, count=asked)
         return bool(asked) or len(due) == _LIMIT
@@ -57,12 +57,12 @@ class AppByApp:
         """Return keys of conversations, and their apps."""
         raise NotImplementedError
 
-    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+    def _enqueue(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         raise NotImplementedError
 
 
 @dataclass
-class AskForFacts(AppByApp):
+class EnqueueExtraction(AppByApp):
     """Asks for facts once enough was said in a conversation, or it has been silent for long enough."""
 
     max_attempts: int
@@ -72,13 +72,16 @@ class AskForFacts(AppByApp):
     def _due(self, session: Session) -> Sequence[tuple[int, str]]:
         return facts_due(session, self.clock.now(), _LIMIT)
 
-    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+    def _enqueue(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         now = self.clock.now()
-        return [extraction.ask(session, one, app.purge_epoch, now, self.max_attempts) for one in conversations]
+        return [
+            extraction.enqueue_extraction(session, one, app.purge_epoch, now, self.max_attempts)
+            for one in conversations
+        ]
 
 
 @dataclass
-class AskForSummaries(AppByApp):
+class EnqueueSummaries(AppByApp):
     """Asks for the summary of a conversation once the assistant has said enough in it."""
 
     max_attempts: int
@@ -90,18 +93,18 @@ class AskForSummaries(AppByApp):
     def _due(self, session: Session) -> Sequence[tuple[int, str]]:
         return summaries_due(session, _LIMIT)
 
-    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+    def _enqueue(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         frequency = in_force(session, self.defaults, app.app_id).summary_frequency
         for one in conversations:
             if summarising.is_due(one, frequency):
-                yield summarising.ask(session, one, app.purge_epoch, self.clock.now(), self.max_attempts)
+                yield summarising.enqueue_summary(session, one, app.purge_epoch, self.clock.now(), self.max_attempts)
             else:
                 # The frequency was changed since it became due.
                 one.summary_due_at = None
 
 
 @dataclass
-class AskForVectors:
+class EnqueueEmbedding:
     """Asks for the vectors of messages that have none yet, and for what is left to do of a change of model."""
 
     database: Transactions
@@ -128,12 +131,12 @@ class AskForVectors:
             found = sorted(apps)[:_LIMIT]
             ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
-        asked = sum(map(self._ask, ready))
+        asked = sum(map(self._enqueue, ready))
         if asked:
             get_logger().info("vectors_asked_for", count=asked)
         return bool(asked)
 
-    def _ask(self, app_id: str) -> bool:
+    def _enqueue(self, app_id: str) -> bool:
         with self.database.write() as session:
             epoch, now = lock_app(session, app_id).purge_epoch, self.clock.now()
             return enqueue_embedding(session, app_id, epoch, now, self.max_attempts) is not None
@@ -150,7 +153,7 @@ class EndSilent(AppByApp):
     def _due(self, session: Session) -> Sequence[tuple[int, str]]:
         return silent(session, self.clock.now(), _LIMIT)
 
-    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+    def _enqueue(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
         now, attempts = self.clock.now(), self.settings.job_max_attempts
         for one in conversations:
             # Something may have been said since, or the clock was set back: then it is due again as long from now.

@@ -26,7 +26,7 @@ from shared.db.base import Transactions
 from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral
-from shared.jobs.tenant_queues import Terms
+from shared.jobs.tenant_queues import ScheduleLimits
 from shared.llm.providers import is_known_small
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -80,28 +80,30 @@ class RelayJobs:
             if allowance.why is not None:
                 shed = dispatch.revoke(session, allowance.why, now) if allowance.shed else 0
                 deferred = dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
-            room = max(0, self.most_deliveries - queries.count_in_flight(session, WorkClass.DELIVERY))
+            delivery_slots = max(0, self.most_deliveries - queries.count_in_flight(session, WorkClass.DELIVERY))
             why_away = queries.why_provider_is_awaited(session)
-            held, waiting = [], False
+            throttled, waiting = [], False
 
-            def terms_of(session: Session, app_id: str, kind: str) -> Terms:
+            def limits_of(session: Session, app_id: str, kind: str) -> ScheduleLimits:
                 nonlocal waiting
                 if why_away is not None and kind in self.need_server:
                     waiting = True
-                    return Terms(away=self.need_server, why_away=why_away)
-                terms = self.regulator.terms(session, app_id, kind)
-                if terms.hold is not None:
-                    held.append(app_id)
-                return terms
+                    return ScheduleLimits(away=self.need_server, why_away=why_away)
+                limits = self.regulator.schedule_limits(session, app_id, kind)
+                if limits.throttle is not None:
+                    throttled.append(app_id)
+                return limits
 
-            leased = dispatch.take_due(session, now, allowance.jobs, self.queued_seconds, terms_of)
-            deliveries = dispatch.take_due(session, now, room, self.queued_seconds, work_class=WorkClass.DELIVERY)
-        self._report(allowance, shed, deferred, held)
+            leased = dispatch.take_due(session, now, allowance.jobs, self.queued_seconds, limits_of)
+            deliveries = dispatch.take_due(
+                session, now, delivery_slots, self.queued_seconds, work_class=WorkClass.DELIVERY
+            )
+        self._report(allowance, shed, deferred, throttled)
         sent = self._send_all(leased + deliveries)
         return (
             deferred == DEFER_LIMIT
             or waiting
-            or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
+            or (sent and (0 < allowance.jobs == len(leased) or 0 < delivery_slots == len(deliveries)))
         )
 
     def _look_at_workers(self) -> None:
@@ -123,15 +125,15 @@ class RelayJobs:
             return True
         return (waits and allowance.jobs > 0) or (sent and allowance.shed)
 
-    def _report(self, allowance: Allowance, shed: int, deferred: int, held: list[str]) -> None:
+    def _report(self, allowance: Allowance, shed: int, deferred: int, throttled: list[str]) -> None:
         if shed:
             self.metrics.jobs_shed.inc(shed)
             get_logger().warning("jobs_called_back", count=shed, why=allowance.why)
         if deferred:
             self.metrics.energy_deferrals.inc(deferred)
             get_logger().info("jobs_deferred", count=deferred, why=allowance.why)
-        self.metrics.budget_deferrals.inc(len(held))
-        for app_id in held:
+        self.metrics.budget_deferrals.inc(len(throttled))
+        for app_id in throttled:
             get_logger().info("app_held_by_budget", app_id=app_id)
 
     def _send_all(self, leased: list[Dispatch]) -> bool:

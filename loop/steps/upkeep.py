@@ -37,7 +37,7 @@ from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
 from shared.jobs.queries import (
     has_expired,
-    tenant_queues_astray,
+    stale_tenant_queues,
     why_provider_is_awaited,
 )
 from shared.memories import forgetting
@@ -77,7 +77,7 @@ class Upkeep:
         swept = self._sweep() if expired else Swept()
         if lost_calls:
             with self.database.write() as session:
-                count = ledger.let_go_of_lost(session, now, self.longest_call)
+                count = ledger.expire_reservations(session, now, self.longest_call)
             get_logger().warning("reservations_let_go", count=count)
         return bool(swept)
 
@@ -91,7 +91,7 @@ class Upkeep:
     def _sweep(self) -> Swept:
         with self.database.write() as session:
             swept = ownership.sweep(session, self.clock.now(), self.settings, self.horizon, self._record_end)
-            made_due, let_go = dispatch.follow_clock(session, self.clock.now(), self.horizon)
+            made_due, let_go = dispatch.rebase_after_clock_change(session, self.clock.now(), self.horizon)
         self.metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
             if state is JobState.DEAD:
@@ -314,7 +314,7 @@ class ProbeProvider:
 
 
 @dataclass
-class MendTenantQueues:
+class ReconcileTenantQueues:
     """Counts the tenant queues anew where their rows do not agree with the jobs."""
 
     database: Transactions
@@ -323,12 +323,12 @@ class MendTenantQueues:
     every_seconds = 600.0
 
     def run(self) -> bool:
-        """Mend what is astray; True when that lets a job be relayed."""
+        """Reconcile what is stale; True when that lets a job be relayed."""
         now = self.clock.now()
         with self.database.read() as session:
-            if not tenant_queues_astray(session):
+            if not stale_tenant_queues(session):
                 return False
         with self.database.write() as session:
-            mended = tenant_queues.mend(session, now)
-        get_logger().warning("tenant_queues_mended", count=mended)
-        return mended > 0
+            reconciled = tenant_queues.reconcile(session, now)
+        get_logger().warning("tenant_queues_mended", count=reconciled)
+        return reconciled > 0

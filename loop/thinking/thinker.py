@@ -43,7 +43,7 @@ from shared.conversations.lifecycle import Role
 from shared.conversations.models import AnswerState
 from shared.db.base import Transactions
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.llm.calls import most_tokens
 from shared.llm.chat import ToolCall
 from shared.llm.providers import ModelSize
@@ -235,7 +235,7 @@ class Thinker:
         chat = self._chats[model]
         tool_executor = ToolExecutor(self._transactions, self._clock, situation, chat.name, settings)
         focused = situation.focused
-        account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
+        account = LedgerAccount(situation.focus.app_id, None, None if focused is None else focused.key)
         meter = self._accountant.meter(account)
         has_tools, is_small = chat.name not in self._without_tools, self._sizes[model].is_small()
         return ThinkingTurn(

@@ -30,7 +30,7 @@ from shared.conversations.models import AnswerState, Conversation
 from shared.db.base import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.llm.calls import Meter
-from shared.llm.chat import Question, ToolCall, Unusable, ask_repairing
+from shared.llm.chat import Question, ToolCall, Unusable, answer_with_repair
 from shared.llm.tools import Exchange, ExchangeLine, NoTools, Speaker, ToolChat, call_in_prose, tool_name
 from shared.search.tuning import tuning_of
 from shared.telemetry.metrics import FocusKind, ToolOutcome, TurnOutcome
@@ -119,7 +119,7 @@ class ThinkingTurn:
 
         self.calls += 1
         seconds = self.settings.model_timeout_seconds
-        choice = ask_repairing(self.chat, question, seconds, self.meter, first, last)
+        choice = answer_with_repair(self.chat, question, seconds, self.meter, first, last)
         for call, result in self.tool_executor.do([choice.call]):
             self._record(call, result)
 

@@ -25,7 +25,7 @@ from shared.apps.queries import get_app, install
 from shared.archive.document import export_app
 from shared.archive.restore import import_archive
 from shared.base.settings import Settings
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.db.engine import Database
 from shared.search.models import VectorSet, doc_id_of
 from shared.search.vectors import insert_vectors
@@ -59,7 +59,7 @@ def compare(url: str, rounds: int, conversations: int) -> dict[str, Any]:
         texts = [chatter.message(nth * _AT_ONCE + n) for n in range(_AT_ONCE)]
         with database.write() as session:
             conversation = start(session, "app", NewConversation(f"c{nth}"), _NOW)
-        return lambda session: say(
+        return lambda session: append_messages(
             session, session.merge(conversation), [NewMessage(Role.USER, text) for text in texts], _NOW
         )
 

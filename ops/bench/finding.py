@@ -26,8 +26,7 @@ from ops.bench.population import serving_set
 from shared.apps.queries import install
 from shared.base.setting_groups import ModelSettings
 from shared.context.rendering import assemble
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
-from shared.conversations.lifecycle import say as say_in
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.llm.calls import estimate_tokens
@@ -130,7 +129,7 @@ def _fill(database: Database, index: Index) -> dict[int, int]:
                 NewMessage(Role(one.role), one.content or " ", name=one.name, created_at=one.created_at)
                 for _, one in said
             ]
-            say_in(session, conversation, messages, said[0][1].created_at)
+            append_messages(session, conversation, messages, said[0][1].created_at)
             at = {doc_id_of(conversation.key, position_of(one.doc_id)) or 0: one.doc_id for _, one in said}
             rows = [
                 {"set_key": vectors.key, "doc_id": doc_id, "part": 0, "vector": pack(index.vectors[nth])}

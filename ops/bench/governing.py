@@ -34,7 +34,7 @@ from shared.db.schema import migrate
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
 from shared.energy.models import EnergyLevel, Spending
-from shared.jobs.tenant_queues import Terms
+from shared.jobs.tenant_queues import ScheduleLimits
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from tests.support.house import House
 from tests.support.relaying import Relay
@@ -97,8 +97,8 @@ class _Ungoverned(Regulator):
     def allowance(self, session: Session) -> Allowance:
         return Allowance(64)
 
-    def terms(self, session: Session, app_id: str, kind: str) -> Terms:
-        return Terms()
+    def schedule_limits(self, session: Session, app_id: str, kind: str) -> ScheduleLimits:
+        return ScheduleLimits()
 
 
 @dataclass
@@ -165,7 +165,7 @@ def _answer(house: House, regulator: Regulator, asked: deque[_Event], seen: _See
     """Answer who asked first, while any energy is left; what an answer draws is settled at once."""
     while asked and (isinstance(regulator, _Ungoverned) or _level(house, regulator) > 0):
         event = asked.popleft()
-        house.accountant.meter(ledger.Booking(event.app, None, None))(_ANSWER)
+        house.accountant.meter(ledger.LedgerAccount(event.app, None, None))(_ANSWER)
         regulator.settle()
         seen.held_answers.append((house.clock.at - event.at).total_seconds())
 

@@ -26,8 +26,7 @@ from ops.bench import harness, population
 from ops.bench.population import app_id
 from ops.bench.workers import MODEL_SECONDS
 from shared.apps.queries import install
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, start
-from shared.conversations.lifecycle import say as say_in
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.jobs.models import Job
@@ -117,7 +116,7 @@ def _end_many(database: Database, conversations: int, one_app: bool) -> None:
                 install(session, app, app, {}, _NOW)
             talk = start(session, app, NewConversation(f"c{number}", f"user{number}"), _NOW)
             said = f"I moved {number} beehives to the orchard, and I am allergic to their stings."
-            say_in(session, talk, [NewMessage(Role.USER, said)], _NOW)
+            append_messages(session, talk, [NewMessage(Role.USER, said)], _NOW)
             end(session, talk, 0, None, _NOW)
 
 

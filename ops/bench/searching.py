@@ -28,8 +28,7 @@ from ops.bench.population import serving_set, vacuum
 from ops.bench.rival_stores import measure_rivals
 from shared.apps.models import App
 from shared.apps.queries import install
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
-from shared.conversations.lifecycle import say as say_in
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import get_conversation
 from shared.db.engine import Database
@@ -155,7 +154,7 @@ def _add(database: Database, chatter: Chatter, conversation_id: str, lists: Sequ
     for nth, texts in enumerate(lists, 1):
         with database.write() as session:
             conversation = get_conversation(session, "app0", conversation_id)
-            for said in say_in(
+            for said in append_messages(
                 session, conversation, [NewMessage(Role.USER, text) for text in texts], datetime.now(UTC)
             ):
                 waiting[doc_id_of(said.conversation_key, said.position) or 0, 0] = chatter.vector(said.content)
@@ -286,7 +285,7 @@ def _commits(database: Database, chatter: Chatter, commits: int) -> dict[str, An
     def add(text: str) -> None:
         with database.write() as session:
             conversation = get_conversation(session, "app0", "said")
-            say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
+            append_messages(session, conversation, [NewMessage(Role.USER, text)], _NOW)
 
     taken = timed([partial(add, chatter.message(10**9 + n)) for n in range(commits)])
     return {"count": commits, "a_second": round(commits / sum(taken)), **spread(taken)}

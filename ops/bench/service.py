@@ -26,7 +26,7 @@ from shared.base.subjects import Subject
 from shared.broker import make_celery
 from shared.db.engine import Database
 from shared.jobs.queries import get_job
-from shared.memories.writing import NewMemory, place
+from shared.memories.writing import NewMemory, insert_memory
 
 SIZES = (10, 10_000)
 _SAID = (
@@ -151,7 +151,7 @@ def _write_one(database: Database, app: str) -> None:
     with database.write() as session:
         lock_app(session, app)
         new = NewMemory(content="User: bought a second beehive.", agent="extractive", epoch=0)
-        place(session, Subject(app), new, Cause("extractive", "bench", SystemClock().now()), 10)
+        insert_memory(session, Subject(app), new, Cause("extractive", "bench", SystemClock().now()), 10)
 
 
 if __name__ == "__main__":

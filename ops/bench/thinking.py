@@ -114,8 +114,8 @@ class WithoutTools(ToolChat):
     def name(self) -> str:
         return self._chat.name
 
-    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
-        return self._chat.ask(question, seconds, meter)
+    def answer(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+        return self._chat.answer(question, seconds, meter)
 
     def reply(self, exchange: Exchange, seconds: float, meter: Meter) -> Reply:
         raise NoTools("The bench offers none.")

@@ -93,7 +93,7 @@ def _fill(loop: Loop, conversations: int, jobs: int) -> None:
             with loop.database.write() as session:
                 session.execute(insert(table), [row(n, now) for n in range(start, min(count, start + _BATCH))])
     with loop.database.write() as session:
-        tenant_queues.mend(session, now)
+        tenant_queues.reconcile(session, now)
 
 
 def _conversation(number: int, now: datetime) -> dict[str, object]:

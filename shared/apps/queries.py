@@ -223,11 +223,11 @@ def install(session: Session, app_id: str, name: str, config: dict[str, Any], no
     return app
 
 
-def change(session: Session, app_id: str, wanted: AppChange, now: datetime) -> App:
+def change(session: Session, app_id: str, changes: AppChange, now: datetime) -> App:
     """Change an installed app. Raises: NotFound, Conflict."""
     lock_app(session, app_id)
     app = get_installed_app(session, app_id)
-    for field, value in vars(wanted).items():
+    for field, value in vars(changes).items():
         if value is not None:
             setattr(app, field, value)
     app.updated_at = now

@@ -33,7 +33,7 @@ from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
-from shared.memories.writing import Sources, Texts, give_place, record, sources_in
+from shared.memories.writing import Sources, Texts, insert_with_eviction, record, sources_in
 from shared.profiles.consent import import_profile
 from shared.search.index import index_messages
 from shared.summaries.queries import NewSummary, insert_summary
@@ -364,7 +364,7 @@ class _Arrival:
         memory = row_of(Memory, archived, memory_id=memory_id, app_id=self.app.app_id, user_id=user_id)
         origins = self._in_sources(archived.sources)
         record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), self.cause, origins)
-        give_place(self.session, memory, origins, self.cause, cap)
+        insert_with_eviction(self.session, memory, origins, self.cause, cap)
         self.done.memories += 1
 
 

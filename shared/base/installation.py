@@ -28,8 +28,8 @@ def how_to_add(extra: str) -> str:
     if _is_of_checkout():
         return "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached."
     pip = f"{shlex.quote(sys.executable)} -m pip install"
-    asked = [Requirement(line) for line in metadata.requires("afterthought") or ()]
-    libraries = [shlex.quote(f"{one.name}{one.specifier}") for one in asked if _is_of(extra, one)]
+    requirements = [Requirement(line) for line in metadata.requires("afterthought") or ()]
+    libraries = [shlex.quote(f"{one.name}{one.specifier}") for one in requirements if _is_of(extra, one)]
     commands = [f"{pip} {' '.join(libraries)}"]
     if extra == _EMBEDDING:
         # What the package of the weights asks for is gigabytes that are not used here.

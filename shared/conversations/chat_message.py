@@ -113,8 +113,8 @@ class ChatMessage(BaseModel):
     def _says_something(self) -> ChatMessage:
         if self.content is None and self.role not in (_ASSISTANT, "function"):
             raise ValueError(f"the content of a message of role {self.role} must be text or a list of parts")
-        beside = (self.tool_calls, self.function_call, self.refusal, self.audio)
-        if self.content is None and "content" not in self.model_fields_set and not any(beside):
+        other_content = (self.tool_calls, self.function_call, self.refusal, self.audio)
+        if self.content is None and "content" not in self.model_fields_set and not any(other_content):
             raise ValueError("has neither content nor tool_calls")
         return self
 
@@ -173,8 +173,8 @@ def _check_function(what: str, function: Mapping[str, Any]) -> None:
 def _check_fields(what: str, value: Mapping[str, Any], fields: Mapping[str, type | tuple[type, ...]]) -> None:
     for name, kind in fields.items():
         if not isinstance(value.get(name), kind):
-            wanted = "an object" if kind is dict else "text"
-            raise ValueError(f"{what} must have {name}: {wanted}")
+            expected = "an object" if kind is dict else "text"
+            raise ValueError(f"{what} must have {name}: {expected}")
 
 
 def as_sent(role: str, content: str, name: str | None, payload: Sent | None) -> Sent:
@@ -206,8 +206,8 @@ def text_of(sent: Sent) -> str:
         content = "\n".join(filter(None, (_words(part, is_result) for part in content)))
     audio = sent.get("audio")
     transcript = audio.get("transcript") if isinstance(audio, dict) else None
-    said = (content, sent.get("refusal"), transcript)
-    return next((one for one in said if isinstance(one, str) and one), "")
+    candidates = (content, sent.get("refusal"), transcript)
+    return next((one for one in candidates if isinstance(one, str) and one), "")
 
 
 def _is_all_results(parts: Sequence[Sent]) -> bool:
@@ -400,9 +400,9 @@ class _Cutter:
         if isinstance(content, str):
             return self.text(content)
         # What a person wrote beside a tool's result goes before the result.
-        order = sorted(range(len(content)), key=lambda place: content[place]["type"] == "tool_result")
-        cut = {place: self.part(content[place]) for place in order}
-        parts = [part for place in range(len(content)) if (part := cut[place]) is not None]
+        order = sorted(range(len(content)), key=lambda index: content[index]["type"] == "tool_result")
+        cut = {index: self.part(content[index]) for index in order}
+        parts = [part for index in range(len(content)) if (part := cut[index]) is not None]
         # Neither OpenAI nor Anthropic takes a list without parts.
         return parts if parts or not content else [{"type": "text", "text": self.text(_EMPTY_PART)}]
 

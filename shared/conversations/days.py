@@ -62,12 +62,12 @@ def zone_columns(offset: ColumnElement[int | None]) -> tuple[SQLColumnExpression
     return (Conversation.time_zone, UserSettings.time_zone, case((named.is_(None), offset)), App.time_zone)
 
 
-_PLACES, _PLACE = given_numbers("places")
-_KEY, _POSITION = _PLACE // (LAST_POSITION + 1), _PLACE % (LAST_POSITION + 1)
+_DOC_IDS, _DOC_ID = given_numbers("places")
+_KEY, _POSITION = _DOC_ID // (LAST_POSITION + 1), _DOC_ID % (LAST_POSITION + 1)
 # Written once: building a statement takes longer than these take to run.
-_AT_PLACES = (
-    select(_PLACE, *zone_columns(offset_at(Conversation.key, _POSITION)))
-    .select_from(_PLACES)
+_AT_DOC_IDS = (
+    select(_DOC_ID, *zone_columns(offset_at(Conversation.key, _POSITION)))
+    .select_from(_DOC_IDS)
     .join(Conversation, Conversation.key == _KEY)
     .join(App, App.app_id == Conversation.app_id)
     .outerjoin(
@@ -85,31 +85,31 @@ _OF_USER = (
 )  # fmt: skip
 
 
-def zones_at(session: Session, places: Sequence[int]) -> dict[int, TimeZones]:
+def zones_at(session: Session, doc_ids: Sequence[int]) -> dict[int, TimeZones]:
     """Return what tells where somebody was, for each place: a doc id, as of ``shared.search.models``.
 
     A conversation that is gone has none.
     """
-    if not places:
+    if not doc_ids:
         return {}
-    return {place: TimeZones(*known) for place, *known in session.execute(_AT_PLACES, {"places": places})}
+    return {doc_id: TimeZones(*known) for doc_id, *known in session.execute(_AT_DOC_IDS, {"places": doc_ids})}
 
 
 def local_times(session: Session, messages: Sequence[Message]) -> list[datetime]:
     """Return when each message was said, as the clock of the person showed it."""
-    places = [_place(one.conversation_key, one.position) for one in messages]
-    zones = zones_at(session, places)
-    return [zones[place].local(one.created_at) for place, one in zip(places, messages, strict=True)]
+    doc_ids = [_doc_id(one.conversation_key, one.position) for one in messages]
+    zones = zones_at(session, doc_ids)
+    return [zones[doc_id].local(one.created_at) for doc_id, one in zip(doc_ids, messages, strict=True)]
 
 
-def _place(conversation_key: int, position: int) -> int:
+def _doc_id(conversation_key: int, position: int) -> int:
     return conversation_key << POSITION_BITS | min(position, LAST_POSITION)
 
 
 def zones_now(session: Session, app_id: str, user_id: str | None, conversation_key: int | None = None) -> TimeZones:
     """Return what tells where somebody is now: at the end of a conversation, or without one."""
     if conversation_key is not None:
-        place = _place(conversation_key, LAST_POSITION)
-        return zones_at(session, [place])[place]
+        doc_id = _doc_id(conversation_key, LAST_POSITION)
+        return zones_at(session, [doc_id])[doc_id]
     user, app = session.execute(_OF_USER, {"app_id": app_id, "user_id": user_id}).one()
     return TimeZones(user=user, app=app)

@@ -50,7 +50,9 @@ def plan(conversation: Conversation, settings: FactSettings, now: datetime) -> N
         conversation.facts_due_at = soon if due is None else min(due, soon)
 
 
-def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
+def enqueue_extraction(
+    session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5
+) -> Job | None:
     """Ask for the facts of what was said since, under its app's purge epoch.
 
     None when a job is open that will see to it, or there is nothing to ask for: in a conversation that goes on a
@@ -65,7 +67,9 @@ def ask(session: Session, conversation: Conversation, epoch: int, now: datetime,
     return enqueue(session, _job(conversation, epoch, max_attempts), now)
 
 
-def ask_now(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int) -> Job | None:
+def enqueue_extraction_now(
+    session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int
+) -> Job | None:
     """Ask for the facts of a locked conversation at once, however little was said; the open job where there is one.
 
     None when a user has said nothing that was not read. Raises: Conflict where nothing is remembered of it.
@@ -91,7 +95,7 @@ def move_on(
     """
     conversation.facts_seen = seen
     if conversation.ended_at is not None:
-        ask(session, conversation, epoch, now, settings.job_max_attempts)
+        enqueue_extraction(session, conversation, epoch, now, settings.job_max_attempts)
     else:
         conversation.facts_due_at = None
         plan(conversation, settings, now)

@@ -83,12 +83,12 @@ class NewMessage:
     """The message as it was sent, where role, content and name do not say all of it."""
 
 
-def start(session: Session, app_id: str, wanted: NewConversation, now: datetime) -> Conversation:
+def start(session: Session, app_id: str, new: NewConversation, now: datetime) -> Conversation:
     """Open a conversation; the caller holds off erasures. Raises: Conflict when the app already has one of that id."""
-    conversation_id = wanted.conversation_id or new_id("conv", now)
+    conversation_id = new.conversation_id or new_id("conv", now)
     known = queries.find_conversation(session, app_id, conversation_id)
     if known is not None:
-        others = "" if known.user_id == wanted.user_id else " of another user"
+        others = "" if known.user_id == new.user_id else " of another user"
         what = "choose another id" if others else "add messages to it or choose another id"
         raise Conflict(
             f"App {app_id} already has a conversation {conversation_id}{others}; {what}.",
@@ -97,31 +97,31 @@ def start(session: Session, app_id: str, wanted: NewConversation, now: datetime)
     conversation = Conversation(
         app_id=app_id,
         conversation_id=conversation_id,
-        user_id=wanted.user_id,
-        energy_budget_micro=wanted.energy_budget_micro,
-        details=wanted.details,
-        end_after_minutes=wanted.end_after_minutes,
-        time_zone=wanted.time_zone,
-        memory=wanted.memory,
+        user_id=new.user_id,
+        energy_budget_micro=new.energy_budget_micro,
+        details=new.details,
+        end_after_minutes=new.end_after_minutes,
+        time_zone=new.time_zone,
+        memory=new.memory,
         message_count=0,
         created_at=now,
         updated_at=now,
     )
-    _put_off_end(conversation, now)
+    _reset_idle_timeout(conversation, now)
     session.add(conversation)
     session.flush()
     return conversation
 
 
-def _put_off_end(conversation: Conversation, silent_since: datetime) -> None:
+def _reset_idle_timeout(conversation: Conversation, silent_since: datetime) -> None:
     minutes = conversation.end_after_minutes
     conversation.silent_until = None if minutes is None else silent_since + timedelta(minutes=minutes)
 
 
-def say(
+def append_messages(
     session: Session,
     conversation: Conversation,
-    said: Sequence[NewMessage],
+    new_messages: Sequence[NewMessage],
     now: datetime,
     *,
     by_loop: bool = False,
@@ -140,13 +140,13 @@ def say(
             f"Conversation {conversation.conversation_id} has ended; open a new one to go on.",
             code="conversation_ended",
         )
-    named = [message.message_id for message in said if message.message_id is not None]
+    named = [message.message_id for message in new_messages if message.message_id is not None]
     known = queries.known_messages(session, conversation.key, named)
     before = conversation.message_count
-    stored = [_placed(conversation, message, known, now) for message in said]
+    stored = [_get_or_build_message(conversation, message, known, now) for message in new_messages]
     conversation.updated_at = now
     conversation.snoozed_until = None
-    _put_off_end(conversation, now)
+    _reset_idle_timeout(conversation, now)
     if conversation.message_count > before:
         conversation.woken_at = conversation.think_after = None
         conversation.think_attempts = 0
@@ -162,9 +162,11 @@ def say(
     return stored
 
 
-def _placed(conversation: Conversation, said: NewMessage, known: dict[str, Message], now: datetime) -> Message:
+def _get_or_build_message(
+    conversation: Conversation, new: NewMessage, known: dict[str, Message], now: datetime
+) -> Message:
     """Return a message at its position, yet to be inserted, or the one the conversation has already."""
-    message_id = said.message_id or new_id("msg", now)
+    message_id = new.message_id or new_id("msg", now)
     if message_id in known:
         return known[message_id]
     message = Message(
@@ -172,19 +174,19 @@ def _placed(conversation: Conversation, said: NewMessage, known: dict[str, Messa
         app_id=conversation.app_id,
         position=conversation.message_count,
         message_id=message_id,
-        role=said.role,
-        name=said.name,
-        content=said.content,
-        payload=said.payload,
-        payload_chars=None if said.payload is None else chars_of(said.payload),
-        tokens=said.tokens,
-        created_at=(said.created_at or now).astimezone(UTC),
-        utc_offset_minutes=None if said.created_at is None else offset_of(said.created_at),
+        role=new.role,
+        name=new.name,
+        content=new.content,
+        payload=new.payload,
+        payload_chars=None if new.payload is None else chars_of(new.payload),
+        tokens=new.tokens,
+        created_at=(new.created_at or now).astimezone(UTC),
+        utc_offset_minutes=None if new.created_at is None else offset_of(new.created_at),
     )
     conversation.message_count += 1
-    if said.role is Role.USER and conversation.unanswered_since is None:
+    if new.role is Role.USER and conversation.unanswered_since is None:
         conversation.unanswered_since = now
-    elif said.role is Role.ASSISTANT and not is_only_a_call(said.content, said.payload):
+    elif new.role is Role.ASSISTANT and not is_only_a_call(new.content, new.payload):
         conversation.unanswered_since = None
     known[message_id] = message
     return message
@@ -240,7 +242,7 @@ def end(
             enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:
-            extraction.ask(session, conversation, epoch, now, max_attempts)
+            extraction.enqueue_extraction(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))
 
@@ -273,7 +275,7 @@ def snooze(session: Session, conversation: Conversation, minutes: int, now: date
     conversation.snoozed_until = now + timedelta(minutes=minutes)
     conversation.focus_since = None
     # Nobody is expected to say anything before.
-    _put_off_end(conversation, conversation.snoozed_until)
+    _reset_idle_timeout(conversation, conversation.snoozed_until)
     _record(session, EventKind.CONVERSATION_SNOOZED, conversation, now, minutes=minutes)
     return conversation
 

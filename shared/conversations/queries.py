@@ -115,18 +115,20 @@ def lock_with_app(session: Session, app_id: str, conversation_id: str) -> tuple[
 
 
 def list_conversations(
-    session: Session, app_id: str, wanted: ConversationFilter, limit: int, before: int | None = None
+    session: Session, app_id: str, conversation_filter: ConversationFilter, limit: int, before: int | None = None
 ) -> Sequence[Conversation]:
     """Return an app's conversations, newest first; ``before`` is the key to go on below."""
     query = select(Conversation).where(Conversation.app_id == app_id).order_by(Conversation.key.desc()).limit(limit)
-    if wanted.user_id is not None:
+    if conversation_filter.user_id is not None:
         # Empty for those that name nobody, as everywhere where a user is asked for.
-        query = query.where(Conversation.user_id == (wanted.user_id or None))
-    if wanted.ended is not None:
-        query = query.where(Conversation.ended_at.is_not(None) if wanted.ended else Conversation.ended_at.is_(None))
-    if wanted.unanswered is not None:
+        query = query.where(Conversation.user_id == (conversation_filter.user_id or None))
+    if conversation_filter.ended is not None:
+        query = query.where(
+            Conversation.ended_at.is_not(None) if conversation_filter.ended else Conversation.ended_at.is_(None)
+        )
+    if conversation_filter.unanswered is not None:
         waits = Conversation.unanswered_since
-        query = query.where(waits.is_not(None) if wanted.unanswered else waits.is_(None))
+        query = query.where(waits.is_not(None) if conversation_filter.unanswered else waits.is_(None))
     return session.scalars(query if before is None else query.where(Conversation.key < before)).all()
 
 
@@ -186,8 +188,8 @@ def has_words_from(session: Session, conversation_key: int, position: int) -> bo
 def count_turns_from(session: Session, conversation_key: int, position: int) -> int:
     """Return in how many messages the assistant said something in a conversation from a position on."""
     mine = (Message.conversation_key == conversation_key, Message.position >= position)
-    said = (*mine, Message.role == _ASSISTANT, Message.content != "")
-    return session.scalar(select(func.count()).select_from(Message).where(*said)) or 0
+    has_text = (*mine, Message.role == _ASSISTANT, Message.content != "")
+    return session.scalar(select(func.count()).select_from(Message).where(*has_text)) or 0
 
 
 def summaries_due(session: Session, limit: int) -> Sequence[tuple[int, str]]:

@@ -45,7 +45,9 @@ def is_due(conversation: Conversation, frequency: int) -> bool:
     return bool(frequency) and conversation.turns_since_summary >= frequency
 
 
-def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
+def enqueue_summary(
+    session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5
+) -> Job | None:
     """Ask for a summary of what was said since the last; None where one is asked for, or nobody said anything."""
     conversation.summary_due_at = None
     if not conversation.is_remembered or get_open(session, conversation.key, JobKind.SUMMARISE) is not None:

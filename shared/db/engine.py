@@ -135,10 +135,10 @@ class Database:
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
         except DBAPIError as error:
-            told = self._told(error)
-            if told is None:
+            transient = self._translate(error)
+            if transient is None:
                 raise
-            raise told from error
+            raise transient from error
         finally:
             self._open.depth -= 1
 
@@ -164,7 +164,7 @@ class Database:
         if self._trouble is noted:
             self._trouble = None
 
-    def _told(self, error: DBAPIError) -> Transient | None:
+    def _translate(self, error: DBAPIError) -> Transient | None:
         """Return what to tell of a driver's error, and remember what is wrong with the database itself."""
         trouble = trouble_of(error)
         if trouble is not None:
@@ -203,10 +203,10 @@ class Database:
                     )
                     connection.execute(sa.text(f"VACUUM {', '.join([*ours, *words])}"))
         except DBAPIError as error:
-            told = self._told(error)
-            if told is None:
+            transient = self._translate(error)
+            if transient is None:
                 raise
-            raise told from error
+            raise transient from error
 
     def _rewrite(self, patience_seconds: float, most_bytes: int | None) -> None:
         with self.engine.connect().execution_options(no_transaction=True) as connection:

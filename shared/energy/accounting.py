@@ -15,8 +15,8 @@ from shared.base.settings import Settings
 from shared.db.engine import Database
 from shared.energy import ledger, rates
 from shared.energy.budget import most, to_units
-from shared.energy.ledger import Booking
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect
+from shared.energy.ledger import LedgerAccount
+from shared.llm.calls import CallEstimate, CallOutcome, Meter, ModelCall
 from shared.telemetry.metrics import Metrics, agent_kind
 from shared.telemetry.tracing import Tracing
 
@@ -35,7 +35,7 @@ class Accountant:
     call_seconds: float
     tracing: Tracing = field(default_factory=Tracing)
 
-    def meter(self, account: Booking) -> Meter:
+    def meter(self, account: LedgerAccount) -> Meter:
         """Return a meter that books on an account; for one thread."""
         return _Account(self, account)
 
@@ -49,39 +49,39 @@ class Accountant:
 @dataclass
 class _Account(Meter):
     accountant: Accountant
-    account: Booking
-    held: int | None = None
+    account: LedgerAccount
+    reservation_key: int | None = None
     """What is set aside for the call under way."""
 
-    def reserve(self, prospect: Prospect) -> None:
-        if self.held is not None:
+    def reserve(self, estimate: CallEstimate) -> None:
+        if self.reservation_key is not None:
             return  # The same call is tried once more.
-        office = self.accountant
-        cost = most(prospect, office.settings)
-        now = office.clock.now()
-        until = now + timedelta(seconds=office.call_seconds)
-        with office.database.write() as session:
+        accountant = self.accountant
+        cost = most(estimate, accountant.settings)
+        now = accountant.clock.now()
+        until = now + timedelta(seconds=accountant.call_seconds)
+        with accountant.database.write() as session:
             # Locked, so that nobody else reckons with them until the transaction has ended.
             budgets = lock_budgets(session, self.account.app_id)
             refused = ledger.affordable(session, self.account.app_id, budgets, cost, now)
             if refused is None:
-                self.held = ledger.reserve(session, prospect, self.account, cost, now, until)
+                self.reservation_key = ledger.reserve(session, estimate, self.account, cost, now, until)
         if refused is not None:
             raise OverBudget(str(refused), refused.until or now + NEVER_WAIT)
 
     def __call__(self, call: ModelCall) -> None:
-        office, cost = self.accountant, 0
-        office.tracing.record_call(call)
+        accountant, cost = self.accountant, 0
+        accountant.tracing.record_call(call)
         # A row of nothing for a call that nobody took would make a call seem cheaper than it is.
         was_taken = call.outcome is not CallOutcome.UNAVAILABLE or call.prompt_tokens or call.completion_tokens
-        with office.database.write() as session:
+        with accountant.database.write() as session:
             if was_taken:
-                cost = ledger.book(session, call, self.account, office.settings, office.clock.now())
+                cost = ledger.book(session, call, self.account, accountant.settings, accountant.clock.now())
                 rates.learn(session, call)
-            if self.held is not None:
-                ledger.let_go(session, self.held)
-        self.held = None
-        metrics, agent = office.metrics, agent_kind(call.model)
+            if self.reservation_key is not None:
+                ledger.release_reservation(session, self.reservation_key)
+        self.reservation_key = None
+        metrics, agent = accountant.metrics, agent_kind(call.model)
         metrics.energy_spent.labels(call.kind).inc(to_units(cost))
         metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
         metrics.model_tokens.labels(call.kind, agent, "prompt").inc(call.prompt_tokens)

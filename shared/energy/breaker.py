@@ -64,7 +64,7 @@ class ModelPause:
         """Say when it is asked again."""
         return f"it is asked again at {self.ask_at:%H:%M} UTC" if self.ask_at > now else "the next job asks it again"
 
-    def told(self, now: datetime, *, has_rules: bool) -> str:
+    def describe(self, now: datetime, *, has_rules: bool) -> str:
         """Say what the model did and what becomes of its jobs, behind which rules stand or nobody."""
         become = f"the built-in agent does them, and {self.until(now)}" if has_rules else "they become dead letters"
         return f"{self.why}; {become}"

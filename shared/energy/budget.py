@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import ceil
 
 from shared.base.settings import Settings
-from shared.llm.calls import EXTRACTIVE, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallEstimate, ModelCall, WorkKind
 
 MICRO = 1_000_000
 """Micro-units in a unit; amounts are whole micro-units, so that sums are exact."""
@@ -77,9 +77,9 @@ def price(call: ModelCall, settings: Settings) -> int:
     return _price(call.kind, call.model, call.prompt_tokens, call.completion_tokens, settings)
 
 
-def most(prospect: Prospect, settings: Settings) -> int:
+def most(estimate: CallEstimate, settings: Settings) -> int:
     """Return the most a call can cost, in micro-units."""
-    return _price(prospect.kind, prospect.model, prospect.most_prompt_tokens, prospect.most_completion_tokens, settings)
+    return _price(estimate.kind, estimate.model, estimate.most_prompt_tokens, estimate.most_completion_tokens, settings)
 
 
 def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: int, settings: Settings) -> int:
@@ -131,17 +131,17 @@ def affordable_at(
     """
     if need > budget:
         return None
-    standing = [(at, micro) for at, micro in spent if now - span < at]
-    total = sum(micro for _, micro in standing)
+    in_window = [(at, micro) for at, micro in spent if now - span < at]
+    total = sum(micro for _, micro in in_window)
     free_from = now
-    for at, micro in standing:
+    for at, micro in in_window:
         if total + need <= budget:
             break
         total, free_from = total - micro, at + span
     return free_from
 
 
-def may_start(micro: int, gate_percent: float, under_way: int, typical: int, wanted: int) -> int:
+def may_start(micro: int, gate_percent: float, under_way: int, typical: int, limit: int) -> int:
     """Return how many more jobs may start: above the gate only, less what those under way will likely draw.
 
     When nothing is under way and the level is above the gate, one may always start.
@@ -150,7 +150,7 @@ def may_start(micro: int, gate_percent: float, under_way: int, typical: int, wan
     free = micro - gate - under_way
     if micro <= gate or (free <= 0 and under_way):
         return 0
-    return wanted if typical <= 0 else min(wanted, max(1, -(-free // typical)))
+    return limit if typical <= 0 else min(limit, max(1, -(-free // typical)))
 
 
 def must_shed(micro: int) -> bool:

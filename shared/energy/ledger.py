@@ -32,7 +32,7 @@ from shared.energy.models import (
     Spending,
     TokenRate,
 )
-from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect, WorkKind
+from shared.llm.calls import MEMORY_KINDS, CallEstimate, ModelCall, WorkKind
 
 SETTLE_LIMIT = 10_000
 CALL_PAUSE = timedelta(seconds=2)
@@ -69,22 +69,22 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Booking:
-    """On whose account a call is."""
+class LedgerAccount:
+    """Who pays for a call: the app, and the job or conversation it is made for."""
 
     app_id: str
     job_id: str | None
     conversation_key: int | None
 
 
-def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now: datetime) -> int:
+def book(session: Session, call: ModelCall, account: LedgerAccount, settings: Settings, now: datetime) -> int:
     """Add one call to the ledger; return its cost in micro-units."""
     cost = price(call, settings)
     session.add(
         Spending(
-            app_id=on.app_id,
-            job_id=on.job_id,
-            conversation_key=on.conversation_key,
+            app_id=account.app_id,
+            job_id=account.job_id,
+            conversation_key=account.conversation_key,
             kind=call.kind,
             model=call.model,
             outcome=call.outcome,
@@ -103,30 +103,32 @@ def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now
     return cost
 
 
-def reserve(session: Session, prospect: Prospect, on: Booking, most_micro: int, now: datetime, until: datetime) -> int:
-    """Set aside what a call will likely cost; return the key to let go of it by."""
-    estimate = estimate_of(session, prospect.kind, prospect.model)
-    held = Reservation(
-        app_id=on.app_id,
-        job_id=on.job_id,
-        kind=prospect.kind,
-        model=prospect.model,
-        micro=most_micro if estimate is None else estimate,
+def reserve(
+    session: Session, estimate: CallEstimate, account: LedgerAccount, most_micro: int, now: datetime, until: datetime
+) -> int:
+    """Set aside what a call will likely cost; return the key to release it by."""
+    mean_cost = estimate_of(session, estimate.kind, estimate.model)
+    reservation = Reservation(
+        app_id=account.app_id,
+        job_id=account.job_id,
+        kind=estimate.kind,
+        model=estimate.model,
+        micro=most_micro if mean_cost is None else mean_cost,
         most_micro=most_micro,
         at=now,
         until=until,
     )
-    session.add(held)
+    session.add(reservation)
     session.flush()
-    return held.key
+    return reservation.key
 
 
-def let_go(session: Session, key: int) -> None:
+def release_reservation(session: Session, key: int) -> None:
     """Drop a reservation: its call has ended."""
     session.execute(delete(Reservation).where(Reservation.key == key))
 
 
-def let_go_of_lost(session: Session, now: datetime, longest: timedelta) -> int:
+def expire_reservations(session: Session, now: datetime, longest: timedelta) -> int:
     """Drop the reservations of calls that were killed, and those of a clock that was ahead; return how many."""
     lost = delete(Reservation).where(_is_lost(now, longest))
     return int(session.execute(lost).rowcount)  # type: ignore[attr-defined]
@@ -167,27 +169,27 @@ def affordable(
     will likely cost. Rows of a clock that was ahead do not count.
     """
     for name, budget, span in budgets.windows():
-        spent, held = _spent_and_held(session, app_id, now - span, now)
-        held = max(held, under_way)
-        if spent + held + need <= budget:
+        spent, set_aside = _spent_and_set_aside(session, app_id, now - span, now)
+        set_aside = max(set_aside, under_way)
+        if spent + set_aside + need <= budget:
             continue
         if spent + need <= budget:
             # Only what is under way stands in the way: it may cost less, or nothing, and is over before the window is.
-            return Refusal(name, budget, spent + held, need, now + CALL_PAUSE)
+            return Refusal(name, budget, spent + set_aside, need, now + CALL_PAUSE)
         in_window = (Spending.app_id == app_id, Spending.at > now - span, Spending.at <= now + CLOCK_DOUBT)
         rows = session.execute(select(Spending.at, Spending.micro).where(*in_window).order_by(Spending.at))
-        when = affordable_at([*((at, micro) for at, micro in rows), (now, held)], budget, span, need, now)
-        return Refusal(name, budget, spent + held, need, when)
+        when = affordable_at([*((at, micro) for at, micro in rows), (now, set_aside)], budget, span, need, now)
+        return Refusal(name, budget, spent + set_aside, need, when)
     return None
 
 
-def _spent_and_held(session: Session, app_id: str, since: datetime, now: datetime) -> tuple[int, int]:
+def _spent_and_set_aside(session: Session, app_id: str, since: datetime, now: datetime) -> tuple[int, int]:
     # Read at once: a call that ends passes from one to the other.
     in_window = (Spending.app_id == app_id, Spending.at > since, Spending.at <= now + CLOCK_DOUBT)
     spent = select(func.coalesce(func.sum(Spending.micro), 0)).where(*in_window).scalar_subquery()
     mine = (Reservation.app_id == app_id, Reservation.until > now)
-    held = select(func.coalesce(func.sum(Reservation.most_micro), 0)).where(*mine).scalar_subquery()
-    row = session.execute(select(spent, held)).one()
+    set_aside = select(func.coalesce(func.sum(Reservation.most_micro), 0)).where(*mine).scalar_subquery()
+    row = session.execute(select(spent, set_aside)).one()
     return int(row[0]), int(row[1])
 
 
@@ -214,7 +216,7 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
     return cost
 
 
-def follow_clock(session: Session, now: datetime) -> bool:
+def rebase_after_clock_change(session: Session, now: datetime) -> bool:
     """Let the level refill from now on when it was last reckoned in a future that a clock set back has left."""
     level = session.get(EnergyLevel, 1, with_for_update=True)
     if level is None or level.at <= now:
@@ -362,8 +364,8 @@ def hold_fence(session: Session, idle_seconds: float) -> int | None:
     PostgreSQL lets a takeover wait for the shared lock, and ends the transaction by itself when nothing is said in it
     for ``idle_seconds``, so that a frozen process cannot keep the lock. On SQLite the writer is alone anyway.
     """
-    held = select(Leadership.fence).where(Leadership.only_row == 1, Leadership.holder.is_not(None))
-    query = held.with_for_update(read=True)
+    fence = select(Leadership.fence).where(Leadership.only_row == 1, Leadership.holder.is_not(None))
+    query = fence.with_for_update(read=True)
     if session.get_bind().dialect.name == "postgresql":
         limit = func.set_config(
             "idle_in_transaction_session_timeout", f"{int(max(_LEAST_IDLE_SECONDS, idle_seconds) * 1000)}ms", True

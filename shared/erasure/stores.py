@@ -98,8 +98,8 @@ class ErasedPart:
         if self.user_id is None or self.keys is None:
             return []
         session, subject = self.session, Subject(self.app_id, self.user_id)
-        held = memory_queries.held_by_others(session, subject, self.keys)
-        return sorted(held | fact_queries.held_by_others(session, subject, self.keys))
+        with_memories = memory_queries.held_by_others(session, subject, self.keys)
+        return sorted(with_memories | fact_queries.held_by_others(session, subject, self.keys))
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def _forget_user_settings(part: ErasedPart) -> Counts:
 def _forget_conversations(part: ErasedPart) -> Counts:
     # What is kept of a memory that is gone names no conversation any more.
     mine = _lies_in(part, Origin, Origin.conversation_key)
-    forgetting.part_from(part.session, mine, nameless=part.conversations is None)
+    forgetting.detach_conversations(part.session, mine, nameless=part.conversations is None)
     keys: tuple[tuple[type[_Spoken], InstrumentedAttribute[int]], ...] = (
         (Answer, Answer.conversation_key), (Message, Message.conversation_key), (Conversation, Conversation.key),
     )  # fmt: skip

@@ -61,15 +61,15 @@ def oldest_unplaced(session: Session) -> datetime | None:
     return session.scalar(select(Event.at).where(Event.position.is_(None)).order_by(Event.row).limit(1))
 
 
-def events_after(session: Session, wanted: EventFilter, after: int, upto: int, limit: int) -> Sequence[Event]:
+def events_after(session: Session, event_filter: EventFilter, after: int, upto: int, limit: int) -> Sequence[Event]:
     """Return events by position, those above ``after`` and not above ``upto``."""
     query = select(Event).where(Event.position > after, Event.position <= upto).order_by(Event.position).limit(limit)
-    if wanted.app_id is not None:
-        query = query.where(Event.app_id == wanted.app_id)
-    if wanted.kinds:
-        query = query.where(Event.kind.in_(wanted.kinds))
-    if wanted.conversation_id is not None:
-        query = query.where(Event.conversation_id == wanted.conversation_id)
+    if event_filter.app_id is not None:
+        query = query.where(Event.app_id == event_filter.app_id)
+    if event_filter.kinds:
+        query = query.where(Event.kind.in_(event_filter.kinds))
+    if event_filter.conversation_id is not None:
+        query = query.where(Event.conversation_id == event_filter.conversation_id)
     return session.scalars(query).all()
 
 

@@ -110,14 +110,14 @@ def forget(session: Session, before: datetime, limit: int, needed: Sequence[int]
 def listeners(session: Session, published: Sequence[PublishedEvent]) -> list[tuple[PublishedEvent, Webhook]]:
     """Return which webhook is to be told of which event: app by app, and in order within an app."""
     webhooks = queries.listening_webhooks(session, sorted({one.app_id for one in published}))
-    told = [
+    deliveries = [
         (one, webhook)
         for one in published
         for webhook in webhooks
         if webhook.app_id == one.app_id and (not webhook.kinds or one.kind in webhook.kinds)
     ]
     # By app, because the tenant queues of apps are locked in that order everywhere.
-    return sorted(told, key=lambda pair: pair[0].app_id)
+    return sorted(deliveries, key=lambda pair: pair[0].app_id)
 
 
 def erase_of_app(session: Session, app_id: str) -> dict[str, int]:

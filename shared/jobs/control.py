@@ -70,9 +70,9 @@ class ReplayRound:
     """The ``seq`` to go on above; None when that was all."""
 
 
-def replay_dead(session: Session, wanted: JobFilter, after: int, limit: int, now: datetime) -> ReplayRound:
+def replay_dead(session: Session, job_filter: JobFilter, after: int, limit: int, now: datetime) -> ReplayRound:
     """Run the first ``limit`` dead letters that match again, oldest first. ``wanted.state`` has to be DEAD."""
-    found = queries.first_jobs(session, wanted, after, limit)
+    found = queries.first_jobs(session, job_filter, after, limit)
     # Locked as for one job, in one order everywhere, so that no purge comes between the epoch and the job.
     app_ids = sorted({job.app_id for job in found if job.app_id is not None})
     epochs = {app_id: lock_app(session, app_id).purge_epoch for app_id in app_ids}

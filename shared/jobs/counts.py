@@ -35,11 +35,13 @@ def _counted(session: Session, query: Select[str, str, int]) -> dict[tuple[str, 
 
 def oldest_waiting(session: Session, now: datetime) -> dict[str, datetime]:
     """Return by kind when the oldest job was written that waits for its turn, not for energy nor for a budget."""
-    held = (
+    is_throttled = (
         select(TenantQueue.app_id)
         .where(TenantQueue.app_id == Job.app_id, TenantQueue.work_class == Job.work_class, TenantQueue.held_until > now)
         .exists()
     )
-    query = select(Job.kind, func.min(Job.created_at)).where(is_in_state((JobState.PENDING, JobState.RETRYING)), ~held)
+    query = select(Job.kind, func.min(Job.created_at)).where(
+        is_in_state((JobState.PENDING, JobState.RETRYING)), ~is_throttled
+    )
     rows = session.execute(query.group_by(Job.kind))
     return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping

@@ -20,8 +20,8 @@ from shared.telemetry.tracing import current_traceparent
 
 DEFER_LIMIT = 500
 """Jobs marked at a time, so that a tick stays short however many wait."""
-AskTerms = Callable[[Session, str, str], tenant_queues.Terms]
-"""Says on what terms an app's job of a kind may start."""
+GetLimits = Callable[[Session, str, str], tenant_queues.ScheduleLimits]
+"""Returns the limits under which an app's job of a kind may start."""
 
 
 @dataclass(frozen=True)
@@ -57,38 +57,38 @@ class Dispatch:
     priority: int
 
 
-def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
+def enqueue(session: Session, new_job: NewJob, now: datetime) -> Job:
     """Write a job in the caller's transaction, or return the one that already stands for this work."""
-    present = queries.get_by_dedupe(session, wanted.dedupe)
-    if present is not None:
-        return present
-    usual = JOB_TYPES[wanted.kind]
-    if type(wanted.payload) is not usual.payload:
-        raise TypeError(f"A job {wanted.kind} takes a {usual.payload.__name__}, as shared/contracts/jobs.py says.")
+    existing = queries.get_by_dedupe(session, new_job.dedupe)
+    if existing is not None:
+        return existing
+    job_type = JOB_TYPES[new_job.kind]
+    if type(new_job.payload) is not job_type.payload:
+        raise TypeError(f"A job {new_job.kind} takes a {job_type.payload.__name__}, as shared/contracts/jobs.py says.")
     job = Job(
         job_id=new_id("job", now),
-        kind=wanted.kind,
-        app_id=wanted.app_id,
-        conversation_key=wanted.conversation_key,
-        conversation_id=wanted.conversation_id,
-        epoch=wanted.epoch,
-        dedupe=wanted.dedupe,
-        payload=wanted.payload.model_dump(by_alias=True),
-        priority=usual.priority if wanted.priority is None else wanted.priority,
-        work_class=wanted.work_class or usual.work_class,
-        sequence=wanted.sequence,
-        max_attempts=wanted.max_attempts,
+        kind=new_job.kind,
+        app_id=new_job.app_id,
+        conversation_key=new_job.conversation_key,
+        conversation_id=new_job.conversation_id,
+        epoch=new_job.epoch,
+        dedupe=new_job.dedupe,
+        payload=new_job.payload.model_dump(by_alias=True),
+        priority=job_type.priority if new_job.priority is None else new_job.priority,
+        work_class=new_job.work_class or job_type.work_class,
+        sequence=new_job.sequence,
+        max_attempts=new_job.max_attempts,
         state=JobState.PENDING,
         created_at=now,
-        due_at=max(now, wanted.due_at or now),
+        due_at=max(now, new_job.due_at or now),
         traceparent=current_traceparent(),
     )
     session.add(job)
     session.flush()
     tenant_queues.refresh(session, job.app_id, job.work_class, now)
-    why = tenant_queues.held(session, wanted.app_id, job.work_class)
-    if why is not None:
-        job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, why.why
+    throttle = tenant_queues.get_throttle(session, new_job.app_id, job.work_class)
+    if throttle is not None:
+        job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, throttle.why
     return job
 
 
@@ -114,19 +114,19 @@ def take_due(
     now: datetime,
     limit: int,
     queued_seconds: float,
-    terms: AskTerms = lambda *_: tenant_queues.Terms(),
+    get_limits: GetLimits = lambda *_: tenant_queues.ScheduleLimits(),
     work_class: WorkClass = WorkClass.THOUGHT,
 ) -> list[Dispatch]:
     """Lease up to ``limit`` due jobs of a work class, one of a sequence, in the order of the tenant queues.
 
-    An app whose terms hold it back is passed over, and its due jobs say so; so do jobs whose model's server is away.
+    An app that its limits throttle is passed over, and its due jobs say so; so do jobs whose model's server is away.
     """
     taken: list[Dispatch] = []
     tenant_queues.wake(session, now)
     while len(taken) < limit:
-        room = limit - len(taken)
-        found = queries.lock_next_tenant_queues(session, work_class, room)
-        given = _take_round(session, found, room, now, queued_seconds, terms)
+        remaining = limit - len(taken)
+        found = queries.lock_next_tenant_queues(session, work_class, remaining)
+        given = _take_round(session, found, remaining, now, queued_seconds, get_limits)
         taken += given
         session.flush()
         # Where none gave a job and all stay awake, others have the jobs, and looking again would find the same ones for
@@ -137,50 +137,55 @@ def take_due(
 
 
 def _take_round(
-    session: Session, found: Sequence[TenantQueue], room: int, now: datetime, queued_seconds: float, ask: AskTerms
+    session: Session,
+    found: Sequence[TenantQueue],
+    limit: int,
+    now: datetime,
+    queued_seconds: float,
+    get_limits: GetLimits,
 ) -> list[Dispatch]:
-    """Lease up to ``room`` jobs of the locked tenant queues that are next, the least start tag first each time."""
+    """Lease up to ``limit`` jobs of the locked tenant queues that are next, the least start tag first each time."""
     taken: list[Dispatch] = []
-    heap = [(_place(tenant_queue), number) for number, tenant_queue in enumerate(found)]
+    heap = [(_position(tenant_queue), number) for number, tenant_queue in enumerate(found)]
     # Where there may be more tenant queues than these, one of them is next once these are past the last of these.
-    last = max(heap)[0] if len(found) == room else None
+    last = max(heap)[0] if len(found) == limit else None
     heapify(heap)
-    while heap and len(taken) < room:
-        place, number = heappop(heap)
-        if last is not None and place > last:
+    while heap and len(taken) < limit:
+        position, number = heappop(heap)
+        if last is not None and position > last:
             break
-        sent = _take_head(session, found[number], now, queued_seconds, ask)
+        sent = _take_head(session, found[number], now, queued_seconds, get_limits)
         if sent is not None:
             taken.append(sent)
             if found[number].awake:
-                heappush(heap, (_place(found[number]), number))
+                heappush(heap, (_position(found[number]), number))
     return taken
 
 
-def _place(tenant_queue: TenantQueue) -> tuple[int, int]:
+def _position(tenant_queue: TenantQueue) -> tuple[int, int]:
     return tenant_queue.start_tag, tenant_queue.head_seq or 0
 
 
 def _take_head(
-    session: Session, tenant_queue: TenantQueue, now: datetime, queued_seconds: float, ask: AskTerms
+    session: Session, tenant_queue: TenantQueue, now: datetime, queued_seconds: float, get_limits: GetLimits
 ) -> Dispatch | None:
     job = queries.next_to_send(session, tenant_queue.app_id, tenant_queue.work_class, now, is_locked=True)
     if job is None:
         tenant_queues.refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None
-    terms = ask(session, tenant_queue.app_id, job.kind)
-    if job.kind in terms.away:
-        defer(session, Deferral.PROVIDER, terms.why_away, now, app_id=tenant_queue.app_id, kinds=terms.away)
+    limits = get_limits(session, tenant_queue.app_id, job.kind)
+    if job.kind in limits.away:
+        defer(session, Deferral.PROVIDER, limits.why_away, now, app_id=tenant_queue.app_id, kinds=limits.away)
         tenant_queues.bring_up_to_date(session, tenant_queue, now)
         return None
-    if terms.hold is not None:
-        tenant_queues.hold(session, tenant_queue, terms.hold, now)
-        defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=tenant_queue.app_id)
+    if limits.throttle is not None:
+        tenant_queues.throttle(session, tenant_queue, limits.throttle, now)
+        defer(session, Deferral.BUDGET, limits.throttle.why, now, app_id=tenant_queue.app_id)
         return None
     job.state, job.fence, job.lease_owner = JobState.QUEUED, job.fence + 1, None
     job.leased_until = now + timedelta(seconds=queued_seconds)
     job.deferred_since = job.deferral = job.reason = None
-    tenant_queues.serve(session, tenant_queue, terms.weight, now)
+    tenant_queues.serve(session, tenant_queue, limits.weight, now)
     return Dispatch(job.job_id, job.fence, job.kind, job.priority)
 
 
@@ -212,7 +217,7 @@ def is_behind_clock(session: Session, now: datetime, horizon: timedelta) -> bool
     return queries.is_any_beyond(session, now + horizon, now + LONGEST_HOLD)
 
 
-def follow_clock(session: Session, now: datetime, horizon: timedelta) -> tuple[int, int]:
+def rebase_after_clock_change(session: Session, now: datetime, horizon: timedelta) -> tuple[int, int]:
     """After a clock was set back, times in a future that nothing reaches are now; return how many jobs' and apps'."""
     jobs = queries.lock_due_beyond(session, now + horizon)
     for job in jobs:
@@ -220,11 +225,11 @@ def follow_clock(session: Session, now: datetime, horizon: timedelta) -> tuple[i
     tenant_queues.refresh_all(session, jobs, now)
     # Locked last, and only what nobody else holds: whoever held one while it waits for another in `refresh_all` could
     # wait for somebody who waits for that one.
-    held_back = queries.lock_held_beyond(session, now + LONGEST_HOLD)
-    for tenant_queue in held_back:
+    throttled = queries.lock_held_beyond(session, now + LONGEST_HOLD)
+    for tenant_queue in throttled:
         tenant_queue.held_until = tenant_queue.held_why = None
         tenant_queues.bring_up_to_date(session, tenant_queue, now)
-    return len(jobs), len(held_back)
+    return len(jobs), len(throttled)
 
 
 def defer_sequence(

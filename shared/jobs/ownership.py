@@ -86,31 +86,31 @@ def _may_begin(job: Job, fence: int, owner: Owner) -> bool:
     return left_behind and owner.is_gone(job.lease_owner or "")
 
 
-def beat(session: Session, held: Claim, until: datetime) -> bool:
+def beat(session: Session, claim: Claim, until: datetime) -> bool:
     """Renew the lease; False when the job is no longer this owner's."""
     renewed = session.execute(
         update(Job)
-        .where(Job.job_id == held.job_id, Job.fence == held.fence, Job.state == JobState.RUNNING)
+        .where(Job.job_id == claim.job_id, Job.fence == claim.fence, Job.state == JobState.RUNNING)
         .values(leased_until=until)
     )
     return bool(renewed.rowcount)  # type: ignore[attr-defined]
 
 
-def finish(session: Session, held: Claim, state: JobState, now: datetime, reason: str | None = None) -> None:
+def finish(session: Session, claim: Claim, state: JobState, now: datetime, reason: str | None = None) -> None:
     """End a job in the transaction that writes its result. Raises: LeaseLost."""
-    job = _held(session, held)
+    job = _lock_claimed(session, claim)
     _end(job, state, reason, now)
     session.flush()
     tenant_queues.refresh(session, job.app_id, job.work_class, now)
 
 
-def confirm(session: Session, held: Claim) -> None:
+def confirm(session: Session, claim: Claim) -> None:
     """Make sure of a job before part of its result is written. Raises: LeaseLost."""
-    _held(session, held)
+    _lock_claimed(session, claim)
 
 
 def postpone(
-    session: Session, held: Claim, why: str, until: datetime, now: datetime, changed_at: datetime | None = None
+    session: Session, claim: Claim, why: str, until: datetime, now: datetime, changed_at: datetime | None = None
 ) -> None:
     """Defer a job its app's budget does not cover until then, with what waits behind it; the attempt does not count.
 
@@ -118,7 +118,7 @@ def postpone(
 
     Raises: LeaseLost.
     """
-    job = _held(session, held)
+    job = _lock_claimed(session, claim)
     # The budget may have been raised since the job was begun: then it competes again at once.
     if changed_at is not None and job.started_at is not None and changed_at > job.started_at:
         until = now
@@ -126,13 +126,13 @@ def postpone(
     job.lease_owner = job.leased_until = None
     job.deferral, job.deferred_since, job.reason = Deferral.BUDGET, now, why
     session.flush()
-    tenant_queues.hold_app(session, held.app_id, job.work_class, tenant_queues.Hold(until, why), now)
-    defer(session, Deferral.BUDGET, why, now, app_id=held.app_id)
+    tenant_queues.throttle_app(session, claim.app_id, job.work_class, tenant_queues.Throttle(until, why), now)
+    defer(session, Deferral.BUDGET, why, now, app_id=claim.app_id)
 
 
-def await_provider(session: Session, held: Claim, why: str, now: datetime) -> None:
+def await_provider(session: Session, claim: Claim, why: str, now: datetime) -> None:
     """Defer a job until its model's server answers again; the attempt does not count. Raises: LeaseLost."""
-    job = _held(session, held)
+    job = _lock_claimed(session, claim)
     job.state, job.fence, job.attempts = JobState.DEFERRED, job.fence + 1, max(0, job.attempts - 1)
     job.lease_owner = job.leased_until = None
     job.deferral, job.deferred_since, job.reason = Deferral.PROVIDER, now, why
@@ -142,7 +142,7 @@ def await_provider(session: Session, held: Claim, why: str, now: datetime) -> No
 
 def fail(
     session: Session,
-    held: Claim,
+    claim: Claim,
     reason: str,
     now: datetime,
     settings: JobSettings,
@@ -152,7 +152,7 @@ def fail(
 
     ``until``: when it is tried again, where that is not for the number of attempts to say.
     """
-    job = _held(session, held)
+    job = _lock_claimed(session, claim)
     state = _try_again(job, reason, now, settings)
     if until is not None and state is JobState.RETRYING:
         job.due_at = until
@@ -160,15 +160,15 @@ def fail(
     return state
 
 
-def give_up(session: Session, held: Claim, reason: str, now: datetime) -> JobState:
+def give_up(session: Session, claim: Claim, reason: str, now: datetime) -> JobState:
     """Make a job a dead letter whatever attempts it has left: another would fail as well. Raises: LeaseLost."""
-    finish(session, held, JobState.DEAD, now, reason)
+    finish(session, claim, JobState.DEAD, now, reason)
     return JobState.DEAD
 
 
-def wait(session: Session, held: Claim, why: str, until: datetime, now: datetime) -> None:
+def wait(session: Session, claim: Claim, why: str, until: datetime, now: datetime) -> None:
     """Try a job again from ``until`` on, in a second at the earliest; the attempt does not count. Raises: LeaseLost."""
-    job = _held(session, held)
+    job = _lock_claimed(session, claim)
     _give_back(job, why, max(until, now + _LEAST_WAIT))
     job.attempts = max(0, job.attempts - 1)
     tenant_queues.refresh(session, job.app_id, job.work_class, now)
@@ -220,10 +220,10 @@ def _take_back(job: Job, now: datetime, settings: JobSettings, at_once: bool = F
     return state
 
 
-def _held(session: Session, held: Claim) -> Job:
-    job = queries.lock_job(session, held.job_id)
-    if job is None or job.fence != held.fence or job.state != JobState.RUNNING:
-        raise LeaseLost(f"Job {held.job_id} has another owner now; this result is dropped.")
+def _lock_claimed(session: Session, claim: Claim) -> Job:
+    job = queries.lock_job(session, claim.job_id)
+    if job is None or job.fence != claim.fence or job.state != JobState.RUNNING:
+        raise LeaseLost(f"Job {claim.job_id} has another owner now; this result is dropped.")
     return job
 
 

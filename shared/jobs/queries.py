@@ -50,13 +50,13 @@ class JobFilter:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return what holds of the jobs."""
-        wanted = {
+        filters = {
             Job.state: self.state,
             Job.app_id: self.app_id,
             Job.kind: self.kind,
             Job.conversation_key: self.conversation_key,
         }
-        equal = [column == value for column, value in wanted.items() if value is not None]
+        equal = [column == value for column, value in filters.items() if value is not None]
         return equal if self.reason is None else [*equal, Job.reason.icontains(self.reason, autoescape=True)]
 
 
@@ -79,15 +79,15 @@ def lock_job(session: Session, job_id: str) -> Job | None:
     return session.scalar(query, execution_options={"populate_existing": True})
 
 
-def list_jobs(session: Session, wanted: JobFilter, limit: int, before: int | None = None) -> Sequence[Job]:
+def list_jobs(session: Session, job_filter: JobFilter, limit: int, before: int | None = None) -> Sequence[Job]:
     """Return jobs, newest first; ``before`` is the ``seq`` to go on below."""
-    query = select(Job).where(*wanted.conditions()).order_by(Job.seq.desc()).limit(limit)
+    query = select(Job).where(*job_filter.conditions()).order_by(Job.seq.desc()).limit(limit)
     return session.scalars(query if before is None else query.where(Job.seq < before)).all()
 
 
-def first_jobs(session: Session, wanted: JobFilter, after: int, limit: int) -> Sequence[Job]:
+def first_jobs(session: Session, job_filter: JobFilter, after: int, limit: int) -> Sequence[Job]:
     """Return jobs, oldest first; ``after`` is the ``seq`` to go on above."""
-    query = select(Job).where(*wanted.conditions(), Job.seq > after).order_by(Job.seq).limit(limit)
+    query = select(Job).where(*job_filter.conditions(), Job.seq > after).order_by(Job.seq).limit(limit)
     return session.scalars(query).all()
 
 
@@ -97,9 +97,9 @@ def ended_before(session: Session, state: JobState, before: datetime, limit: int
     return [seq for seq, at in session.execute(oldest) if at is not None and at < before]
 
 
-def count_jobs(session: Session, wanted: JobFilter, after: int = 0) -> dict[str, int]:
+def count_jobs(session: Session, job_filter: JobFilter, after: int = 0) -> dict[str, int]:
     """Return by kind how many jobs there are, above the ``seq`` of ``after``."""
-    query = select(Job.kind, func.count()).where(*wanted.conditions(), Job.seq > after)
+    query = select(Job.kind, func.count()).where(*job_filter.conditions(), Job.seq > after)
     return {kind: count for kind, count in session.execute(query.group_by(Job.kind).order_by(Job.kind))}  # noqa: C416
 
 
@@ -240,7 +240,7 @@ def has_asleep_until(session: Session, at: datetime) -> bool:
     return session.scalar(select(TenantQueue.app_id).where(_ASLEEP, TenantQueue.ready_at <= at).limit(1)) is not None
 
 
-def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
+def stale_tenant_queues(session: Session) -> Sequence[tuple[str, str]]:
     """Return the app and work class of tenant queues that seem not to know of a waiting job.
 
     Looks at every waiting job. Where something is in flight, it may lie beyond ``LOOK_AHEAD``, and all be well.
@@ -252,7 +252,7 @@ def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
         .group_by(Job.app_id, Job.work_class)
         .subquery()
     )
-    astray = (
+    stale = (
         select(waiting.c.app_id, waiting.c.work_class)
         .outerjoin(
             TenantQueue, and_(TenantQueue.app_id == waiting.c.app_id, TenantQueue.work_class == waiting.c.work_class)
@@ -266,7 +266,7 @@ def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
         )
         .order_by(waiting.c.app_id, waiting.c.work_class)
     )
-    return [(app_id, work_class) for app_id, work_class in session.execute(astray)]
+    return [(app_id, work_class) for app_id, work_class in session.execute(stale)]
 
 
 def count_held(session: Session, now: datetime) -> int:
@@ -416,11 +416,11 @@ def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueu
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def is_any_beyond(session: Session, due: datetime, held: datetime) -> bool:
+def is_any_beyond(session: Session, due_horizon: datetime, throttle_horizon: datetime) -> bool:
     """Whether a waiting job is due only beyond a time, or a tenant queue held back. Looks at every waiting job."""
-    late = select(Job.seq).where(is_in_state(WAITING), Job.due_at > due)
-    kept = select(TenantQueue.app_id).where(TenantQueue.held_until > held)
-    return session.scalar(late.limit(1)) is not None or session.scalar(kept.limit(1)) is not None
+    late = select(Job.seq).where(is_in_state(WAITING), Job.due_at > due_horizon)
+    throttled = select(TenantQueue.app_id).where(TenantQueue.held_until > throttle_horizon)
+    return session.scalar(late.limit(1)) is not None or session.scalar(throttled.limit(1)) is not None
 
 
 def positions_to_deliver(session: Session) -> list[int]:

@@ -25,7 +25,7 @@ HEAD_START = 2 * QUANTUM
 
 
 @dataclass(frozen=True)
-class Hold:
+class Throttle:
     """An app's budget allows nothing more for now."""
 
     until: datetime
@@ -33,11 +33,11 @@ class Hold:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """On what terms an app is served: its share beside the others, and what holds it back."""
+class ScheduleLimits:
+    """What limits how an app is served: its share beside the others, and what holds it back."""
 
     weight: int = 1
-    hold: Hold | None = None
+    throttle: Throttle | None = None
     away: frozenset[str] = frozenset()
     """Kinds of jobs whose model's server is away, or has no such model."""
     why_away: str = ""
@@ -121,23 +121,23 @@ def serve(session: Session, tenant_queue: TenantQueue, weight: int, now: datetim
     bring_up_to_date(session, tenant_queue, now)
 
 
-def hold(session: Session, tenant_queue: TenantQueue, why: Hold, now: datetime) -> None:
+def throttle(session: Session, tenant_queue: TenantQueue, reason: Throttle, now: datetime) -> None:
     """Keep a tenant queue back until its app's budget allows more."""
-    tenant_queue.held_until, tenant_queue.held_why = why.until, why.why[:300]
+    tenant_queue.held_until, tenant_queue.held_why = reason.until, reason.why[:300]
     bring_up_to_date(session, tenant_queue, now)
 
 
-def hold_app(session: Session, app_id: str, work_class: str, why: Hold, now: datetime) -> None:
+def throttle_app(session: Session, app_id: str, work_class: str, reason: Throttle, now: datetime) -> None:
     """Keep an app's tenant queue back until its budget allows more."""
-    hold(session, _tenant_queue(session, app_id, work_class), why, now)
+    throttle(session, _tenant_queue(session, app_id, work_class), reason, now)
 
 
-def held(session: Session, app_id: str, work_class: str) -> Hold | None:
+def get_throttle(session: Session, app_id: str, work_class: str) -> Throttle | None:
     """Return what keeps an app's tenant queue back."""
     tenant_queue = session.get(TenantQueue, (app_id, work_class))
     if tenant_queue is None or tenant_queue.held_until is None:
         return None
-    return Hold(tenant_queue.held_until, tenant_queue.held_why or "")
+    return Throttle(tenant_queue.held_until, tenant_queue.held_why or "")
 
 
 def release(session: Session, app_id: str, now: datetime) -> None:
@@ -148,13 +148,13 @@ def release(session: Session, app_id: str, now: datetime) -> None:
         bring_up_to_date(session, tenant_queue, now)
 
 
-def mend(session: Session, now: datetime) -> int:
+def reconcile(session: Session, now: datetime) -> int:
     """Make every tenant queue agree with the jobs, as after another release wrote jobs; return how many did not."""
-    astray = queries.tenant_queues_astray(session)
-    return sum(_is_mended(session, app_id, work_class, now) for app_id, work_class in astray)
+    stale = queries.stale_tenant_queues(session)
+    return sum(_reconcile_one(session, app_id, work_class, now) for app_id, work_class in stale)
 
 
-def _is_mended(session: Session, app_id: str, work_class: str, now: datetime) -> bool:
+def _reconcile_one(session: Session, app_id: str, work_class: str, now: datetime) -> bool:
     tenant_queue = _tenant_queue(session, app_id, work_class)
     before = (tenant_queue.head_seq, tenant_queue.ready_at)
     bring_up_to_date(session, tenant_queue, now)

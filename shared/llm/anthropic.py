@@ -110,8 +110,8 @@ class AnthropicModel(LangchainModel):
             return False
         return self._leave_out_named(error, _CAN_LEAVE_OUT)
 
-    def _options(self, asked: ModelRequest, temperature: float) -> dict[str, Any]:
-        options: dict[str, Any] = {"max_tokens": asked.max_completion_tokens}
+    def _options(self, request: ModelRequest, temperature: float) -> dict[str, Any]:
+        options: dict[str, Any] = {"max_tokens": request.max_completion_tokens}
         if "temperature" not in self._left_out:
             options["temperature"] = temperature
         return options

@@ -63,7 +63,7 @@ class ModelCall:
 
 
 @dataclass(frozen=True)
-class Prospect:
+class CallEstimate:
     """A call that is about to be made, and the most tokens it can take."""
 
     kind: WorkKind
@@ -76,7 +76,7 @@ class Prospect:
 class Meter(Protocol):
     """Who pays for calls: asked before each, and told of it once as soon as it has ended."""
 
-    def reserve(self, prospect: Prospect) -> None:
+    def reserve(self, estimate: CallEstimate) -> None:
         """Set aside what the call will likely cost, in a transaction of its own.
 
         Raises:
@@ -89,18 +89,18 @@ class Meter(Protocol):
 
 def metered(
     meter: Meter,
-    prospect: Prospect,
+    estimate: CallEstimate,
     work: Callable[[], ResultT],
     tokens_of: Callable[[ResultT], int],
     prompt_tokens: int | None = None,
 ) -> ResultT:
     """Do work without a model and account for it as one call; ``prompt_tokens`` where not the most there may be."""
     began = perf_counter()
-    meter.reserve(prospect)
+    meter.reserve(estimate)
     result = work()
     seconds = perf_counter() - began
-    read = prospect.most_prompt_tokens if prompt_tokens is None else prompt_tokens
-    meter(ModelCall(prospect.kind, EXTRACTIVE, read, tokens_of(result), True, CallOutcome.ANSWERED, seconds))
+    read = estimate.most_prompt_tokens if prompt_tokens is None else prompt_tokens
+    meter(ModelCall(estimate.kind, EXTRACTIVE, read, tokens_of(result), True, CallOutcome.ANSWERED, seconds))
     return result
 
 

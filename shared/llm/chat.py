@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from shared.base.errors import Configuration, ModelOutput
 from shared.llm.calls import (
+    CallEstimate,
     CallOutcome,
     Meter,
     ModelCall,
-    Prospect,
     WorkKind,
     estimate_tokens,
     least_tokens,
@@ -57,8 +57,8 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
         return answer.model_validate(found[0])
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)[:3]
-        said = (f"{_place(one['loc'])}{one['msg'].removeprefix('Value error, ')}" for one in problems)
-        raise AnswerRefused("; ".join(said)) from None
+        complaints = (f"{_field_path(one['loc'])}{one['msg'].removeprefix('Value error, ')}" for one in problems)
+        raise AnswerRefused("; ".join(complaints)) from None
 
 
 def _objects(body: str) -> Iterator[dict[str, Any]]:
@@ -77,24 +77,24 @@ def _no_constant(name: str) -> NoReturn:
 def _segments(body: str) -> Iterator[str]:
     """Yield each outermost bracketed stretch; one that never closes is half an answer."""
     start, stack, quoted, escaped = 0, list[str](), False, False
-    for place, character in enumerate(body):
+    for position, character in enumerate(body):
         if quoted:
             quoted = escaped or character != '"'
             escaped = character == "\\" and not escaped
         elif character in _CLOSERS:
-            start = start if stack else place
+            start = start if stack else position
             stack.append(_CLOSERS[character])
         elif stack and character == '"':
             quoted = True
         elif stack and character == stack[-1]:
             stack.pop()
             if not stack:
-                yield body[start : place + 1]
+                yield body[start : position + 1]
     if stack:
         raise AnswerRefused("its JSON is incomplete")
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _field_path(location: tuple[int | str, ...]) -> str:
     return f"`{'.'.join(map(str, location))}`: " if location else ""
 
 
@@ -170,7 +170,7 @@ class Question(Generic[AnswerT]):
 class Chat(Protocol):
     """A model that answers questions. Implementations hold no state between questions."""
 
-    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+    def answer(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
         """Return the answer, within ``seconds`` in total.
 
         ``meter`` is asked before each call, and each call made is reported to it exactly
@@ -230,14 +230,16 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
 
 
-def prospect_of(asked: ModelRequest, model: str) -> Prospect:
+def estimate_call(request: ModelRequest, model: str) -> CallEstimate:
     """Describe a call that is about to be made, with the most it can take."""
-    return Prospect(asked.kind, model, asked.most_tokens, asked.max_completion_tokens, asked.estimated_tokens)
+    return CallEstimate(
+        request.kind, model, request.most_tokens, request.max_completion_tokens, request.estimated_tokens
+    )
 
 
-def check_fit(asked: ModelRequest, context_tokens: int) -> None:
+def check_fit(request: ModelRequest, context_tokens: int) -> None:
     """Raise ``PromptTooLong`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
-    needed = asked.most_tokens + asked.max_completion_tokens
+    needed = request.most_tokens + request.max_completion_tokens
     if needed > context_tokens:
         raise PromptTooLong(
             f"The prompt may need {needed} tokens with its answer and the model's window has {context_tokens}. "
@@ -249,12 +251,12 @@ MOSTLY_CACHED = 512
 """A prompt that was cut fills at least half of a window, and none has less than four times as many tokens."""
 
 
-def check_whole(asked: ModelRequest, reply: Reply, context_tokens: int) -> None:
+def check_whole(request: ModelRequest, reply: Reply, context_tokens: int) -> None:
     """Raise ``PromptCut`` when the server saw less than the whole prompt, ``Unusable`` when the answer was cut off."""
     # A server may leave out of its count what it has cached, so only the part that is new the first time proves a cut;
     # of a second attempt at the same it may have cached all but a little, and says so by a small count, by 0 or not.
     seen = reply.prompt_tokens
-    if seen and (seen >= context_tokens or MOSTLY_CACHED < seen < least_tokens(asked.fresh)):
+    if seen and (seen >= context_tokens or MOSTLY_CACHED < seen < least_tokens(request.fresh)):
         raise PromptCut(
             f"The model saw only {reply.prompt_tokens} tokens of a longer prompt: its window is smaller than "
             f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={context_tokens}. Lower the setting, or use a model with that window."
@@ -277,25 +279,25 @@ def read_reply(question: Question[AnswerT], reply: Reply, context_tokens: int) -
         raise Unusable(CallOutcome.MALFORMED, str(refused), reply.text) from None
 
 
-def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
+def call_of(request: ModelRequest, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
     """Describe an ended call, with estimates only where the provider reports nothing.
 
     No answer counts for more than was asked for at most: that much was set aside for it.
     """
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
-    said = reply.text + "".join(f"{call.name} {call.arguments}" for call in reply.calls)
-    written = estimate_tokens(said) if completion is None else completion
+    output = reply.text + "".join(f"{call.name} {call.arguments}" for call in reply.calls)
+    written = estimate_tokens(output) if completion is None else completion
     # A count below the number of words leaves out what the server had cached.
-    is_whole = prompt is not None and prompt >= sum(map(least_tokens, asked.texts))
+    is_whole = prompt is not None and prompt >= sum(map(least_tokens, request.texts))
     return ModelCall(
-        kind=asked.kind,
+        kind=request.kind,
         model=model,
-        prompt_tokens=asked.estimated_tokens if prompt is None else prompt,
-        completion_tokens=min(written, asked.max_completion_tokens),
+        prompt_tokens=request.estimated_tokens if prompt is None else prompt,
+        completion_tokens=min(written, request.max_completion_tokens),
         estimated=prompt is None or completion is None,
         outcome=outcome,
         seconds=seconds,
-        chars=sum(map(len, asked.texts)) if is_whole else 0,
+        chars=sum(map(len, request.texts)) if is_whole else 0,
     )
 
 
@@ -312,7 +314,7 @@ Check = Callable[[AnswerT], str | None]
 """Says what is wrong with an answer, or None."""
 
 
-def ask_repairing(
+def answer_with_repair(
     chat: Chat, question: Question[AnswerT], seconds: float, meter: Meter, first: Check[AnswerT], last: Check[AnswerT]
 ) -> AnswerT:
     """Ask; where the answer is unusable or ``first`` complains, ask for a repair, and then once more in another way.
@@ -326,22 +328,22 @@ def ask_repairing(
     """
     started = time.monotonic()
     try:
-        return _checked(chat.ask(question, seconds, meter), first)
+        return _checked(chat.answer(question, seconds, meter), first)
     except Unusable as unusable:
         wrong, complaints = unusable, [f"first {unusable.complaint}"]
-    for vary, told in ((_repair, "asked again"), (_retry, "asked in another way")):
+    for vary, attempt in ((_repair, "asked again"), (_retry, "asked in another way")):
         repeat = vary(question, wrong)
         left = seconds - (time.monotonic() - started)
         if left <= max(0.0, chat.least_seconds(repeat)):
             complaints.append(_NO_TIME_LEFT)
             break
         try:
-            return _checked(chat.ask(repeat, left, meter), last)
+            return _checked(chat.answer(repeat, left, meter), last)
         except PromptTooLong:
-            complaints.append(f"{told}, it would not fit the model's window")
+            complaints.append(f"{attempt}, it would not fit the model's window")
         except Unusable as unusable:
             wrong = unusable
-            complaints.append(f"{told}, {unusable.complaint}")
+            complaints.append(f"{attempt}, {unusable.complaint}")
     raise ModelOutput(f"The model gave no usable answer: {'; '.join(complaints)}.")
 
 

@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.base.errors import AfterthoughtError, ProviderAway, Transient
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind, estimate_tokens, most_tokens
+from shared.llm.calls import (
+    EXTRACTIVE,
+    CallEstimate,
+    CallOutcome,
+    Meter,
+    ModelCall,
+    WorkKind,
+    estimate_tokens,
+    most_tokens,
+)
 from shared.llm.model_server import Failure, ModelServer
 from shared.llm.transport import GATEWAY_STATUSES, TooMuch
 
@@ -70,7 +79,7 @@ def normalised(rows: NDArray[np.float32]) -> Vectors:
 def book_local(texts: Sequence[str], meter: Meter, clock: Callable[[], float]) -> Iterator[None]:
     """Book the embedding done inside as the work of the built-in agent, which is charged a fraction of a model's."""
     tokens = sum(map(estimate_tokens, texts))
-    meter.reserve(Prospect(WorkKind.EMBED, EXTRACTIVE, tokens, 0))
+    meter.reserve(CallEstimate(WorkKind.EMBED, EXTRACTIVE, tokens, 0))
     began, outcome = clock(), CallOutcome.REFUSED
     try:
         yield
@@ -134,11 +143,11 @@ class ServedEmbedder:
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
         """Return one vector for each text, as ``Embedder.embed``."""
-        batches = [self._ask(texts[at : at + _BATCH], meter) for at in range(0, len(texts), _BATCH)]
+        batches = [self._request_vectors(texts[at : at + _BATCH], meter) for at in range(0, len(texts), _BATCH)]
         return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
 
-    def _ask(self, texts: Sequence[str], meter: Meter) -> Vectors:
-        meter.reserve(Prospect(WorkKind.EMBED, self.name, sum(map(most_tokens, texts)), 0))
+    def _request_vectors(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        meter.reserve(CallEstimate(WorkKind.EMBED, self.name, sum(map(most_tokens, texts)), 0))
         server, began, outcome, tokens = self._server, perf_counter(), CallOutcome.UNAVAILABLE, None
         try:
             with server.transport.limit(self._seconds):

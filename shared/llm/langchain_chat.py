@@ -39,13 +39,13 @@ class LangchainChat(Chat):
         """Close the connections."""
         self._model.server.close()
 
-    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+    def answer(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
         model = self._model
 
         def stream() -> Chunks:
             messages: list[BaseMessage] = [SystemMessage(question.system)]
-            for asked, answered in question.examples:
-                messages += [HumanMessage(asked), AIMessage(answered)]
+            for example_question, example_answer in question.examples:
+                messages += [HumanMessage(example_question), AIMessage(example_answer)]
             messages.append(HumanMessage(question.user))
             if question.previous is not None and question.complaint is not None:
                 messages += [AIMessage(question.previous), HumanMessage(question.complaint)]
@@ -54,7 +54,7 @@ class LangchainChat(Chat):
         def read(reply: Reply) -> AnswerT:
             return read_reply(question, reply, model.context_tokens)
 
-        return model.ask(LangchainRequest(question, stream, read), seconds, meter)
+        return model.answer(LangchainRequest(question, stream, read), seconds, meter)
 
     def least_seconds(self, question: Question[Any]) -> float:
         # A short good answer takes about an eighth of the room there is for the longest.
@@ -70,8 +70,8 @@ class LangchainToolChat(LangchainChat, ToolChat):
         def stream() -> Chunks:
             # The lines as messages; a call that came without an id is given one, as some servers insist on it.
             messages, stand_in = list[BaseMessage](), ""
-            for place, line in enumerate(exchange.lines):
-                stand_in = f"call_{place}" if line.speaker is Speaker.MODEL else stand_in
+            for position, line in enumerate(exchange.lines):
+                stand_in = f"call_{position}" if line.speaker is Speaker.MODEL else stand_in
                 messages.append(_message(line, stand_in))
             yield from model.stream_reply(exchange, messages)
 
@@ -79,7 +79,7 @@ class LangchainToolChat(LangchainChat, ToolChat):
             check_whole(exchange, reply, model.context_tokens)
             return reply
 
-        return model.ask(LangchainRequest(exchange, stream, read, offers_tools=True), seconds, meter)
+        return model.answer(LangchainRequest(exchange, stream, read, offers_tools=True), seconds, meter)
 
 
 def _message(line: ExchangeLine, stand_in: str) -> BaseMessage:

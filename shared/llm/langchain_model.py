@@ -35,7 +35,7 @@ from shared.llm.chat import (
     Unusable,
     call_of,
     check_fit,
-    prospect_of,
+    estimate_call,
 )
 from shared.llm.model_server import IN_STREAM, Failure, ModelServer
 from shared.llm.tools import Exchange, NoTools
@@ -170,20 +170,20 @@ class LangchainModel(ABC):
 
     def _leave_out_named(self, error: Exception, names: Iterable[str]) -> bool:
         """Leave out the first of the names that an error says and that is not left out yet; whether there is one."""
-        said = str(error)
-        unwanted = next((one for one in names if one in said and one not in self._left_out), None)
+        message = str(error)
+        unwanted = next((one for one in names if one in message and one not in self._left_out), None)
         if unwanted is not None:
             self._left_out.add(unwanted)
         return unwanted is not None
 
-    def ask(self, asking: LangchainRequest[ValueT], seconds: float, meter: Meter) -> ValueT:
+    def answer(self, request: LangchainRequest[ValueT], seconds: float, meter: Meter) -> ValueT:
         """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.ask``.
 
         Once it is known how fast the model is, a call that hangs is ended earlier.
         """
-        asked = asking.asked
-        check_fit(asked, self.context_tokens)
-        limit = self.speed.limit_seconds(asked.estimated_tokens, asked.max_completion_tokens, seconds)
+        model_request = request.model_request
+        check_fit(model_request, self.context_tokens)
+        limit = self.speed.limit_seconds(model_request.estimated_tokens, model_request.max_completion_tokens, seconds)
         is_cut_short, seconds = limit < seconds, limit
         end = time.monotonic() + seconds
         attempts = Retrying(
@@ -195,35 +195,35 @@ class LangchainModel(ABC):
         try:
             for attempt in attempts:
                 with attempt:
-                    return self._ask_once(asking, end, meter, is_cut_short)
+                    return self._call_once(request, end, meter, is_cut_short)
         except _Unreached:
             # Nothing was asked, yet whoever watches the calls must see that they fail.
             failed = time.monotonic() - end + seconds
-            meter(call_of(asking.asked, self.name, _NOTHING, CallOutcome.UNAVAILABLE, failed))
+            meter(call_of(request.model_request, self.name, _NOTHING, CallOutcome.UNAVAILABLE, failed))
             raise
         raise AssertionError("tenacity ends with an answer or an error")
 
-    def _ask_once(self, asking: LangchainRequest[ValueT], end: float, meter: Meter, is_cut_short: bool) -> ValueT:
+    def _call_once(self, request: LangchainRequest[ValueT], end: float, meter: Meter, is_cut_short: bool) -> ValueT:
         started = time.monotonic()
         if started >= end:
             raise Transient("No time is left to ask the model.")
-        meter.reserve(prospect_of(asking.asked, self.name))
-        call = _Call(self, asking.asked, started, end, asking.offers_tools, is_cut_short)
+        meter.reserve(estimate_call(request.model_request, self.name))
+        call = _Call(self, request.model_request, started, end, request.offers_tools, is_cut_short)
         try:
             with call.watched():
                 # Closed at once however it ends, so that the server stops generating for nobody.
-                with self.server.transport.limit(call.end - time.monotonic()), closing(asking.stream()) as chunks:
+                with self.server.transport.limit(call.end - time.monotonic()), closing(request.stream()) as chunks:
                     for chunk in chunks:
                         call.take(chunk)
                 if not call.ended:
                     raise self.server.transport.http.RemoteProtocolError("The stream ended before the answer did.")
                 reply = call.reply()
                 call.note_speed()
-                return asking.read(reply)
+                return request.read(reply)
         finally:
             if call.reached:
                 seconds = time.monotonic() - started
-                meter(call_of(asking.asked, self.name, call.received, call.outcome, seconds))
+                meter(call_of(request.model_request, self.name, call.received, call.outcome, seconds))
 
     def translate(
         self, error: Exception, *, offers_tools: bool, late: bool, why_late: str
@@ -269,8 +269,8 @@ class LangchainModel(ABC):
     def _translate_status(self, error: Exception, offers_tools: bool) -> tuple[CallOutcome, AfterthoughtError]:
         status = self.server.status_of(error) or IN_STREAM
         if status in _TRANSIENT_STATUSES or status >= 500:
-            said = f"{self.server.product} failed while {self.name} answered (status {status})."
-            return CallOutcome.UNAVAILABLE, Transient(said) if status in _BUSY_STATUSES else ServerFailed(said)
+            message = f"{self.server.product} failed while {self.name} answered (status {status})."
+            return CallOutcome.UNAVAILABLE, Transient(message) if status in _BUSY_STATUSES else ServerFailed(message)
         if self.leaves_out(error):
             return CallOutcome.REFUSED, self._adjusted()
         if offers_tools and _ABOUT_TOOLS.search(str(error)):
@@ -286,7 +286,7 @@ class LangchainModel(ABC):
 class LangchainRequest(Generic[ValueT]):
     """What is asked of a model, how, and how its reply is read."""
 
-    asked: ModelRequest
+    model_request: ModelRequest
     stream: Callable[[], Chunks]
     read: Callable[[Reply], ValueT]
     offers_tools: bool = False
@@ -321,7 +321,7 @@ class _Call:
     """One call while it runs: what has come back so far, and how it ended."""
 
     model: LangchainModel
-    asked: ModelRequest
+    request: ModelRequest
     started: float
     end: float
     offers_tools: bool
@@ -345,8 +345,8 @@ class _Call:
         written = self.texts[-1]
         for piece in chunk.tool_call_chunks:
             # Without a place it is a whole call.
-            place = piece.get("index")
-            call = self.pieces.setdefault(object() if place is None else place, _CallPieces())
+            index = piece.get("index")
+            call = self.pieces.setdefault(object() if index is None else index, _CallPieces())
             call.call_id += piece.get("id") or ""
             call.name += piece.get("name") or ""
             call.arguments += piece.get("args") or ""
@@ -368,7 +368,7 @@ class _Call:
 
     def note_speed(self) -> None:
         """Have the model's speed learn from this call, which has ended well."""
-        first, call = self.first_word_at, call_of(self.asked, self.model.name, self.received, self.outcome, 0.0)
+        first, call = self.first_word_at, call_of(self.request, self.model.name, self.received, self.outcome, 0.0)
         if first is None:
             return
         seconds = self.seconds or CallSeconds(0.0, first - self.started, time.monotonic() - first)
@@ -378,7 +378,7 @@ class _Call:
         """Say what took so long, and what to do."""
         model, speed, now = self.model, self.model.speed, time.monotonic()
         took = f"{model.name} did not answer in time ({self.end - self.started:.0f} s)"
-        tokens, first = self.asked.estimated_tokens, self.first_word_at or now
+        tokens, first = self.request.estimated_tokens, self.first_word_at or now
         if speed.was_queued(tokens, first - self.started, now - self.started):
             return (
                 f"{took}: most of that went by before it began, while the server did other calls or loaded it. "

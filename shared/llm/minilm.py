@@ -98,11 +98,11 @@ class MiniLmEmbedder:
         with book_local(texts, meter, perf_counter):
             tokens = [one.ids for one in self._tokenizer.encode_batch([_encodable(text) for text in texts])]
             batches = list(_batches([len(ids) for ids in tokens]))
-            padded = [_padded([tokens[place] for place in places]) for places in batches]
+            padded = [_padded([tokens[position] for position in positions]) for positions in batches]
             # Looked up here: several threads at once would each open the graph.
             encode = self._encode
-            for places, found in zip(batches, self._map(lambda one: encode(*one), padded), strict=True):
-                vectors[places] = found
+            for positions, found in zip(batches, self._map(lambda one: encode(*one), padded), strict=True):
+                vectors[positions] = found
         return vectors
 
     def words(self) -> tuple[Array, Callable[[str], list[int]]]:
@@ -128,7 +128,7 @@ def _encodable(text: str) -> str:
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Return the places of texts that are encoded together: texts of like length, the longest first."""
-    longest_first = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    longest_first = sorted(range(len(lengths)), key=lambda position: -lengths[position])
     begin = 0
     while begin < len(lengths):
         end = begin + max(1, _BATCH_TOKENS // lengths[longest_first[begin]])

@@ -17,11 +17,11 @@ from shared.llm.model_server import ModelServer
 from shared.llm.provider import (
     ModelTraits,
     Provider,
+    Reported,
     ServerStatus,
-    Told,
     is_same_model,
     parameters_in,
-    read_told,
+    read_reported,
 )
 from shared.llm.tools import Exchange
 from shared.llm.transport import DeadlineTransport, is_loopback, open_client
@@ -50,14 +50,14 @@ class Ollama(Provider):
                 version = _get(client, "/api/version").get("version")
                 models = _get(client, "/api/tags").get("models")
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return ServerStatus(model, host, mend=_how_to_reach(host, error))
+            return ServerStatus(model, host, remedy=_how_to_reach(host, error))
         except (ValueError, RecursionError):
-            return ServerStatus(model, host, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
+            return ServerStatus(model, host, remedy=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
         entries = models if isinstance(models, list) else []
         names = [str(one.get("model") or one.get("name")) for one in entries if isinstance(one, dict)]
         has_it = any(is_same_model(name, model) for name in names)
-        mend = None if has_it else self._missing(model)
-        return ServerStatus(model, host, f"Ollama {version}", mend, is_listed=has_it)
+        remedy = None if has_it else self._missing(model)
+        return ServerStatus(model, host, f"Ollama {version}", remedy, is_listed=has_it)
 
     def traits(self, model: str, timeout_seconds: float) -> ModelTraits:
         with open_client(self.address, timeout_seconds) as client:
@@ -106,24 +106,24 @@ def _how_to_reach(host: str, error: Exception) -> str:
 
 
 class _ShownDetails(BaseModel):
-    parameter_size: Told[str] = None
+    parameter_size: Reported[str] = None
 
 
 class ShownModel(BaseModel):
     """``/api/show``."""
 
-    model_info: Told[dict[str, Any]] = None
-    details: Told[_ShownDetails] = None
-    capabilities: Told[list[str]] = None
-    template: Told[str] = None
-    modelfile: Told[str] = None
-    parameters: Told[str] = None
-    renderer: Told[str] = None
+    model_info: Reported[dict[str, Any]] = None
+    details: Reported[_ShownDetails] = None
+    capabilities: Reported[list[str]] = None
+    template: Reported[str] = None
+    modelfile: Reported[str] = None
+    parameters: Reported[str] = None
+    renderer: Reported[str] = None
 
 
 def ask_shown(client: httpx.Client, model: str) -> ShownModel:
     """Ask Ollama for what it shows of a model."""
-    return read_told(client.post("/api/show", json={"model": model}), ShownModel)
+    return read_reported(client.post("/api/show", json={"model": model}), ShownModel)
 
 
 def traits_shown(shown: ShownModel, model: str, parallel: int) -> ModelTraits:
@@ -208,9 +208,9 @@ class OllamaModel(LangchainModel):
             seconds=_seconds_of(about),
         )
 
-    def _options(self, asked: ModelRequest) -> dict[str, Any]:
+    def _options(self, request: ModelRequest) -> dict[str, Any]:
         """Return everything Ollama would otherwise assume."""
-        return {"num_ctx": self.context_tokens, "num_predict": asked.max_completion_tokens, "temperature": 0.0}
+        return {"num_ctx": self.context_tokens, "num_predict": request.max_completion_tokens, "temperature": 0.0}
 
 
 def _seconds_of(about: dict[str, Any]) -> CallSeconds | None:

@@ -21,12 +21,12 @@ from shared.llm.ollama import ask_shown, traits_shown
 from shared.llm.provider import (
     ApiProvider,
     ModelTraits,
-    Told,
-    ToldCount,
+    Reported,
+    ReportedCount,
     answering_any_name,
     is_same_model,
     parameters_in,
-    read_told,
+    read_reported,
 )
 from shared.llm.tools import Exchange
 from shared.llm.transport import open_client
@@ -69,7 +69,7 @@ class OpenAi(ApiProvider):
         """Read its list of models, and what llama.cpp and Ollama tell beside the protocol."""
         with open_client(self.address, timeout_seconds, self.headers) as client:
             response = client.get(self.models_path)
-        listed = read_told(response, _ListedModels).data
+        listed = read_reported(response, _ListedModels).data
         if listed is None:
             return ModelTraits()
         answering = answering_any_name(response.json()) or model
@@ -78,11 +78,11 @@ class OpenAi(ApiProvider):
         if entry.meta is not None:
             # llama.cpp's own, outside the protocol; nobody else tells of ``meta``.
             with open_client(root, timeout_seconds, self.headers) as client:
-                props = read_told(client.get("/props"), _LlamaProps)
+                props = read_reported(client.get("/props"), _LlamaProps)
         elif entry.max_model_len is None and not self.is_own:
             # Without the key: it is not Ollama's.
             with open_client(root, timeout_seconds) as client:
-                if read_told(client.get("/api/version"), _OllamaVersion).version is not None:
+                if read_reported(client.get("/api/version"), _OllamaVersion).version is not None:
                     shown = ask_shown(client, model)
                     traits = traits_shown(shown, model, self.settings.ollama_num_parallel)
                     made_for = re.search(r"^num_ctx\s+(\d{1,9})\b", shown.parameters or "", re.MULTILINE)
@@ -124,38 +124,38 @@ PROVIDER = OpenAi
 
 
 class _OllamaVersion(BaseModel):
-    version: Told[str] = None
+    version: Reported[str] = None
 
 
 class _ListedMeta(BaseModel):
     """What llama.cpp alone tells."""
 
-    n_ctx: ToldCount = None
-    n_ctx_train: ToldCount = None
-    n_params: ToldCount = None
+    n_ctx: ReportedCount = None
+    n_ctx_train: ReportedCount = None
+    n_params: ReportedCount = None
 
 
 class _ListedModel(BaseModel):
-    id: Told[str] = None
-    max_model_len: ToldCount = None
-    meta: Told[_ListedMeta] = None
+    id: Reported[str] = None
+    max_model_len: ReportedCount = None
+    meta: Reported[_ListedMeta] = None
 
 
 class _ListedModels(BaseModel):
     """``/models`` of OpenAI's protocol."""
 
-    data: Told[list[Told[_ListedModel]]] = None
+    data: Reported[list[Reported[_ListedModel]]] = None
 
 
 class _LlamaSlot(BaseModel):
-    n_ctx: ToldCount = None
+    n_ctx: ReportedCount = None
 
 
 class _LlamaProps(BaseModel):
     """llama.cpp's ``/props``."""
 
-    default_generation_settings: Told[_LlamaSlot] = None
-    total_slots: ToldCount = None
+    default_generation_settings: Reported[_LlamaSlot] = None
+    total_slots: ReportedCount = None
 
 
 class OpenAiModel(LangchainModel):
@@ -242,14 +242,14 @@ class OpenAiModel(LangchainModel):
     def _wants_usage(self) -> bool:
         return "stream_options" not in self._left_out
 
-    def _body(self, asked: ModelRequest, temperature: float) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, temperature: float) -> dict[str, Any]:
         """Return what is sent beside the messages and the tools.
 
         As ``extra_body``, which goes over the wire as it stands: langchain would rename ``max_tokens``, which is the
         name that servers other than OpenAI's know, and read a structured answer itself.
         """
         limit = "max_completion_tokens" if "max_tokens" in self._left_out else "max_tokens"
-        body: dict[str, Any] = {limit: asked.max_completion_tokens}
+        body: dict[str, Any] = {limit: request.max_completion_tokens}
         if "temperature" not in self._left_out:
             body["temperature"] = temperature
         return body

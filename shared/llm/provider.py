@@ -33,7 +33,7 @@ class ServerStatus:
     host: str
     found: str | None = None
     """What answers there; None where nobody does, or another."""
-    mend: str | None = None
+    remedy: str | None = None
     """One sentence with what to do; None when all is well."""
     is_listed: bool = False
     """Whether the server's list says that it answers; some give none, or not of all that they can be asked."""
@@ -43,7 +43,7 @@ class ServerStatus:
     @property
     def ready(self) -> bool:
         """Whether a call can be made."""
-        return self.mend is None
+        return self.remedy is None
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class ApiProvider(Provider):
     def status(self, model: str, timeout_seconds: float) -> ServerStatus:
         product, host, address_names = self.product, self.host, _names_of(self.address_setting)
 
-        def bad(mend: str) -> ServerStatus:
-            return ServerStatus(model, host, mend=mend)
+        def bad(remedy: str) -> ServerStatus:
+            return ServerStatus(model, host, remedy=remedy)
 
         try:
             with open_client(self.address, timeout_seconds, self.headers) as client:
@@ -196,11 +196,11 @@ def _or_none(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 # Many programs answer in these protocols, and a value of a shape that none of them documents tells nothing: a job must
 # not fail by it, nor the other values be lost.
-Told = Annotated[_ValueT | None, WrapValidator(_or_none)]
-ToldCount = Told[Annotated[int, Field(strict=True, gt=0)]]
+Reported = Annotated[_ValueT | None, WrapValidator(_or_none)]
+ReportedCount = Reported[Annotated[int, Field(strict=True, gt=0)]]
 
 
-def read_told(response: httpx.Response, shape: type[_ShapeT]) -> _ShapeT:
+def read_reported(response: httpx.Response, shape: type[_ShapeT]) -> _ShapeT:
     """Return what a server answered; with nothing told where it would not, or answered something else."""
     try:
         return shape.model_validate_json(response.content if response.is_success else b"{}")

@@ -164,7 +164,7 @@ def server_status(setting: str, settings: ModelSettings, timeout_seconds: float 
     provider, model = provider_for(setting, settings)
     missing = next((one for one in provider.libraries if find_spec(one) is None), None)
     if missing is not None:
-        return ServerStatus(model, provider.host, mend=_how_to_install(provider.name, missing))
+        return ServerStatus(model, provider.host, remedy=_how_to_install(provider.name, missing))
     return provider.status(model, timeout_seconds)
 
 
@@ -196,9 +196,9 @@ class ModelSize:
     def is_small(self) -> bool:
         """Ask until the server tells: it may come later than we. One that tells nothing is asked every few minutes."""
         if self._settings.model_size is None and time.monotonic() >= self._ask_at:
-            told = model_traits(self._model, self._settings).parameters
-            self._parameters = told or self._parameters
-            self._ask_at = math.inf if told else time.monotonic() + _AGAIN_SECONDS
+            reported = model_traits(self._model, self._settings).parameters
+            self._parameters = reported or self._parameters
+            self._ask_at = math.inf if reported else time.monotonic() + _AGAIN_SECONDS
         return _is_small(self._parameters, self._settings)
 
 

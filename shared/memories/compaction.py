@@ -79,21 +79,21 @@ def refusal(
     decision: Decision, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int
 ) -> str | None:
     """Say why a decision may not be carried out, or return None when it may."""
-    places = {memory.id: memory for memory in (*existing, new)}
+    memories = {memory.id: memory for memory in (*existing, new)}
     touched = (decision.target_id,) if decision.action is Action.DELETE else (decision.target_id, decision.absorbed_id)
-    if any(i not in places for i in touched):
+    if any(i not in memories for i in touched):
         return "it names a memory that is not this subject's"
-    if any(i != NEW and places[i].pinned for i in touched):
+    if any(i != NEW and memories[i].pinned for i in touched):
         return "it touches a pinned memory"
     if decision.action is Action.DELETE:
         if decision.target_id == NEW and not is_clearly_least(new, existing):
             return "it gives up the new memory, which is not clearly worth least"
     else:
-        target, absorbed = places[decision.target_id], places[decision.absorbed_id]
+        target, absorbed = memories[decision.target_id], memories[decision.absorbed_id]
         refused = _refuse_edit(decision, limit) or _refuse_text(decision.new_content or "", target, absorbed)
         if refused is not None:
             return refused
-    return _refuse_loss(decision, [places[i] for i in touched], [m for i, m in places.items() if i not in touched])
+    return _refuse_loss(decision, [memories[i] for i in touched], [m for i, m in memories.items() if i not in touched])
 
 
 def _refuse_loss(
@@ -116,10 +116,10 @@ def _is_slight(memory: CompactionCandidate) -> bool:
 
 def _is_kept(memory: CompactionCandidate, merged: str | None, others: Sequence[CompactionCandidate]) -> bool:
     """Whether most of what a memory says is in the merged text, or all of it in another that is as safe."""
-    said = content_stems(memory.content)
+    stems = content_stems(memory.content)
     if merged is not None:
-        return 2 * len(said & content_stems(merged)) > len(said)
-    return any(other.importance >= VITAL and said <= content_stems(other.content) for other in others)
+        return 2 * len(stems & content_stems(merged)) > len(stems)
+    return any(other.importance >= VITAL and stems <= content_stems(other.content) for other in others)
 
 
 _CLEARLY = 2
@@ -128,10 +128,10 @@ _CLEARLY = 2
 
 def is_clearly_least(new: CompactionCandidate, existing: Sequence[CompactionCandidate]) -> bool:
     """Say whether the new memory may be given up: nothing else can go, it says nothing new, or it matters far less."""
-    said = content_stems(new.content)
+    stems = content_stems(new.content)
     return (
         all(memory.pinned or memory.importance >= new.importance + _CLEARLY for memory in existing)
-        or any(said <= content_stems(memory.content) for memory in existing)
+        or any(stems <= content_stems(memory.content) for memory in existing)
     )  # fmt: skip
 
 
@@ -149,10 +149,10 @@ def _refuse_edit(decision: Decision, limit: int) -> str | None:
 
 def _refuse_text(text: str, target: CompactionCandidate, absorbed: CompactionCandidate) -> str | None:
     """Say why a text is no merge of two memories: it holds nothing of one, or what stands in neither."""
-    held = content_stems(text)
+    stems = content_stems(text)
     for one, other in ((target, absorbed), (absorbed, target)):
         own = content_stems(one.content) - content_stems(other.content)
-        if own and not own & held:
+        if own and not own & stems:
             return f"its text holds nothing of memory {one.id}, which it names as a source"
     made_up = unfounded(text, f"{target.content}\n{absorbed.content}")
     return "its text holds a name or a number that neither memory says" if made_up else None

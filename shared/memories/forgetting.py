@@ -78,7 +78,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
     _empty(derived)
     _forget_reasons(session, app_id, derived)
     session.flush()
-    part_from(session, Origin.conversation_key == conversation_key)
+    detach_conversations(session, Origin.conversation_key == conversation_key)
     return {"memories": len(touched), "memoryHistory": len(derived)}
 
 
@@ -91,14 +91,16 @@ def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, i
     return {"memories": 1, "memoryHistory": len(history)}
 
 
-def part_from(session: Session, origins: ColumnElement[bool], *, nameless: bool = False) -> None:
+def detach_conversations(session: Session, origins: ColumnElement[bool], *, nameless: bool = False) -> None:
     """Let origins forget which conversation they came from, and, ``nameless``, what it was called and whose it was."""
     session.execute(update(Origin).where(origins).values(_NAMELESS if nameless else {"conversation_key": None}))
 
 
 def part_from_user(session: Session, subject: Subject) -> None:
     """Let what is left of a subject's memories forget whose they were, and in which conversations they were made."""
-    part_from(session, and_(Origin.app_id == subject.app_id, Origin.user_id == subject.user_id), nameless=True)
+    detach_conversations(
+        session, and_(Origin.app_id == subject.app_id, Origin.user_id == subject.user_id), nameless=True
+    )
 
 
 def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:

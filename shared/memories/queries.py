@@ -228,9 +228,9 @@ def held_by_others(session: Session, subject: Subject, conversations: Collection
     """Return which of a subject's conversations are held by memories of others, or by the history of such."""
     others = (Origin.app_id == subject.app_id, Origin.user_id != subject.user_id)
     sources = select(MemorySource.conversation_key).join(Origin, Origin.memory_id == MemorySource.memory_id)
-    told = select(Change.source_keys).join(Origin, Origin.memory_id == Change.memory_id)
-    held = set(session.scalars(sources.where(*others)))
-    return held.union(*session.scalars(told.where(HAS_TEXT, *others))).intersection(conversations)
+    changes = select(Change.source_keys).join(Origin, Origin.memory_id == Change.memory_id)
+    sourced = set(session.scalars(sources.where(*others)))
+    return sourced.union(*session.scalars(changes.where(HAS_TEXT, *others))).intersection(conversations)
 
 
 def compactions_since(

@@ -45,7 +45,7 @@ ATTRIBUTES = (*MemoryAttributes.model_fields, "agent")
 """The columns of a memory that, beside its text, are restored with it."""
 
 
-def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
+def snapshot(memory: Memory, origins: Sources) -> dict[str, Any]:
     """Return what, beside its text, a memory needs to be restored."""
     return {
         **{name: getattr(memory, name) for name in ATTRIBUTES},
@@ -55,17 +55,17 @@ def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
 
 
 def attributes_in(standing: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns kept by ``as_standing``; one that is younger than what is kept stays at its default."""
+    """Return the columns kept by ``snapshot``; one that is younger than what is kept stays at its default."""
     return {name: standing[name] for name in ATTRIBUTES if name in standing}
 
 
 def updated_in(standing: dict[str, Any]) -> datetime | None:
-    """Return when it had been updated last, as kept by ``as_standing``; None in what an archive brought."""
+    """Return when it had been updated last, as kept by ``snapshot``; None in what an archive brought."""
     return datetime.fromisoformat(standing["updated_at"]) if "updated_at" in standing else None
 
 
 def sources_in(standing: dict[str, Any]) -> Sources:
-    """Return the sources kept by ``as_standing``."""
+    """Return the sources kept by ``snapshot``."""
     return {int(key): list(ids) for key, ids in standing.get("sources", {}).items()}
 
 
@@ -100,7 +100,7 @@ def record(
         before=texts.before,
         after=texts.after,
         source_keys=sorted(origins | (joined or {})),
-        standing=as_standing(memory, origins),
+        standing=snapshot(memory, origins),
         related_memory_id=related,
         job_id=cause.job_id,
         at=cause.at,
@@ -150,7 +150,7 @@ class InsertedMemory:
     """What became of a new memory, and how room was made for it."""
 
     memory_id: int
-    stands: bool
+    is_stored: bool
     evictions: tuple[Eviction, ...] = ()
 
 
@@ -160,7 +160,7 @@ Rule = Callable[[Sequence[CompactionCandidate], str], Eviction]
 """Chooses what goes, where no agent did; the second value says why anything has to."""
 
 
-def place(
+def insert_memory(
     session: Session,
     subject: Subject,
     new: NewMemory,
@@ -199,10 +199,10 @@ def place(
         **columns,
     )
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
-    return give_place(session, memory, new.sources, cause, cap, eviction, rule)
+    return insert_with_eviction(session, memory, new.sources, cause, cap, eviction, rule)
 
 
-def give_place(
+def insert_with_eviction(
     session: Session,
     memory: Memory,
     origins: Sources,
@@ -282,8 +282,8 @@ def restore(
         raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
-    said = [change.before, *(text for _, text in written_texts(change.standing))]
-    refuse_secret("\n".join(said), f"What memory {memory_id} said before that change")
+    texts = [change.before, *(text for _, text in written_texts(change.standing))]
+    refuse_secret("\n".join(texts), f"What memory {memory_id} said before that change")
     if present is not None:
         rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
         for name, value in attributes_in(change.standing).items():
@@ -296,7 +296,7 @@ def restore(
     )  # fmt: skip
     origins = sources_in(change.standing)
     record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
-    return give_place(session, memory, origins, cause, cap, rule=least_goes)
+    return insert_with_eviction(session, memory, origins, cause, cap, rule=least_goes)
 
 
 def _refuse_secrets(columns: Mapping[str, Any]) -> None:

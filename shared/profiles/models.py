@@ -136,4 +136,4 @@ def lines_of(content: Content) -> list[str]:
         ("Constraints", context.constraints or ""),
         ("Notes", content.freeform_notes),
     )
-    return [f"{title}: {clean(said)}" for title, said in lines if clean(said)]
+    return [f"{title}: {clean(text)}" for title, text in lines if clean(text)]

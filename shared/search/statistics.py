@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from shared.llm.calls import EXTRACTIVE, Meter, ModelCall, Prospect
+from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, ModelCall
 from shared.search.models import Asker, Retrieval
 
 TOP = 3
@@ -118,7 +118,7 @@ class QueryMeter:
     model_meter: Meter
     _is_later: bool = True
 
-    def reserve(self, prospect: Prospect) -> None:
+    def reserve(self, prospect: CallEstimate) -> None:
         """Set aside what a call will likely cost, unless it is paid later. Raises: OverBudget."""
         self._is_later = prospect.model == EXTRACTIVE and self.app_id not in self.recorder.over_budget
         if not self._is_later:

@@ -73,11 +73,11 @@ def frames_only(_: object, __: str, event: structlog.typing.EventDict) -> struct
     """Replace ``exc_info`` by the types and frames of the exception and of those that led to it."""
     given = event.pop("exc_info", None)
     error = given if isinstance(given, BaseException) else sys.exception() if given else None
-    told: list[str] = []
+    frames: list[str] = []
     while error is not None:
-        told.append("".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__)
+        frames.append("".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return {**event, "exception": "\nafter:\n".join(told)} if told else event
+    return {**event, "exception": "\nafter:\n".join(frames)} if frames else event
 
 
 def get_logger() -> Any:

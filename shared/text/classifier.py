@@ -95,7 +95,7 @@ class Judgement:
         """That it corrects something, or says that it has changed."""
         return self.sorts[StatementSort.CHANGE]
 
-    def beside(self, other: Judgement) -> Judgement:
+    def combined_with(self, other: Judgement) -> Judgement:
         """Return what two readings of one statement come to; what only one of them is sure of is doubtful."""
         sorts = {sort: (share + other.sorts[sort]) / 2 for sort, share in self.sorts.items()}
         return Judgement((self.keep * other.keep) ** 0.5, (self.fact * other.fact) ** 0.5, sorts)
@@ -164,7 +164,7 @@ _NAME = re.compile(r"(?<=.)\b[^\W\d_a-z]\w+")
 _WORD = re.compile(r"\w+")
 
 
-def traits_of(text: str, asked: bool, in_fiction: bool) -> NDArray[np.float32]:
+def traits_of(text: str, is_answer: bool, in_fiction: bool) -> NDArray[np.float32]:
     """Return the plain features of a statement, 0 or 1 each: shape (m,)."""
     line, words = text.strip(), _WORD.findall(text)
     return np.array(
@@ -175,7 +175,7 @@ def traits_of(text: str, asked: bool, in_fiction: bool) -> NDArray[np.float32]:
             len(words) <= 3,
             len(line) <= 15,
             len(line) > 100,
-            asked,
+            is_answer,
             in_fiction,
             "!" in line or "！" in line,
             any(character > "\U0001f300" for character in line),
@@ -211,14 +211,14 @@ def _model() -> _Model:
         return _Model(stored["grams"], stored["scales"], rarity, stored["traits"], stored["bias"])
 
 
-def judge(text: str, asked: bool = False, in_fiction: bool = False) -> Judgement:
+def judge(text: str, is_answer: bool = False, in_fiction: bool = False) -> Judgement:
     """Return what a statement is taken for.
 
-    ``asked``: it answers a question of the assistant's; ``in_fiction``: a story is told or played around it.
+    ``is_answer``: it answers a question of the assistant's; ``in_fiction``: a story is told or played around it.
     """
     model, places = _model(), places_of(text)
-    told = shares_of(model.rarity[places]) @ model.grams[places] * model.scales
-    scores = told + traits_of(text, asked, in_fiction) @ model.traits + model.bias
+    gram_scores = shares_of(model.rarity[places]) @ model.grams[places] * model.scales
+    scores = gram_scores + traits_of(text, is_answer, in_fiction) @ model.traits + model.bias
     shares = np.exp(scores[2:] - scores[2:].max())
     shares /= shares.sum()
     sorts = dict(zip(StatementSort, shares.tolist(), strict=True))

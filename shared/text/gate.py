@@ -85,27 +85,27 @@ Echoes = frozenset[tuple[str, ...]]
 class Gate:
     """Judges what an agent wants stored, against what was said."""
 
-    def __init__(self, said: Iterable[str], known: Iterable[str] | None = None, prompt: Echoes = frozenset()) -> None:
-        """``said`` is what those said to whom texts are ascribed, and their names.
+    def __init__(self, spoken: Iterable[str], known: Iterable[str] | None = None, prompt: Echoes = frozenset()) -> None:
+        """``spoken`` is what those said to whom texts are ascribed, and their names.
 
         Each name and number has to be said, or ``known`` before; without that, they are judged elsewhere.
 
         ``prompt`` is what a model is told, as ``echoes`` gives it.
         """
-        texts = [line for text in said for line in text.splitlines()]
+        texts = [line for text in spoken for line in text.splitlines()]
         self._orders = [content_stems(order) for text in texts for order in planted(text)]
         lines = (reduce(lambda line, order: line.replace(order, " "), planted(text), text) for text in texts)
-        self._said = "\n".join(lines).lower()
+        self._spoken = "\n".join(lines).lower()
         self._prompt = prompt
-        self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._said)))
+        self._words = words = frozenset(WORD.findall(_UNSPACED.sub(" ", self._spoken)))
         self._prefixes = frozenset(word[:length] for word in words for length in (_PREFIX, max(_PIECE, len(word) - 1)))
-        source = "\n".join([self._said, *(known or ())])
+        source = "\n".join([self._spoken, *(known or ())])
         self._language = ENGLISH if known is None else likely_language(source)
         # Of more than one word: "veintiún años", "treinta y uno".
         counted = numerals(self._language).items()
-        numbers = [str(number) for word, number in counted if (word in self._said if " " in word else word in words)]
+        numbers = [str(number) for word, number in counted if (word in self._spoken if " " in word else word in words)]
         thousand = next((word[:_LEAST_NAME] for word, number in counted if number == _THOUSAND), "\n")
-        numbers += [f"{number}000" for word, number in counted if f"{word} {thousand}" in self._said]
+        numbers += [f"{number}000" for word, number in counted if f"{word} {thousand}" in self._spoken]
         self._source = None if known is None else "\n".join([source, *numbers])
         self._stems = frozenset((*(stem(_bare(word)) for word in words), *numbers))
 
@@ -120,7 +120,7 @@ class Gate:
             return Verdict(Refusal.PLANTED, "repeats an order that was planted in the conversation")
         # A row that was said is no echo, though the prompt has it too.
         rows = [row for row in _rows(text) if row in self._prompt]
-        is_echo = bool(rows) and not set(rows) <= frozenset(_rows(self._said))
+        is_echo = bool(rows) and not set(rows) <= frozenset(_rows(self._spoken))
         if is_echo:
             return Verdict(Refusal.ECHO, "repeats the instructions, and not what was said")
         if not weighty_words(text):
@@ -171,14 +171,14 @@ class Gate:
 
     def _is_said(self, word: str) -> bool:
         if _UNSPACED.fullmatch(word):
-            return word in self._said
+            return word in self._spoken
         if word in self._words or stem(word) in self._stems or word.removesuffix("s") in self._words:
             return True
         if len(word) >= _PREFIX and {word[:_PREFIX], word[:-1]} & self._prefixes:
             return True
         if word.isascii():
-            return len(word) >= _PIECE and word.isalpha() and word in self._said
-        return any(word[at : at + _PIECE] in self._said for at in range(max(1, len(word) - _PIECE + 1)))
+            return len(word) >= _PIECE and word.isalpha() and word in self._spoken
+        return any(word[at : at + _PIECE] in self._spoken for at in range(max(1, len(word) - _PIECE + 1)))
 
 
 def echoes(texts: Iterable[str]) -> Echoes:

@@ -27,8 +27,8 @@ def normal(statement: str) -> str:
     """
     line = unicodedata.normalize("NFKC", clean(statement)).translate(_QUOTES).translate(_DASHES).casefold()
     bare = " ".join(line.split()).strip(_ENDS)
-    said = _SUBJECT.sub("", bare, count=1) if _SUBJECT.match(bare) else bare
-    return said.lstrip() or bare or line
+    predicate = _SUBJECT.sub("", bare, count=1) if _SUBJECT.match(bare) else bare
+    return predicate.lstrip() or bare or line
 
 
 _WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
@@ -103,9 +103,9 @@ def gist(statement: str) -> Gist:
     """Take a statement apart."""
     spoken = [_plain(word) for word in _WORD.findall(_spelled_out(statement))]
     content = (word for word in spoken if not (word in _GRAMMAR or _is_number(word)))
-    told = [_root(word) for word in content]
-    against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike") + bool(_DENIES.search(statement))
-    kept = [("like" if word == "dislike" else word) for word in told]
+    roots = [_root(word) for word in content]
+    against = sum(word in _NEGATIONS for word in spoken) + roots.count("dislike") + bool(_DENIES.search(statement))
+    kept = [("like" if word == "dislike" else word) for word in roots]
     # The capitalised words behind the first, in order.
     words = [match.group() for match in _WORD.finditer(statement)]
     subject = 2 if [word.casefold() for word in words[:2]] == ["the", "user"] else 1
@@ -125,7 +125,7 @@ def differ(one: str, other: str) -> bool:
     """Whether two statements differ in a name, a number, a negation, a tense, or any word that carries meaning."""
     left, right = gist(one), gist(other)
     # Order and prepositions need not be equal, only not contradict each other.
-    bare = [replace(said, ordered=(), prepositions=frozenset()) for said in (left, right)]
+    bare = [replace(statement, ordered=(), prepositions=frozenset()) for statement in (left, right)]
     return bare[0] != bare[1] or _reordered(left, right) or _on_other_sides(left, right)
 
 
@@ -137,14 +137,14 @@ def are_opposed(left: Gist, right: Gist) -> bool:
     )
 
 
-def beginnings(said: Gist) -> frozenset[str]:
+def beginnings(gist: Gist) -> frozenset[str]:
     """Return how the words that carry a statement's meaning begin, and those that mean the same.
 
     A statement in which none of these occurs is of something else; that is seen much faster than it is taken apart.
     """
-    forms = [form for form, root in _ROOTS.items() if root in said.content]
-    opposites = [form for form, root in _ROOTS.items() if root == "dislike"] if "like" in said.content else []
-    return frozenset(word[:_LEAST_STEM] for word in [*said.content, *said.names, *forms, *opposites])
+    forms = [form for form, root in _ROOTS.items() if root in gist.content]
+    opposites = [form for form, root in _ROOTS.items() if root == "dislike"] if "like" in gist.content else []
+    return frozenset(word[:_LEAST_STEM] for word in [*gist.content, *gist.names, *forms, *opposites])
 
 
 def speaks_of(statement: str, those: frozenset[str]) -> bool:
@@ -193,13 +193,13 @@ def reverses(text: str, statement: str) -> bool:
     we go to Crete". Languages that deny by an ending, and what is reworded, are not seen through.
     """
     grammar = _GRAMMAR | empty_words(likely_language(statement))
-    told, said = _denials(text, grammar), _denials(statement, grammar)
-    asserted = _contents(text, grammar) - frozenset().union(*told)
-    is_asserted = any(denied and denied[0] in asserted for denied in said)
-    reach = frozenset().union(*said)
+    text_denials, statement_denials = _denials(text, grammar), _denials(statement, grammar)
+    asserted = _contents(text, grammar) - frozenset().union(*text_denials)
+    is_asserted = any(denied and denied[0] in asserted for denied in statement_denials)
+    reach = frozenset().union(*statement_denials)
     words = _contents(statement, grammar)
     # What is denied of something that was not even spoken of is another's to judge.
-    is_denied = any(denied and denied[0] in words and not reach & set(denied) for denied in told)
+    is_denied = any(denied and denied[0] in words and not reach & set(denied) for denied in text_denials)
     return is_asserted or is_denied
 
 
@@ -213,13 +213,13 @@ def turns_round(text: str, statement: str) -> bool:
     if _goes_back(text, statement):
         return True
     grammar = _GRAMMAR | empty_words(likely_language(statement))
-    told, said = _denials(text, grammar), _denials(statement, grammar)
+    text_denials, statement_denials = _denials(text, grammar), _denials(statement, grammar)
     has, had = _contents(text, grammar), _contents(statement, grammar)
-    if not told:
-        return any(len(denied) > 1 and has.issuperset(denied[:2]) for denied in said)
-    asserted, was_asserted = has - frozenset().union(*told), had - frozenset().union(*said)
-    is_asserted = any(denied and denied[0] in asserted for denied in said)
-    return is_asserted and any(denied and denied[0] in was_asserted for denied in told)
+    if not text_denials:
+        return any(len(denied) > 1 and has.issuperset(denied[:2]) for denied in statement_denials)
+    asserted, was_asserted = has - frozenset().union(*text_denials), had - frozenset().union(*statement_denials)
+    is_asserted = any(denied and denied[0] in asserted for denied in statement_denials)
+    return is_asserted and any(denied and denied[0] in was_asserted for denied in text_denials)
 
 
 _FROM = word_set("from von aus desde da dal dalla van uit från fra из od z")
@@ -231,8 +231,8 @@ _WAY = 5
 
 def _goes_back(text: str, statement: str) -> bool:
     """Whether a text has somebody go to, or be, where a statement has them come from, or come from where they went."""
-    told = [word.casefold() for word in _WORD.findall(text)]
-    steps = {(before, word) for before, word in pairwise(told)}
+    words = [word.casefold() for word in _WORD.findall(text)]
+    steps = {(before, word) for before, word in pairwise(words)}
     for left, reached in _ways(statement):
         if any((at, left) in steps for at in _AT) or any((since, reached) in steps for since in _FROM):
             return True

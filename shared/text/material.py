@@ -115,8 +115,8 @@ def is_frame_heading(line: str) -> bool:
         return not _NOUNS.isdisjoint(words) and words != ["notes"]
     if bare.endswith(".") or len(words) > 10 or not _STEMS.search(bare):
         return False
-    beside = re.findall(r"[^\W_]+", _STEMS.sub(" ", bare.casefold()))
-    return all(word in _GRAMMAR or word.isdigit() or _BESIDE_STEMS.match(word) for word in beside)
+    other_words = re.findall(r"[^\W_]+", _STEMS.sub(" ", bare.casefold()))
+    return all(word in _GRAMMAR or word.isdigit() or _BESIDE_STEMS.match(word) for word in other_words)
 
 
 def is_persons(line: str) -> bool:
@@ -235,8 +235,12 @@ def _without_tags(text: str) -> str:
                 if one.kind not in ("user", "format") and says[one] > (0 if one.kind == "frame" else _FEW)]  # fmt: skip
         if not users:
             return _replaced(text, ((one, f"\n{_CUT}\n") for one in cuts))
-        said = [text[one.inner : one.inner_end] for one in users]
-        text = "\n\n".join([_CUT, *map(str.strip, said)]) if cuts else _replaced(text, zip(users, said, strict=True))
+        user_texts = [text[one.inner : one.inner_end] for one in users]
+        text = (
+            "\n\n".join([_CUT, *map(str.strip, user_texts)])
+            if cuts
+            else _replaced(text, zip(users, user_texts, strict=True))
+        )
     return _CUT
 
 
@@ -276,7 +280,7 @@ def _without_marked(text: str) -> str:
     lines = text.split("\n")
     opened: list[tuple[int, set[str], bool]] = []
     cut: set[int] = set()
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         if len(line) > 200 or not _MARKER.match(line):
             continue
         words = re.findall(r"\w+", _GLUED.sub(r" \1", line.casefold()))
@@ -287,17 +291,17 @@ def _without_marked(text: str) -> str:
                 start, of, begins = opened[back]
                 # "(Transcribed from ...)" ends with "(end of transcription)".
                 if named <= of and (named or begins):
-                    cut.update(range(start, place + 1))
+                    cut.update(range(start, number + 1))
                     del opened[back:]
                     break
         elif words or line.strip() == "<<<":
             begins = not words or not _BEGINS.isdisjoint(words) or _FRAMED.match(line) is not None
-            opened.append((place, named, begins))
+            opened.append((number, named, begins))
     return _without_lines(lines, cut)
 
 
 def _without_lines(lines: Sequence[str], cut: Collection[int]) -> str:
-    return "\n".join(_CUT if place in cut else line for place, line in enumerate(lines))
+    return "\n".join(_CUT if number in cut else line for number, line in enumerate(lines))
 
 
 def _without_frames(text: str) -> str:
@@ -308,9 +312,9 @@ def _without_frames(text: str) -> str:
         return f"{_CUT}\n" * bool(is_beside) + text[heads[0].end() : heads[1].start()]
     lines = text.rstrip().split("\n")
     wants_answer = LAST_LABEL.match(lines[-1]) is not None
-    labels = [place for place, line in enumerate(lines[: len(lines) - wants_answer]) if _LABELLED.match(line)]
+    labels = [number for number, line in enumerate(lines[: len(lines) - wants_answer]) if _LABELLED.match(line)]
     label = labels[-1] if labels else -1
-    cut = {place for place, line in enumerate(lines) if line == _CUT}
+    cut = {number for number, line in enumerate(lines) if line == _CUT}
     for start, end in (*_blocks(lines, label), *pasted(lines, labels)):
         cut.update(range(start, end))
     rules = [line.strip() for line in lines[: max(label, 0)] if _RULE.match(line)]
@@ -320,31 +324,31 @@ def _without_frames(text: str) -> str:
     if not cut:
         return text
     if min(cut) < label and max(cut) <= label:
-        said = lines[label : len(lines) - wants_answer]
-        said[0] = _LABELLED.sub("", said[0], count=1)
+        question = lines[label : len(lines) - wants_answer]
+        question[0] = _LABELLED.sub("", question[0], count=1)
         # Some templates ask first: "Question: ...", "Context: ...", "Answer:".
-        ends = (at for at, line in enumerate(said) if at and is_frame_heading(line[: line.find(":") + 1]))
-        return "\n".join([_CUT, *said[: next(ends, len(said)) if wants_answer else len(said)]])
+        ends = (at for at, line in enumerate(question) if at and is_frame_heading(line[: line.find(":") + 1]))
+        return "\n".join([_CUT, *question[: next(ends, len(question)) if wants_answer else len(question)]])
     return _without_lines(lines, cut | _template(lines, cut))
 
 
 def _blocks(lines: Sequence[str], label: int) -> Iterator[tuple[int, int]]:
     """Yield where material with a heading, or numbered, begins and ends."""
-    numbered = [place for place, line in enumerate(lines) if PASSAGE.match(line)]
+    numbered = [number for number, line in enumerate(lines) if PASSAGE.match(line)]
     if len(numbered) > 1 or (numbered and label > numbered[0]):
         yield numbered[0], _end_of_block(lines, numbered[-1], label, is_list=True)
     until = 0
-    for place, line in enumerate(lines):
-        if place < until or not is_frame_heading(line):
+    for number, line in enumerate(lines):
+        if number < until or not is_frame_heading(line):
             continue
-        following = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), len(lines))
+        following = next((at for at in range(number + 1, len(lines)) if lines[at].strip()), len(lines))
         if label < 0 and OWN_HEADING.fullmatch(line) and any(map(speaks_of_self, lines[following:])):
             continue
-        until = place + 1
+        until = number + 1
         if following < len(lines):
             if following != label:
                 until = _end_of_block(lines, following, label, is_list=bool(_ITEM.match(lines[following])))
-            yield place, until
+            yield number, until
 
 
 def _end_of_block(lines: Sequence[str], start: int, label: int, *, is_list: bool) -> int:
@@ -366,28 +370,28 @@ def _end_of_block(lines: Sequence[str], start: int, label: int, *, is_list: bool
 
 def _template(lines: Sequence[str], cut: Collection[int]) -> set[int]:
     """Return the lines around material that are the client's too."""
-    headings = [place for place, line in enumerate(lines) if place not in cut and HEADING.match(line)]
+    headings = [number for number, line in enumerate(lines) if number not in cut and HEADING.match(line)]
     last = max(cut)
     # Task, guidelines and format of a prompt; what follows the material without a heading is the user's.
     gone = {*range(headings[0], last)} if headings else set()
-    gone.update(range(next((place for place in headings if place > last), len(lines)), len(lines)))
+    gone.update(range(next((number for number in headings if number > last), len(lines)), len(lines)))
     following = len(lines)
-    for place in range(len(lines) - 1, -1, -1):
-        line = lines[place].strip()
-        if line and place not in cut:
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number].strip()
+        if line and number not in cut:
             is_own = is_persons(line) or line.endswith(("?", "？"))
             leads = line.endswith((":", "：")) and (following in cut or following in gone)
-            names = line.startswith("[") and following == place + 1 and following in cut
+            names = line.startswith("[") and following == number + 1 and following in cut
             if names or (not is_own and (leads or ABOUT_FRAME.search(line))):
-                gone.add(place)
-        following = place if line else following
+                gone.add(number)
+        following = number if line else following
     return gone
 
 
 _TASK = re.compile(r"\s*#{1,6}[ \t]*Task\b", re.IGNORECASE)
 _TAG_OF_TASK = re.compile(r"<(?:chat_history|messages?|conversation(?:_history)?|text|type|prompt)>[^<]", re.IGNORECASE)
 _TAG_OF_QUESTION = re.compile(r"<(?:context|documents?|user_query|question|source)\b", re.IGNORECASE)
-_WANTED = re.compile(
+_DERIVED = re.compile(
     r"\b(?:titles?|headline|topics?|tags?|keywords?|emoji|follow[- ]?up (?:questions?|prompts?|suggestions?)"
     r"|quer(?:y|ies)|autocomplet\w+|titel|überschrift|titre|título|titolo|schlagw\w+|başlık|заголовок|тему)\b"
     r"|标题|標題|主题|标签|タイトル|제목|عنوان|शीर्षक",
@@ -459,12 +463,12 @@ def is_housekeeping(text: str, instructions: str = "") -> bool:
 
 def _asks(text: str) -> bool:
     """Whether a text asks for what is made of a conversation."""
-    wanted = _WANTED.search(text) or (_SUMMARY.search(text) and _SPOKEN_OF.search(text))
-    return bool(wanted and _ASKS.search(text))
+    derived = _DERIVED.search(text) or (_SUMMARY.search(text) and _SPOKEN_OF.search(text))
+    return bool(derived and _ASKS.search(text))
 
 
 def _is_task(text: str) -> bool:
     """Whether a text is short and asks for something that is made of a conversation, and not for a person."""
     parts = _PARTS.split(text) if len(text) <= _SHORT else []
-    wanted = (part for part in parts if _asks(part) and _MAKING.search(part) and not _OF_PERSONS.search(part))
-    return any(map(_SPOKEN_OF.search, wanted))
+    requests = (part for part in parts if _asks(part) and _MAKING.search(part) and not _OF_PERSONS.search(part))
+    return any(map(_SPOKEN_OF.search, requests))

@@ -30,8 +30,8 @@ _SIGNED = re.compile(
     rf"^[^\W\d_][^\n:]{{0,40}}[ \t]+\[?(?:(?:today|yesterday)[ \t]+)?(?:at[ \t]+)?{_TIME}\]?[ \t]*$", re.IGNORECASE
 )
 """A line of a copied chat: who, and a time; what they said stands below."""
-_IS_SAID = re.compile(rf"(?!{_SIGNED.pattern})[ \t]*\S", re.IGNORECASE)
-_SAID = re.compile(r"^[*_ \t]*([^\W\d_][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,2})[*_]*[ \t]?:[*_]*[ \t]+(\S.*)$")
+_IS_SPOKEN = re.compile(rf"(?!{_SIGNED.pattern})[ \t]*\S", re.IGNORECASE)
+_SPOKEN_LINE = re.compile(r"^[*_ \t]*([^\W\d_][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,2})[*_]*[ \t]?:[*_]*[ \t]+(\S.*)$")
 _TO_SOMEBODY = re.compile(r"\b(?:you|your|du|dir|dein\w*|tu|te|vous|votre|je|jouw)\b|[?？]", re.IGNORECASE)
 _FIELDS = re.compile(r"\t|;|,(?!\s)")
 _LONGEST_FIELD = 4
@@ -54,34 +54,38 @@ def pasted(lines: Sequence[str], keys: Collection[int]) -> Iterator[tuple[int, i
     """Yield where such a text begins and ends; ``keys`` are lines with a label of the user's."""
     ends = [at for at, line in enumerate(lines, 1) if line.strip() and not "".join(lines[at : at + 1]).strip()]
     yield from _letters(lines, ends)
-    said = [(place, found[1], found[2]) for place, line in enumerate(lines)
-            if place not in keys and (found := _SAID.match(line)) and not speaks_of_self(found[1])]  # fmt: skip
+    spoken = [(number, found[1], found[2]) for number, line in enumerate(lines)
+            if number not in keys and (found := _SPOKEN_LINE.match(line)) and not speaks_of_self(found[1])]  # fmt: skip
     # Whether lines with names before them answer each other; fields of a form ("Job: nurse") do not.
-    names = Counter(name for _, name, _ in said)
-    of_self = {place for place, _, text in said if speaks_of_self(text)}
-    to_others = {place for place, _, text in said if _TO_SOMEBODY.search(text)}
+    names = Counter(name for _, name, _ in spoken)
+    of_self = {number for number, _, text in spoken if speaks_of_self(text)}
+    to_others = {number for number, _, text in spoken if _TO_SOMEBODY.search(text)}
     is_of_people = len(names) > 1 and not any(name[0].islower() for name in names) and bool(of_self | to_others)
     is_answered = bool(of_self and to_others and len(of_self | to_others) > 1)
     is_talk = is_of_people and (max(names.values()) > 1 or is_answered)
-    for places in (
-        [place for place, line in enumerate(lines) if _STAMPED.match(line)],
-        [place for place, (line, below) in enumerate(pairwise(lines)) if _SIGNED.match(line) and _IS_SAID.match(below)],
-        [place for place, *_ in said] if is_talk else [],
+    for numbers in (
+        [number for number, line in enumerate(lines) if _STAMPED.match(line)],
+        [
+            number
+            for number, (line, below) in enumerate(pairwise(lines))
+            if _SIGNED.match(line) and _IS_SPOKEN.match(below)
+        ],
+        [number for number, *_ in spoken] if is_talk else [],
     ):
-        if len(places) > 1:
-            yield places[0], next(end for end in ends if end > places[-1])
+        if len(numbers) > 1:
+            yield numbers[0], next(end for end in ends if end > numbers[-1])
     yield from _tables(lines)
     # A text with its label before a last label, which waits for what a model says of it.
     if not keys and LAST_LABEL.match(lines[-1]) and not speaks_of_self(lines[-1]):
-        labels = [place for place, (line, below) in enumerate(pairwise(lines))
+        labels = [number for number, (line, below) in enumerate(pairwise(lines))
                   if LAST_LABEL.match(line) and below.strip() and not speaks_of_self(line)]  # fmt: skip
-        yield from ((place, len(lines)) for place in sorted([*(place for place, *_ in said), *labels])[:1])
+        yield from ((number, len(lines)) for number in sorted([*(number for number, *_ in spoken), *labels])[:1])
     yield from _things(lines, ends[-2] if len(ends) > 1 else 0)
 
 
 def _letters(lines: Sequence[str], paragraphs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    heads = [place for place, line in enumerate(lines) if LETTER.match(line)]
-    if not any(place + 1 == following for place, following in pairwise(heads)):
+    heads = [number for number, line in enumerate(lines) if LETTER.match(line)]
+    if not any(number + 1 == following for number, following in pairwise(heads)):
         return
     start = heads[0]
     start -= start > 0 and lines[start - 1].startswith("---")
@@ -95,7 +99,7 @@ def _letters(lines: Sequence[str], paragraphs: Sequence[int]) -> Iterator[tuple[
 
 
 def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    for separators, rows in groupby(range(len(lines)), key=lambda place: sorted(_FIELDS.findall(lines[place]))):
+    for separators, rows in groupby(range(len(lines)), key=lambda number: sorted(_FIELDS.findall(lines[number]))):
         start, *more = rows
         if (
             len(more) + 1 >= _FEWEST_ROWS
@@ -109,10 +113,10 @@ def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _things(lines: Sequence[str], last: int) -> Iterator[tuple[int, int]]:
     """Yield what stands below a line that names a thing of somebody else, where something is asked behind it."""
-    asked = "\n".join(lines[last:])
-    if not re.search(r"[?？]", asked) and speaks_of_self(asked):
+    question = "\n".join(lines[last:])
+    if not re.search(r"[?？]", question) and speaks_of_self(question):
         return
-    for place, line in enumerate(lines[: max(last - 1, 0)]):
+    for number, line in enumerate(lines[: max(last - 1, 0)]):
         words = re.findall(r"[^\W_]+", line.casefold())
         if (
             line.rstrip().endswith((":", "："))
@@ -120,5 +124,5 @@ def _things(lines: Sequence[str], last: int) -> Iterator[tuple[int, int]]:
             and (not _THINGS.isdisjoint(words) or (len(words) > 1 and not _ALSO_OWN.isdisjoint(words)))
             and not speaks_of_self(_FROM_THEIRS.sub(" ", line))
         ):
-            yield place, last
+            yield number, last
             return

@@ -118,5 +118,5 @@ def without_key_blocks(text: str) -> str:
 
 def _is_card(digits: str) -> bool:
     """Whether the last digit is the check digit of the others (Luhn's)."""
-    doubled = [int(one) * (1 + place % 2) for place, one in enumerate(reversed(digits))]
+    doubled = [int(one) * (1 + position % 2) for position, one in enumerate(reversed(digits))]
     return sum(one - 9 if one > 9 else one for one in doubled) % 10 == 0

@@ -18,9 +18,9 @@ Answer = TypeVar("Answer")
 def remembered(most: int, longest: int) -> Callable[[Callable[[str], Answer]], Callable[[str], Answer]]:
     """Have a function of a text remember its last ``most`` answers, but for texts above ``longest`` characters."""
 
-    def remembering(tell: Callable[[str], Answer]) -> Callable[[str], Answer]:
-        known = lru_cache(maxsize=most)(tell)
-        return wraps(known)(lambda text: known(text) if len(text) <= longest else tell(text))
+    def remembering(compute: Callable[[str], Answer]) -> Callable[[str], Answer]:
+        known = lru_cache(maxsize=most)(compute)
+        return wraps(known)(lambda text: known(text) if len(text) <= longest else compute(text))
 
     return remembering
 

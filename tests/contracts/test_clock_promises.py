@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, select
 
 from loop.regulator import Regulator
 from loop.steps.due_jobs import EndSilent, WakeSnoozed
-from loop.steps.upkeep import MendTenantQueues, Upkeep
+from loop.steps.upkeep import ReconcileTenantQueues, Upkeep
 from shared.apps.models import Budgets
 from shared.contracts.jobs import WorkClass
 from shared.contracts.values import EventKind
@@ -18,14 +18,14 @@ from shared.conversations.lifecycle import NewConversation, start
 from shared.conversations.queries import get_conversation
 from shared.energy import ledger
 from shared.energy.budget import to_micro
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.energy.models import EnergyLevel, Reservation
 from shared.events.models import Event
 from shared.jobs import ownership, tenant_queues
 from shared.jobs.models import JobState, TenantQueue
 from shared.jobs.queries import get_job
-from shared.jobs.tenant_queues import Hold
-from shared.llm.calls import Prospect, WorkKind
+from shared.jobs.tenant_queues import Throttle
+from shared.llm.calls import CallEstimate, WorkKind
 from tests.support.house import House
 from tests.support.minds import Thinking
 from tests.support.relaying import spend
@@ -139,22 +139,24 @@ def test_an_app_held_before_the_clock_was_set_back_by_days_is_not_held_until_it_
     house.converse("notes", "c", "text")
     with house.database.write() as session:
         until = house.clock.now() + timedelta(hours=1)
-        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
+        tenant_queues.throttle_app(
+            session, "notes", WorkClass.THOUGHT, Throttle(until, "budget: used up"), house.clock.now()
+        )
     house.clock.advance(-30 * 24 * HOUR)
     Upkeep(house.database, house.clock, house.settings, house.metrics).run()
     assert [claim.conversation_id for claim in house.claims()] == ["c"]
     with house.database.read() as session:
-        assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) is None
+        assert tenant_queues.get_throttle(session, "notes", WorkClass.THOUGHT) is None
 
 
 def test_an_app_is_held_by_its_budget_however_soon_leases_and_retries_end(house: House) -> None:
     house.converse("notes", "c", "text")
-    hold = Hold(house.clock.now() + timedelta(hours=23), "budget: used up")
+    hold = Throttle(house.clock.now() + timedelta(hours=23), "budget: used up")
     with house.database.write() as session:
-        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, hold, house.clock.now())
+        tenant_queues.throttle_app(session, "notes", WorkClass.THOUGHT, hold, house.clock.now())
     Upkeep(house.database, house.clock, house.settings, house.metrics, timedelta(minutes=15)).run()
     with house.database.read() as session:
-        assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) == hold
+        assert tenant_queues.get_throttle(session, "notes", WorkClass.THOUGHT) == hold
 
 
 def refusal(house: House, budgets: Budgets, units: float) -> ledger.Refusal | None:
@@ -237,8 +239,8 @@ def test_leases_and_waits_within_reach_are_left_alone(house: House) -> None:
 def reserve(house: House, ahead_seconds: float = 0.0) -> None:
     with house.database.write() as session:
         at = house.clock.now() + timedelta(seconds=ahead_seconds)
-        prospect = Prospect(WorkKind.CREATE, "ollama:test", 900, 100)
-        ledger.reserve(session, prospect, Booking("notes", "job_1", None), 500, at, at + timedelta(seconds=85))
+        estimate = CallEstimate(WorkKind.CREATE, "ollama:test", 900, 100)
+        ledger.reserve(session, estimate, LedgerAccount("notes", "job_1", None), 500, at, at + timedelta(seconds=85))
 
 
 def is_reserved(house: House) -> bool:
@@ -267,7 +269,7 @@ def test_a_lane_that_does_not_know_of_its_job_is_mended_so_that_the_job_is_sent(
     with house.database.write() as session:
         session.execute(delete(TenantQueue))
     assert list(house.claims()) == []
-    step = MendTenantQueues(house.database, house.clock)
+    step = ReconcileTenantQueues(house.database, house.clock)
     assert step.run() is True
     assert len(list(house.claims())) == 1
     assert step.run() is False, "there is nothing to mend any more"

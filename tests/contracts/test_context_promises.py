@@ -26,9 +26,9 @@ from shared.context.rendering import EARLIER, PROFILE, SUMMARY
 from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import TokenCounting, TokenSource, Utterance, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.energy.rates import BELIEVED_FROM_CHARS
 from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, Rate, WorkKind
@@ -71,8 +71,8 @@ def converse(house: House, conversation_id: str, said: Sequence[Utterance], user
         conversation = lock_conversation(session, "notes", conversation_id)
         new = [NewMessage(Role(s.role), s.content, tokens=s.tokens, payload=s.payload) for s in said]
         half = len(new) // 2
-        say(session, conversation, new[:half], now)
-        say(session, conversation, new[half:], now)
+        append_messages(session, conversation, new[:half], now)
+        append_messages(session, conversation, new[half:], now)
         return conversation.key
 
 
@@ -246,7 +246,7 @@ def ask(house: House, text: str, tokens: int | None, kind: WorkKind = WorkKind.C
     """Book an answered call with a prompt as a worker would."""
     question = Question(kind, "", text, Nothing, 100)
     call = call_of(question, "ollama:m", Reply("{}", tokens, 5), CallOutcome.ANSWERED, 0.5)
-    house.accountant.meter(Booking("notes", None, None))(call)
+    house.accountant.meter(LedgerAccount("notes", None, None))(call)
 
 
 def test_lengths_are_reckoned_as_the_model_was_seen_to_count(house: House) -> None:

@@ -15,20 +15,20 @@ from shared.apps.queries import get_app
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
 from shared.energy.budget import to_micro
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.jobs import dispatch, ownership, queries, tenant_queues
-from shared.jobs.dispatch import AskTerms, NewJob
+from shared.jobs.dispatch import GetLimits, NewJob
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import get_job
-from shared.jobs.tenant_queues import Hold, Terms
-from shared.llm.calls import Prospect, WorkKind
+from shared.jobs.tenant_queues import ScheduleLimits, Throttle
+from shared.llm.calls import CallEstimate, WorkKind
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 from tests.support.settings import default_settings
 
 pytestmark = pytest.mark.both_databases
 
-PROSPECT = Prospect(WorkKind.CREATE, "ollama:test", 100, 100)
+PROSPECT = CallEstimate(WorkKind.CREATE, "ollama:test", 100, 100)
 
 
 def relay(house: House, in_flight: int = 32) -> Relay:
@@ -44,7 +44,7 @@ def reserve(house: House, units: float) -> None:
     now = house.clock.now()
     with house.database.write() as session:
         most = to_micro(units)
-        ledger.reserve(session, PROSPECT, Booking("notes", None, None), most, now, now + timedelta(seconds=60))
+        ledger.reserve(session, PROSPECT, LedgerAccount("notes", None, None), most, now, now + timedelta(seconds=60))
 
 
 def test_a_job_that_is_sent_no_longer_says_why_it_waited(house: House) -> None:
@@ -146,7 +146,7 @@ def enqueue(house: House, app_id: str, sequences: Iterable[str], name: str = "jo
             dispatch.enqueue(session, wanted, now)
 
 
-def take(house: House, limit: int, terms: AskTerms = lambda *_: Terms()) -> list[str]:
+def take(house: House, limit: int, terms: GetLimits = lambda *_: ScheduleLimits()) -> list[str]:
     """Lease up to so many jobs; return whose they are."""
     with house.database.write() as session:
         sent = dispatch.take_due(session, house.clock.now(), limit, 60, terms)
@@ -191,8 +191,8 @@ def test_the_turn_of_an_app_that_is_held_goes_to_the_app_that_is_next(house: Hou
         if app_id != "notes":
             house.install(app_id)
         enqueue(house, app_id, USERS)
-    held = Hold(house.clock.now() + timedelta(hours=1), "budget: used up")
-    taken = take(house, 2, lambda _, app_id, kind: Terms(hold=held if app_id == "notes" else None))
+    held = Throttle(house.clock.now() + timedelta(hours=1), "budget: used up")
+    taken = take(house, 2, lambda _, app_id, kind: ScheduleLimits(throttle=held if app_id == "notes" else None))
     assert taken == ["other", "third"]
 
 
@@ -201,9 +201,9 @@ def test_what_is_asked_for_while_an_app_is_being_held_says_that_it_is_held(house
     looked_at = house.clock.now()
     house.clock.advance(0.5)
     enqueue(house, "notes", USERS[1:2], "later")
-    held = Hold(looked_at + timedelta(hours=1), "budget: used up")
+    held = Throttle(looked_at + timedelta(hours=1), "budget: used up")
     with house.database.write() as session:
-        dispatch.take_due(session, looked_at, 2, 60, lambda *_: Terms(hold=held))
+        dispatch.take_due(session, looked_at, 2, 60, lambda *_: ScheduleLimits(throttle=held))
     assert {(job.state, job.reason) for job in house.jobs()} == {(JobState.DEFERRED, "budget: used up")}
 
 
@@ -230,7 +230,7 @@ def test_a_job_beyond_those_that_are_looked_at_is_sent_once_some_before_it_are_d
         claims = list(house.claims())
         seen.append(len(claims))
         with house.database.write() as session:
-            assert tenant_queues.mend(session, house.clock.now()) == 0
+            assert tenant_queues.reconcile(session, house.clock.now()) == 0
             for claim in claims:
                 ownership.finish(session, claim, JobState.DONE, house.clock.now())
     assert seen == [1, 2, 1]

@@ -13,11 +13,11 @@ from loop.regulator import Regulator
 from shared.base.errors import OverBudget
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, FULL, to_micro, to_units
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.energy.models import Spending
 from shared.jobs import dispatch
 from shared.jobs.models import Deferral, JobState
-from shared.llm.calls import CallOutcome, ModelCall, Prospect, WorkKind
+from shared.llm.calls import CallEstimate, CallOutcome, ModelCall, WorkKind
 from tests.contracts.test_governing_promises import set_app
 from tests.support.house import House
 from tests.support.relaying import spend
@@ -69,8 +69,10 @@ def test_the_ledgers_sum_equals_what_was_drawn_and_the_level_stays_above_its_flo
 def test_what_users_ask_is_booked_on_the_app_and_holds_no_memory_work_back(house: House) -> None:
     govern, now = regulator(house, refill=0), house.clock.now()
     with house.database.write() as session:
-        asked = Prospect(WorkKind.CHAT, "ollama:test", 900, 100)
-        ledger.reserve(session, asked, Booking("notes", None, None), to_micro(90), now, now + timedelta(seconds=60))
+        asked = CallEstimate(WorkKind.CHAT, "ollama:test", 900, 100)
+        ledger.reserve(
+            session, asked, LedgerAccount("notes", None, None), to_micro(90), now, now + timedelta(seconds=60)
+        )
     with house.database.read() as session:
         assert govern.reading(session).reserved == 0
     spend(house, 500, kind="chat")
@@ -137,12 +139,12 @@ def test_spenders_of_one_app_never_pass_its_budget_together(house: House) -> Non
     together = threading.Barrier(SPENDERS)
 
     def spend(number: int) -> int:
-        meter = house.accountant.meter(Booking("notes", f"job{number}", None))
+        meter = house.accountant.meter(LedgerAccount("notes", f"job{number}", None))
         made = 0
         for _ in range(ROUNDS):
             together.wait(30)
             try:
-                meter.reserve(Prospect(WorkKind.THINK, "ollama:x", 900, 100))
+                meter.reserve(CallEstimate(WorkKind.THINK, "ollama:x", 900, 100))
             except OverBudget:
                 continue
             meter(ModelCall(WorkKind.THINK, "ollama:x", 900, 100, False, CallOutcome.ANSWERED, 0.1))

@@ -22,7 +22,7 @@ from shared.base.audit import Cause
 from shared.base.choices import Category
 from shared.base.subjects import Subject
 from shared.conversations.answers import AnswerDraft, give
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_conversation
 from shared.db.base import models_metadata
@@ -34,7 +34,7 @@ from shared.jobs import ownership
 from shared.jobs.models import JobState
 from shared.memories.compaction import NEW, Action, Decision, Eviction
 from shared.memories.queries import changes_of_app
-from shared.memories.writing import NewMemory, place
+from shared.memories.writing import NewMemory, insert_memory
 from shared.profiles import consent, gate
 from shared.profiles.gate import write_audit
 from shared.profiles.models import AuditKind, Content, Profile
@@ -70,7 +70,7 @@ def open_another(house: House, session: Session) -> None:
 
 
 def speak(house: House, session: Session) -> None:
-    say(session, lock_conversation(session, APP, NAME), [NewMessage(Role.USER, CANARY)], house.clock.now())
+    append_messages(session, lock_conversation(session, APP, NAME), [NewMessage(Role.USER, CANARY)], house.clock.now())
 
 
 def stop(house: House, session: Session) -> None:
@@ -85,7 +85,7 @@ def remember(house: House, session: Session) -> None:
     new = NewMemory(
         content=CANARY, agent="ollama:m", epoch=0, conversation_key=locked(session).key, conversation_id=NAME
     )
-    place(session, SUBJECT, new, Cause("ollama:m", CANARY, house.clock.now()), 10)
+    insert_memory(session, SUBJECT, new, Cause("ollama:m", CANARY, house.clock.now()), 10)
 
 
 def learn_fact(house: House, session: Session) -> None:
@@ -137,7 +137,7 @@ def prepare(house: House) -> None:
     """Have the user say something."""
     with house.database.write() as session:
         conversation = start(session, APP, NewConversation(NAME, USER), house.clock.now())
-        say(session, conversation, [NewMessage(Role.USER, "hello", "m0")], house.clock.now())
+        append_messages(session, conversation, [NewMessage(Role.USER, "hello", "m0")], house.clock.now())
 
 
 def erased(house: House, erase: Erase) -> Erasure:
@@ -242,7 +242,9 @@ def test_what_others_are_answered_meanwhile_is_not_counted_as_left(postgres_hous
             erasing = pool.submit(erased, house, of_user)
             wait_for_waiting(house.database, erasing)
             said = [NewMessage(Role.USER, "hello")]
-            answered(house, "after", lambda s: say(s, lock_conversation(s, APP, "c2"), said, house.clock.now()))
+            answered(
+                house, "after", lambda s: append_messages(s, lock_conversation(s, APP, "c2"), said, house.clock.now())
+            )
         receipt = erasing.result(60)
     assert (receipt.erased["idempotencyKeys"], what_is_left(receipt)) == (1, {})
     with house.database.read() as session:
@@ -279,7 +281,7 @@ def merge_with_tags(house: House, conversation_id: str) -> int:
         conversation_id=conversation_id,
     )
     with house.database.write() as session:
-        place(session, Subject("notes"), new, Cause("ollama:m", "it ended", house.clock.now()), 10, eviction)
+        insert_memory(session, Subject("notes"), new, Cause("ollama:m", "it ended", house.clock.now()), 10, eviction)
     return target
 
 

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from loop.steps.due_jobs import AskForFacts
+from loop.steps.due_jobs import EnqueueExtraction
 from shared.apps.queries import get_app, lock_app
 from shared.base.audit import Cause
 from shared.base.choices import Category
 from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
@@ -51,7 +51,7 @@ def speak(house: House, *said: str, conversation_id: str = "c1", roles: Sequence
             NewMessage(role, text, f"{conversation_id}-m{before + place}")
             for place, (role, text) in enumerate(zip(roles or by_turns, said, strict=True))
         ]
-        say(session, conversation, messages, house.clock.now(), fact_settings=house.settings)
+        append_messages(session, conversation, messages, house.clock.now(), fact_settings=house.settings)
 
 
 def finish(house: House, conversation_id: str = "c1") -> None:
@@ -68,7 +68,7 @@ def finish(house: House, conversation_id: str = "c1") -> None:
 
 
 def tick(house: House) -> bool:
-    return AskForFacts(house.database, house.clock, 5).run()
+    return EnqueueExtraction(house.database, house.clock, 5).run()
 
 
 def conversation_of(house: House, conversation_id: str = "c1") -> Conversation:
@@ -349,7 +349,7 @@ def test_an_old_chat_that_is_brought_in_is_heard_on_that_day(house: House) -> No
     with house.database.write() as session:
         conversation = lock_conversation(session, APP, "c1")
         said = [NewMessage(Role.USER, "Lives in Lyon", created_at=long_ago), NewMessage(Role.ASSISTANT, "Nice.")]
-        say(session, conversation, said, house.clock.now(), fact_settings=house.settings)
+        append_messages(session, conversation, said, house.clock.now(), fact_settings=house.settings)
     finish(house)
     house.work_off()
     [fact] = house.facts()

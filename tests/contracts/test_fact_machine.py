@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from shared.apps.queries import get_app
 from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict, NotFound
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import finish_fact_deletes
 from shared.facts import queries
@@ -244,7 +244,7 @@ def bring_in(house: House, app_id: str, chat: Chat) -> None:
             NewMessage(Role.USER, text, f"m{place}", created_at=BEGUN + timedelta(days=day))
             for place, (day, text) in enumerate(chat.said)
         ]
-        say(session, conversation, said, house.clock.now(), fact_settings=house.settings)
+        append_messages(session, conversation, said, house.clock.now(), fact_settings=house.settings)
         end(
             session,
             conversation,

@@ -13,12 +13,12 @@ from shared.apps.queries import AppChange, change, get_app
 from shared.base.errors import OverBudget
 from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.energy.models import Reservation
 from shared.jobs import dispatch, tenant_queues
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.ownership import Claim
-from shared.llm.calls import Prospect, WorkKind
+from shared.llm.calls import CallEstimate, WorkKind
 from shared.memories.compaction import Action, Decision
 from tests.contracts.test_memory_promises import by_hand
 from tests.support.house import House
@@ -113,9 +113,9 @@ def test_what_is_set_aside_counts_against_what_may_start_and_a_killed_calls_runs
     house.converse("notes", "c", "text")
     regulator = govern(house)
     with house.database.write() as session:
-        prospect = Prospect(WorkKind.THINK, "ollama:big", 1000, 1000)
+        estimate = CallEstimate(WorkKind.THINK, "ollama:big", 1000, 1000)
         until = house.clock.now() + timedelta(seconds=85)
-        ledger.reserve(session, prospect, Booking("notes", None, None), to_micro(85), house.clock.now(), until)
+        ledger.reserve(session, estimate, LedgerAccount("notes", None, None), to_micro(85), house.clock.now(), until)
     with house.database.read() as session:
         assert regulator.allowance(session).jobs == 0
         assert regulator.reading(session).reserved == 85
@@ -123,7 +123,7 @@ def test_what_is_set_aside_counts_against_what_may_start_and_a_killed_calls_runs
     with house.database.read() as session:
         assert regulator.allowance(session).jobs > 0
     with house.database.write() as session:
-        assert ledger.let_go_of_lost(session, house.clock.now(), timedelta(seconds=85)) == 1
+        assert ledger.expire_reservations(session, house.clock.now(), timedelta(seconds=85)) == 1
         assert session.query(Reservation).count() == 0
 
 

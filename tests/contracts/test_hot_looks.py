@@ -13,7 +13,7 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator
-from loop.steps.due_jobs import AskForFacts, AskForVectors, EndSilent, WakeSnoozed
+from loop.steps.due_jobs import EndSilent, EnqueueEmbedding, EnqueueExtraction, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleFacts
@@ -98,9 +98,9 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         Upkeep(busy.database, busy.clock, busy.settings, busy.metrics),
         WakeSnoozed(busy.database, busy.clock),
         EndSilent(busy.database, busy.clock, busy.settings),
-        AskForFacts(busy.database, busy.clock, 5),
+        EnqueueExtraction(busy.database, busy.clock, 5),
         SettleFacts(busy.database, busy.clock, busy.metrics),
-        AskForVectors(busy.database, busy.clock, busy.embedder.name, 5),
+        EnqueueEmbedding(busy.database, busy.clock, busy.embedder.name, 5),
         ProbeProvider(busy.database, busy.clock, lambda: True),
         ForgetOld(busy.database, busy.clock, busy.settings, busy.metrics),
     )

@@ -15,7 +15,7 @@ from shared.apps.queries import lock_app
 from shared.archive.document import export_app
 from shared.archive.restore import import_archive
 from shared.conversations.answers import AnswerDraft, give
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation
@@ -56,7 +56,7 @@ def tell(house: House, app_id: str, conversation_id: str, *said: str, role: Role
         if known is None:
             start(session, app_id, NewConversation(conversation_id), now)
         conversation = lock_conversation(session, app_id, conversation_id)
-        say(session, conversation, [NewMessage(role, text) for text in said], now)
+        append_messages(session, conversation, [NewMessage(role, text) for text in said], now)
 
 
 def messages(house: House, app_id: str) -> list[Message]:
@@ -157,7 +157,7 @@ def test_a_message_sent_twice_is_indexed_once(house: House) -> None:
         with house.database.write() as session:
             conversation = lock_conversation(session, "notes", "c1")
             twice = [NewMessage(Role.USER, "a heron", "m1"), NewMessage(Role.USER, "a heron", "m1")]
-            say(session, conversation, twice, house.clock.now())
+            append_messages(session, conversation, twice, house.clock.now())
     check_whole(house, "notes")
     assert len(messages(house, "notes")) == 2
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import install, lock_app, uninstall
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.conversations.answers import hide_all, show_all
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.jobs import dispatch, tenant_queues
@@ -56,7 +56,7 @@ def test_erasing_waits_for_a_message_that_is_being_said(house: House, erase: str
         key = start(session, "notes", NewConversation("c1"), now).key
 
     def speak(session: Session) -> None:
-        say(session, lock_conversation(session, "notes", "c1"), [NewMessage(Role.USER, "hello")], now)
+        append_messages(session, lock_conversation(session, "notes", "c1"), [NewMessage(Role.USER, "hello")], now)
 
     def forget(session: Session) -> None:
         if erase == "app":
@@ -73,7 +73,9 @@ def test_an_app_that_comes_back_waits_for_a_conversation_that_is_being_snoozed(h
     now = house.clock.now()
     with house.database.write() as session:
         start(session, "notes", NewConversation("c1"), now)
-        say(session, lock_conversation(session, "notes", "c1"), [NewMessage(Role.USER, "hello")], now, by_loop=True)
+        append_messages(
+            session, lock_conversation(session, "notes", "c1"), [NewMessage(Role.USER, "hello")], now, by_loop=True
+        )
     with house.database.write() as session:
         uninstall(session, "notes", now)
         hide_all(session, "notes")
@@ -141,7 +143,7 @@ def test_a_rebuild_waits_for_who_speaks_first_in_an_app_without_an_index(house: 
         house,
         lambda session: word_index.ensure_key(session, "notes"),
         lambda session: recreate_word_index(session, now),
-        lambda session: say(
+        lambda session: append_messages(
             session, lock_conversation(session, "notes", "c2"), [NewMessage(Role.USER, "hello again")], now
         ),
     )
@@ -162,7 +164,7 @@ def test_following_a_clock_that_was_set_back_waits_for_whoever_schedules_several
         return lambda session: tenant_queues.refresh(session, app_id, WorkClass.THOUGHT, now)
 
     meet(
-        house, schedule("notes"), lambda session: dispatch.follow_clock(session, now, timedelta(days=1)),
+        house, schedule("notes"), lambda session: dispatch.rebase_after_clock_change(session, now, timedelta(days=1)),
         schedule("others"),
     )  # fmt: skip
     with house.database.read() as session:

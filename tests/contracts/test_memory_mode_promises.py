@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from loop.steps.due_jobs import AskForFacts, AskForSummaries
+from loop.steps.due_jobs import EnqueueExtraction, EnqueueSummaries
 from shared.apps.queries import get_app
 from shared.base.errors import ModelOutput
 from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, set_memory, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, set_memory, start
 from shared.conversations.models import MemoryMode
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.jobs.control import replay
@@ -32,7 +32,7 @@ def hold(house: House, mode: MemoryMode = MemoryMode.ON) -> None:
         start(session, "notes", NewConversation("c1", memory=mode), house.clock.now())
         conversation = lock_conversation(session, "notes", "c1")
         said = [NewMessage((Role.USER, Role.ASSISTANT)[place % 2], text) for place, text in enumerate(SAID)]
-        say(session, conversation, said, house.clock.now(), fact_settings=house.settings, tuning=tuning)
+        append_messages(session, conversation, said, house.clock.now(), fact_settings=house.settings, tuning=tuning)
 
 
 def switch(house: House, mode: MemoryMode) -> None:
@@ -49,8 +49,8 @@ def finish(house: House) -> None:
 
 def tick(house: House) -> None:
     house.clock.advance(3600)
-    AskForFacts(house.database, house.clock, 5).run()
-    AskForSummaries(house.database, house.clock, 5, Tuning(summary_frequency=2)).run()
+    EnqueueExtraction(house.database, house.clock, 5).run()
+    EnqueueSummaries(house.database, house.clock, 5, Tuning(summary_frequency=2)).run()
 
 
 def attempt_all(house: House) -> None:
@@ -127,7 +127,7 @@ def test_what_was_drawn_before_stays_and_switched_on_it_is_read_on(house: House)
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
         more = [NewMessage(Role.USER, "I keep bees."), NewMessage(Role.ASSISTANT, "Oh.")]
-        say(session, conversation, more, house.clock.now(), fact_settings=house.settings)
+        append_messages(session, conversation, more, house.clock.now(), fact_settings=house.settings)
     tick(house)
     attempt_all(house)
     assert kept(house) == before

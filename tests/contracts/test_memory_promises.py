@@ -23,7 +23,7 @@ from shared.jobs.ownership import sweep
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app
-from shared.memories.writing import NewMemory, edit, place, restore
+from shared.memories.writing import NewMemory, edit, insert_memory, restore
 from tests.support.house import House
 from tests.support.settings import default_settings
 from worker.agent.memory_rules import ExtractiveAgent
@@ -61,7 +61,7 @@ def fill(house: House, count: int = 10) -> None:
 def by_hand(house: House, content: str, importance: int) -> None:
     with house.database.write() as session:
         new = NewMemory(content=content, agent="by hand", epoch=0, importance=importance)
-        place(session, Subject("notes"), new, Cause("admin", "hand", house.clock.advance(1)), 10)
+        insert_memory(session, Subject("notes"), new, Cause("admin", "hand", house.clock.advance(1)), 10)
 
 
 def test_twelve_topics_stay_within_the_cap_and_every_removal_is_explained(extractive: House) -> None:

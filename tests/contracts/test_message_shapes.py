@@ -6,9 +6,9 @@ from typing import Any
 
 from loop.api.routes.conversations import AddMessage
 from shared.apps.queries import get_app
-from shared.conversations.lifecycle import NewConversation, end, say, start
+from shared.conversations.lifecycle import NewConversation, append_messages, end, start
 from shared.conversations.queries import lock_conversation, messages_of
-from shared.conversations.summarising import ask
+from shared.conversations.summarising import enqueue_summary
 from tests.support.house import House
 
 USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {"secret": "ARGUMENT"}}
@@ -39,7 +39,7 @@ def hold(house: House) -> None:
     with house.database.write() as session:
         start(session, "notes", NewConversation("c1"), now)
         conversation = lock_conversation(session, "notes", "c1")
-        say(session, conversation, [AddMessage.model_validate(one).as_new() for one in SAID], now)
+        append_messages(session, conversation, [AddMessage.model_validate(one).as_new() for one in SAID], now)
 
 
 def test_agents_are_shown_what_people_and_assistants_said_and_nothing_else(house: House) -> None:
@@ -47,7 +47,7 @@ def test_agents_are_shown_what_people_and_assistants_said_and_nothing_else(house
     hold(house)
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
-        ask(session, conversation, get_app(session, "notes").purge_epoch, house.clock.now())
+        enqueue_summary(session, conversation, get_app(session, "notes").purge_epoch, house.clock.now())
     house.work_off()
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")

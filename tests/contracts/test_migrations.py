@@ -16,13 +16,13 @@ from alembic.runtime.migration import MigrationContext
 
 from shared.apps.queries import lock_app
 from shared.base.errors import Configuration, Transient
-from shared.conversations.lifecycle import NewMessage, Role, say
+from shared.conversations.lifecycle import NewMessage, Role, append_messages
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.base import models_metadata
 from shared.db.engine import Database
 from shared.db.schema import current_revision, is_of_models, migrate, newest_revision
 from shared.jobs.models import JobState
-from shared.jobs.tenant_queues import mend
+from shared.jobs.tenant_queues import reconcile
 from shared.search import word_index
 from shared.search.index import request_backfill
 from shared.search.models import position_of
@@ -199,7 +199,7 @@ def serve(url: str, installation: Installation) -> House:
     house.settings = house.settings.model_copy(update={"facts": True})
     house.clock.advance(1)
     with house.database.write() as session:
-        mend(session, house.clock.now())
+        reconcile(session, house.clock.now())
     return house
 
 
@@ -227,7 +227,7 @@ def test_the_release_before_erases_what_it_knows_although_more_is_derived_of_it(
     now = house.clock.now()
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
-        say(session, conversation, [NewMessage(Role.USER, "Look:\n```\nx = 1\n```")], now)
+        append_messages(session, conversation, [NewMessage(Role.USER, "Look:\n```\nx = 1\n```")], now)
         insert_summary(session, conversation, NewSummary("- x is 1", "extractive", 0, 6), now)
     with old.database.write() as session:
         session.execute(sa.text("DELETE FROM messages"))

@@ -16,7 +16,7 @@ from shared.archive.document import Archive, export_app
 from shared.archive.restore import import_archive
 from shared.base.errors import Conflict
 from shared.conversations import summarising
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import withdraw_consent
 from shared.llm.embedding import NgramEmbedder
@@ -154,8 +154,8 @@ def summarise(house: House) -> None:
         epoch = lock_app(session, APP).purge_epoch
         start(session, APP, NewConversation(f"c-{now.timestamp()}"), now)
         conversation = lock_conversation(session, APP, f"c-{now.timestamp()}")
-        say(session, conversation, [NewMessage(Role.USER, "Hello there")], now)
-        assert summarising.ask(session, conversation, epoch, now) is not None
+        append_messages(session, conversation, [NewMessage(Role.USER, "Hello there")], now)
+        assert summarising.enqueue_summary(session, conversation, epoch, now) is not None
     house.work_off()
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from loop.regulator import Regulator
 from loop.steps.relay_jobs import kinds_in_need
-from loop.steps.upkeep import MendTenantQueues, ProbeProvider, Upkeep
+from loop.steps.upkeep import ProbeProvider, ReconcileTenantQueues, Upkeep
 from shared.base.errors import ProviderAway
 from shared.contracts.jobs import JobKind
 from shared.energy import ledger
@@ -122,7 +122,7 @@ def test_tenant_queues_of_apps_that_only_wait_for_the_server_are_not_astray(hous
     house.converse("notes", "c1", "text")
     outage.is_there = False
     outage.tick()
-    assert MendTenantQueues(house.database, house.clock).run() is False
+    assert ReconcileTenantQueues(house.database, house.clock).run() is False
 
 
 def test_no_memory_goes_because_the_server_went_between_draft_and_compaction(house: House, outage: Outage) -> None:

@@ -23,7 +23,7 @@ from shared.jobs.models import Job, JobState
 from shared.memories.compaction import Action, Decision, least_goes
 from shared.memories.models import ChangeKind, Memory, MemorySource, Origin
 from shared.memories.queries import history_of, standing
-from shared.memories.writing import InsertedMemory, NewMemory, place, restore
+from shared.memories.writing import InsertedMemory, NewMemory, insert_memory, restore
 from shared.profiles.consent import grant
 from tests.support.canaries import tables_holding
 from tests.support.house import House
@@ -42,7 +42,7 @@ def write_by_hand(house: House, subject: Subject, content: str, importance: int 
     with house.database.write() as session:
         lock_app(session, subject.app_id)
         new = NewMemory(content=content, agent="by hand", epoch=0, importance=importance)
-        return place(session, subject, new, Cause("admin", "written by hand", now), 10, rule=least_goes)
+        return insert_memory(session, subject, new, Cause("admin", "written by hand", now), 10, rule=least_goes)
 
 
 def test_room_for_a_users_memory_is_made_among_that_users_memories(house: House) -> None:
@@ -121,7 +121,7 @@ def everything_of(house: House, user_id: str | None, text: str) -> None:
     with house.database.write() as session:
         lock_app(session, "notes")
         cause = Cause("admin", f"it is about {text}", now)
-        place(
+        insert_memory(
             session,
             Subject("notes", user_id or NOBODY),
             NewMemory(content=f"By hand: {text}", agent="by hand", epoch=0),

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from loop.steps.due_jobs import AskForSummaries
+from loop.steps.due_jobs import EnqueueSummaries
 from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.errors import Transient
 from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.jobs.models import Job
@@ -41,7 +41,7 @@ def speak(house: House, *said: tuple[Role, str], conversation_id: str = "c1", ap
     with house.database.write() as session:
         conversation = lock_conversation(session, app_id, conversation_id)
         messages = [NewMessage(role, text) for role, text in said]
-        say(session, conversation, messages, house.clock.now(), tuning=house.tuning)
+        append_messages(session, conversation, messages, house.clock.now(), tuning=house.tuning)
 
 
 def exchange(house: House, count: int, begin: int = 0, conversation_id: str = "c1", app_id: str = APP) -> None:
@@ -52,7 +52,7 @@ def exchange(house: House, count: int, begin: int = 0, conversation_id: str = "c
 
 
 def tick(house: House) -> bool:
-    return AskForSummaries(house.database, house.clock, 5, house.tuning).run()
+    return EnqueueSummaries(house.database, house.clock, 5, house.tuning).run()
 
 
 def ask_about_five(house: House) -> None:
@@ -65,7 +65,9 @@ def ask(house: House, conversation_id: str = "c1") -> Job | None:
     """Ask on demand."""
     with house.database.write() as session:
         epoch = lock_app(session, APP).purge_epoch
-        return summarising.ask(session, lock_conversation(session, APP, conversation_id), epoch, house.clock.now())
+        return summarising.enqueue_summary(
+            session, lock_conversation(session, APP, conversation_id), epoch, house.clock.now()
+        )
 
 
 def conversation_of(house: House, conversation_id: str = "c1", app_id: str = APP) -> Conversation:

@@ -24,7 +24,7 @@ from shared.jobs import control, dispatch, ownership, tenant_queues
 from shared.jobs.dispatch import Dispatch, NewJob
 from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, TenantQueue
 from shared.jobs.ownership import Claim, Owner
-from shared.jobs.tenant_queues import HEAD_START, QUANTUM, Hold, Terms, served_after, start_tag_of
+from shared.jobs.tenant_queues import HEAD_START, QUANTUM, ScheduleLimits, Throttle, served_after, start_tag_of
 from tests.support.house import House
 from tests.support.settings import default_settings
 
@@ -72,9 +72,9 @@ class Machine:
             limit = self.chance.randrange(5)
             self.sent += dispatch.take_due(session, self.now, limit, 60, self._terms, work_class)
 
-    def _terms(self, session: Session, app_id: str, kind: str) -> Terms:
-        hold = Hold(self.now + timedelta(seconds=self.chance.randrange(1, 90)), "budget: used up")
-        return Terms(self.chance.randint(1, 5), hold if self.chance.random() < 0.2 else None)
+    def _terms(self, session: Session, app_id: str, kind: str) -> ScheduleLimits:
+        hold = Throttle(self.now + timedelta(seconds=self.chance.randrange(1, 90)), "budget: used up")
+        return ScheduleLimits(self.chance.randint(1, 5), hold if self.chance.random() < 0.2 else None)
 
     def claim(self, session: Session) -> None:
         if self.sent:
@@ -122,7 +122,7 @@ class Machine:
 
     def sweep(self, session: Session) -> None:
         ownership.sweep(session, self.now, RULE)
-        dispatch.follow_clock(session, self.now, timedelta(days=1))
+        dispatch.rebase_after_clock_change(session, self.now, timedelta(days=1))
 
     def release_node(self, session: Session) -> None:
         ownership.release_node(session, "node", self.now, RULE)
@@ -145,8 +145,8 @@ class Machine:
         forget = self.chance.choice([purge_memories, erase_app])
         forget(session, self.app_id, "admin", self.now)
 
-    def mend(self, session: Session) -> None:
-        assert tenant_queues.mend(session, self.now) == 0, "there was something to mend"
+    def reconcile(self, session: Session) -> None:
+        assert tenant_queues.reconcile(session, self.now) == 0, "there was something to mend"
 
     def wait(self, session: Session) -> None:
         self.house.clock.advance(self.chance.choice([0.5, 2, 20, 120]))
@@ -155,7 +155,7 @@ class Machine:
         often = [self.add, self.add, self.relay, self.relay, self.claim, self.claim, self.finish, self.wait]
         seldom: list[Callable[[Session], None]] = [
             self.fail, self.postpone, self.lose, self.hand_back, self.revoke, self.defer, self.sweep,
-            self.release_node, self.release, self.cancel, self.replay, self.mend, self.await_provider, self.resume,
+            self.release_node, self.release, self.cancel, self.replay, self.reconcile, self.await_provider, self.resume,
         ]  # fmt: skip
         seldom += [self.purge] if self.chance.random() < 0.1 else []
         work = self.chance.choice(often if self.chance.random() < 0.6 else seldom)
@@ -221,13 +221,13 @@ def test_no_tenant_queue_sleeps_through_its_time_and_all_work_is_done_in_the_end
 def test_a_hold_that_is_over_holds_back_nothing_that_is_asked_for_later(house: House) -> None:
     house.converse("notes", "early", "text")
     with house.database.write() as session:
-        over = Hold(house.clock.now() + timedelta(seconds=10), "budget: used up")
-        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, over, house.clock.now())
+        over = Throttle(house.clock.now() + timedelta(seconds=10), "budget: used up")
+        tenant_queues.throttle_app(session, "notes", WorkClass.THOUGHT, over, house.clock.now())
     house.clock.advance(20)
     [job] = house.converse("notes", "late", "text")
     assert job.state == JobState.PENDING and job.reason is None
     with house.database.read() as session:
-        assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) is None
+        assert tenant_queues.get_throttle(session, "notes", WorkClass.THOUGHT) is None
 
 
 @pytest.mark.parametrize("back", ["asked", "released", "due"])
@@ -236,7 +236,9 @@ def test_an_app_that_slept_joins_in_where_the_others_are(house: House, back: str
     house.converse("notes", "first", "text")
     with house.database.write() as session:
         until = house.clock.now() + timedelta(seconds=600)
-        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
+        tenant_queues.throttle_app(
+            session, "notes", WorkClass.THOUGHT, Throttle(until, "budget: used up"), house.clock.now()
+        )
     for number in range(10):
         house.converse("other", f"c{number}", "text")
     house.work_off()

@@ -29,7 +29,7 @@ from shared.jobs import control, dispatch, ownership
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim
 from shared.jobs.queries import LOOK_AHEAD
-from shared.memories.writing import NewMemory, place
+from shared.memories.writing import NewMemory, insert_memory
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
 from worker.pipelines.deliver_webhook import DeliverWebhook, WebhookClient, WebhookRequest
@@ -76,7 +76,7 @@ class Post:
     def remember(self, content: str, app_id: str = "notes") -> int:
         with self.house.database.write() as session:
             cause = Cause("admin", "by hand", self.house.clock.now())
-            return place(
+            return insert_memory(
                 session, Subject(app_id), NewMemory(content=content, agent="by hand", epoch=0), cause, 10
             ).memory_id
 

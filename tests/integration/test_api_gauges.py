@@ -13,11 +13,11 @@ from shared.conversations.answers import postpone
 from shared.conversations.queries import lock_conversation
 from shared.energy import ledger
 from shared.energy.budget import to_micro
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.jobs import dispatch
 from shared.jobs.models import Deferral
-from shared.jobs.tenant_queues import Hold, hold_app
-from shared.llm.calls import Prospect, WorkKind
+from shared.jobs.tenant_queues import Throttle, throttle_app
+from shared.llm.calls import CallEstimate, WorkKind
 from shared.telemetry.metrics import CompactionOutcome
 from tests.support.api import Api, metric_of, open_api
 
@@ -36,7 +36,7 @@ def defer(api: Api, app_id: str, why: Deferral) -> None:
 def hold(api: Api, app_id: str, seconds: float) -> None:
     with api.loop.database.write() as session:
         until = api.clock.now() + timedelta(seconds=seconds)
-        hold_app(session, app_id, "thought", Hold(until, "budget"), api.clock.now())
+        throttle_app(session, app_id, "thought", Throttle(until, "budget"), api.clock.now())
 
 
 def test_deferred_jobs_are_told_apart_by_what_they_wait_for(api: Api) -> None:
@@ -81,10 +81,12 @@ def test_apps_that_wait_and_apps_held_by_their_budget_are_counted(api: Api) -> N
 
 
 def test_what_is_set_aside_is_shown_until_it_runs_out(api: Api) -> None:
-    prospect = Prospect(WorkKind.THINK, "ollama:m", 100, 100)
+    estimate = CallEstimate(WorkKind.THINK, "ollama:m", 100, 100)
     with api.loop.database.write() as session:
         now = api.clock.now()
-        ledger.reserve(session, prospect, Booking("chat", None, None), to_micro(7), now, now + timedelta(seconds=60))
+        ledger.reserve(
+            session, estimate, LedgerAccount("chat", None, None), to_micro(7), now, now + timedelta(seconds=60)
+        )
     assert metric_of(api, "afterthought_energy_reserved_units") == 7
     api.clock.advance(61)
     assert metric_of(api, "afterthought_energy_reserved_units") == 0

@@ -54,7 +54,7 @@ def _secret() -> object:
 def test_the_key_is_sent_and_the_answer_is_asked_for_in_its_form(provider: str, server: ModelServer) -> None:
     server.will(Act(answer=ANSWER))
     with closing(make_chat(f"{provider}:tiny", settings_of(provider, server))) as chat:
-        assert chat.ask(question(), 60, Calls()) == LAGOS
+        assert chat.answer(question(), 60, Calls()) == LAGOS
     [asked], [key] = server.asked, server.script.keys
     assert key is not None and key.removeprefix("Bearer ") == KEY
     assert asked["options"] == {"temperature": 0.0, "num_predict": 50}
@@ -68,8 +68,8 @@ def test_openais_strict_form_is_left_where_a_field_may_be_missing() -> None:
     with SERVERS["openai"]() as server:
         server.will(Act(answer={"name": "Jo"}), Act(answer=ANSWER))
         with closing(make_chat("openai:tiny", served_at(server.url))) as chat:
-            chat.ask(Question(WorkKind.CREATE, "s", "u", Loose, 50), 60, Calls())
-            chat.ask(question(), 60, Calls())
+            chat.answer(Question(WorkKind.CREATE, "s", "u", Loose, 50), 60, Calls())
+            chat.answer(question(), 60, Calls())
         assert [body["response_format"]["json_schema"]["strict"] for body in server.chats] == [False, True]
 
 
@@ -81,7 +81,7 @@ def test_what_a_server_refuses_is_left_out_from_then_on(
     server.will(Act(status=400, error=f"{name} is not supported"), Act(answer=ANSWER), Act(answer=ANSWER))
     calls = Calls()
     with closing(make_chat(f"{provider}:tiny", served_at(server.url))) as chat:
-        assert [chat.ask(question(), 60, calls) for _ in range(2)] == [LAGOS, LAGOS]
+        assert [chat.answer(question(), 60, calls) for _ in range(2)] == [LAGOS, LAGOS]
     assert [name in body for body in server.chats] == [True, False, False]
     assert [(call.outcome, call.prompt_tokens > 0) for call in calls] == [
         (CallOutcome.REFUSED, False), (CallOutcome.ANSWERED, True), (CallOutcome.ANSWERED, True)
@@ -97,7 +97,7 @@ def test_a_server_that_takes_no_bounds_in_a_schema_is_asked_without_all_of_them(
         server.will(refusal, *[Act(answer={"names": ["Jo"]})] * 2)
         with closing(make_chat("openai:tiny", served_at(server.url))) as chat:
             for _ in range(2):
-                assert chat.ask(Question(WorkKind.CREATE, "s", "u", Bounded, 50), 60, Calls()).names == ["Jo"]
+                assert chat.answer(Question(WorkKind.CREATE, "s", "u", Bounded, 50), 60, Calls()).names == ["Jo"]
         sent = [str(body["response_format"]) for body in server.chats]
     assert [("maxLength" in one, "maxItems" in one, "'names'" in one) for one in sent] == [
         (True, True, True), (False, False, True), (False, False, True),
@@ -108,7 +108,7 @@ def test_a_model_that_declines_gives_no_usable_answer(provider: str, server: Mod
     server.will(Act(answer="", refused=True))
     calls = Calls()
     with closing(make_chat(f"{provider}:tiny", served_at(server.url))) as chat, pytest.raises(Unusable, match="declin"):
-        chat.ask(question(), 60, calls)
+        chat.answer(question(), 60, calls)
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
 
 
@@ -122,7 +122,7 @@ def test_what_can_never_be_answered_says_what_to_do_and_never_the_key(
         closing(make_chat(f"{provider}:tiny", settings_of(provider, server))) as chat,
         pytest.raises(ModelMissing if status == 404 else Configuration, match=mend) as raised,
     ):
-        chat.ask(question(), 60, Calls())
+        chat.answer(question(), 60, Calls())
     assert KEY not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
 
 
@@ -131,12 +131,12 @@ def test_doctor_knows_the_server_its_model_and_what_is_wrong(provider: str, serv
     well, *_ = check_models(settings)
     assert "tiny at http://127.0.0.1" in well.found and KEY not in str(well)
     missing = server_status(f"{provider}:other", settings)
-    assert not missing.ready and "has no model other" in (missing.mend or "")
+    assert not missing.ready and "has no model other" in (missing.remedy or "")
     server.script.away = 401
     [refused] = check_models(settings)
     assert f"{provider.upper()}_API_KEY" in (refused.mend or "") and KEY not in str(refused)
     server.script.away = 0
-    assert "cannot be reached" in (server_status(f"{provider}:tiny", settings).mend or "")
+    assert "cannot be reached" in (server_status(f"{provider}:tiny", settings).remedy or "")
 
 
 def test_doctor_knows_an_embedding_model_of_openais_protocol() -> None:
@@ -153,7 +153,7 @@ def test_an_extra_that_is_not_installed_is_named(
     setting, settings = f"{provider}:tiny", served_at(server.url)
     monkeypatch.setattr(type(provider_for(setting, settings)[0]), "libraries", ("no_such_library",))
     status = server_status(setting, settings)
-    assert status.mend == f"{provider}:NAME needs no_such_library, which is not installed. {how_to_add(provider)}"
+    assert status.remedy == f"{provider}:NAME needs no_such_library, which is not installed. {how_to_add(provider)}"
 
 
 @pytest.mark.integration

@@ -28,7 +28,7 @@ from shared.contracts.jobs import JobKind, WorkClass
 from shared.jobs.dispatch import dead_letter, defer
 from shared.jobs.models import Deferral, JobState
 from shared.jobs.queries import JobFilter, list_jobs
-from shared.jobs.tenant_queues import Hold, hold_app
+from shared.jobs.tenant_queues import Throttle, throttle_app
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, run, served
 from tests.support.ollama_server import OllamaServer
@@ -177,7 +177,7 @@ def test_an_app_at_its_budget_is_told_until_when_it_waits(terminal: Terminal) ->
     job = api.ask("POST", api.converse(api.install(), "c1", "Hello.") + "/end")["jobs"][0]["jobId"]
     now = api.clock.now()
     with api.loop.database.write() as session:
-        hold_app(session, "chat", WorkClass.THOUGHT, Hold(now + timedelta(hours=1), "budget"), now)
+        throttle_app(session, "chat", WorkClass.THOUGHT, Throttle(now + timedelta(hours=1), "budget"), now)
         defer(session, Deferral.BUDGET, "budget", now, app_id="chat")
     for command in (("jobs", "show", job), ("energy", "--app", "chat")):
         assert "2026-03-01 13:00:00" in terminal.run(*command).out

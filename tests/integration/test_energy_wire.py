@@ -11,7 +11,7 @@ from loop.regulator import Regulator
 from shared.base.errors import AfterthoughtError, OverBudget
 from shared.energy import ledger
 from shared.energy.budget import to_units
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.llm.calls import WorkKind
 from shared.llm.langchain_chat import LangchainToolChat
 from shared.llm.providers import make_chat, make_tool_chat
@@ -54,7 +54,7 @@ def ask(house: House, chat: LangchainToolChat, fails: bool = False) -> None:
     """Call the model once on the app's account."""
     exchange = Exchange(WorkKind.THINK, SHORT, (), 100, fresh="Hello?")
     try:
-        chat.reply(exchange, 5, house.accountant.meter(Booking("notes", None, None)))
+        chat.reply(exchange, 5, house.accountant.meter(LedgerAccount("notes", None, None)))
     except OverBudget:
         raise
     except AfterthoughtError:

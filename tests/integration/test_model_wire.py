@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from shared.base.errors import Configuration, ModelOutput, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, WorkKind
-from shared.llm.chat import MOSTLY_CACHED, PromptCut, Question, Unusable, ask_repairing
+from shared.llm.chat import MOSTLY_CACHED, PromptCut, Question, Unusable, answer_with_repair
 from shared.llm.langchain_chat import LangchainChat
 from shared.llm.providers import ModelProbe, make_chat
 from tests.support.meters import Calls
@@ -65,7 +65,7 @@ def test_an_answer_is_parsed_and_its_usage_is_the_providers(
     provider: str, server: ModelServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=123))
-    assert chat.ask(question(), 60, calls) == LAGOS
+    assert chat.answer(question(), 60, calls) == LAGOS
     [call] = calls
     assert (call.outcome, call.prompt_tokens, call.estimated) == (CallOutcome.ANSWERED, 123, False)
     assert (call.model, call.kind) == (f"{provider}:tiny", WorkKind.CREATE)
@@ -76,7 +76,7 @@ def test_usage_is_estimated_where_the_server_reports_none(
     server: ModelServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=None))
-    chat.ask(question(), 60, calls)
+    chat.answer(question(), 60, calls)
     assert calls[0].estimated
     assert calls[0].prompt_tokens == question().estimated_tokens
 
@@ -117,7 +117,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
 ) -> None:
     server.will(act)
     with pytest.raises(error, match=says):
-        chat.ask(question(LONG), 60, calls)
+        chat.answer(question(LONG), 60, calls)
     assert [call.outcome for call in calls] == [outcome]
     assert len(server.chats) == 1
 
@@ -125,7 +125,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
 def test_a_refused_request_costs_nothing(server: ModelServer, chat: LangchainChat, calls: Calls) -> None:
     server.will(Act(status=500))
     with pytest.raises(Transient):
-        chat.ask(question(), 60, calls)
+        chat.answer(question(), 60, calls)
     assert (calls[0].prompt_tokens, calls[0].completion_tokens) == (0, 0)
 
 
@@ -141,7 +141,7 @@ def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
     server: ModelServer, chat: LangchainChat, calls: Calls, act: Act
 ) -> None:
     server.will(act, Act(answer=ANSWER))
-    assert chat.ask(question(), 60, calls) == LAGOS
+    assert chat.answer(question(), 60, calls) == LAGOS
     assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE, CallOutcome.ANSWERED]
     assert calls[0].estimated and calls[0].prompt_tokens > 0
 
@@ -149,7 +149,7 @@ def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
 def test_a_connection_broken_twice_is_transient(server: ModelServer, chat: LangchainChat, calls: Calls) -> None:
     server.will(Act(close_after=0), Act(close_after=0))
     with pytest.raises(Transient, match="broke off"):
-        chat.ask(question(), 60, calls)
+        chat.answer(question(), 60, calls)
     assert len(calls) == 2
 
 
@@ -158,7 +158,7 @@ def test_a_server_that_is_not_there_is_away_and_seen_once_for_nothing(provider: 
         address = gone.url
     chat = make_chat(f"{provider}:tiny", served_at(address, CONTEXT_TOKENS))
     with pytest.raises(ProviderAway, match="cannot be reached"):
-        chat.ask(question(), 60, calls)
+        chat.answer(question(), 60, calls)
     chat.close()
     assert [(call.outcome, call.prompt_tokens, call.completion_tokens) for call in calls] == [
         (CallOutcome.UNAVAILABLE, 0, 0)
@@ -171,13 +171,13 @@ def test_a_proxy_that_answers_for_a_server_that_is_not_there_is_away_and_costs_n
 ) -> None:
     server.script.away = away
     with pytest.raises(ProviderAway, match="cannot be reached"):
-        chat.ask(question(), 60, calls)
+        chat.answer(question(), 60, calls)
     assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.UNAVAILABLE, 0)]
     probe = ModelProbe(served_at(server.url, model=f"{provider}:tiny"))
     assert not probe()
     server.script.away = None
     server.will(Act(answer=ANSWER))
-    assert probe() and chat.ask(question(), 60, calls) == LAGOS
+    assert probe() and chat.answer(question(), 60, calls) == LAGOS
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_server_that_answers_anything_is_not_away(
 ) -> None:
     server.will(act, act)
     with pytest.raises((Transient, Unusable)) as raised:
-        chat.ask(question(), 0.5, calls)
+        chat.answer(question(), 0.5, calls)
     assert not isinstance(raised.value, ProviderAway)
     server.go_on()
 
@@ -209,7 +209,7 @@ def test_the_deadline_is_a_total_however_the_server_spends_it(
     server.will(act)
     started = time.monotonic()
     with pytest.raises(Transient, match="in time"):
-        chat.ask(question(), 0.5, calls)
+        chat.answer(question(), 0.5, calls)
     assert 0.4 < time.monotonic() - started < 60
     assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT]
     assert calls[0].prompt_tokens > 0
@@ -219,21 +219,21 @@ def test_the_deadline_is_a_total_however_the_server_spends_it(
 def test_when_the_deadline_passes_the_server_is_hung_up_on(server: ModelServer, chat: LangchainChat) -> None:
     server.will(Act(answer={"name": "x" * 2000, "people": 1}, drip_seconds=0.01))
     with pytest.raises(Transient):
-        chat.ask(question(), 0.3, Calls())
+        chat.answer(question(), 0.3, Calls())
     assert server.wait_for_hang_up()
 
 
 def test_after_a_timeout_the_next_question_is_answered(server: ModelServer, chat: LangchainChat) -> None:
     server.will(Act(answer=ANSWER, stall_after=1), Act(answer=ANSWER))
     with pytest.raises(Transient):
-        chat.ask(question(), 0.3, Calls())
+        chat.answer(question(), 0.3, Calls())
     server.go_on()
-    assert chat.ask(question(), 60, Calls()) == LAGOS
+    assert chat.answer(question(), 60, Calls()) == LAGOS
 
 
 def test_without_time_nothing_is_asked(server: ModelServer, chat: LangchainChat, calls: Calls) -> None:
     with pytest.raises(Transient, match="No time"):
-        chat.ask(question(), 0, calls)
+        chat.answer(question(), 0, calls)
     assert not calls and not server.chats
 
 
@@ -241,21 +241,21 @@ def test_a_prompt_that_may_not_fit_is_refused_before_it_is_sent(
     server: ModelServer, chat: LangchainChat, calls: Calls
 ) -> None:
     with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
-        chat.ask(question("word " * 3000), 60, calls)
+        chat.answer(question("word " * 3000), 60, calls)
     assert not calls and not server.chats
 
 
 def test_a_count_without_the_cached_tokens_is_not_taken_for_a_cut(server: ModelServer, chat: LangchainChat) -> None:
     asked = Question(WorkKind.CREATE, "You know cities. " * 50, "Which one?", City, 50, fresh="Which one?")
     server.will(Act(answer=ANSWER, seen_tokens=6))
-    assert chat.ask(asked, 60, Calls()) == LAGOS
+    assert chat.answer(asked, 60, Calls()) == LAGOS
 
 
 def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
     server: ModelServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer="Lagos, I think."), Act(answer=ANSWER))
-    assert ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
+    assert answer_with_repair(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
     assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.ANSWERED]
     repair = server.asked[1]["messages"]
     assert [message["role"] for message in repair] == ["system", "user", "assistant", "user"]
@@ -269,7 +269,7 @@ def test_three_unusable_answers_are_an_error_that_keeps_their_text_to_itself(
     bad = '{"name": "canary", "people": "canary"}'
     server.will(Act(answer="the canary sings"), Act(answer=bad), Act(answer=bad))
     with pytest.raises(ModelOutput) as raised:
-        ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None)
+        answer_with_repair(chat, question(), 5, calls, lambda _: None, lambda _: None)
     assert "canary" not in str(raised.value)
     assert len(calls) == 3
 
@@ -278,7 +278,7 @@ def test_the_second_repeat_differs_and_shows_no_bad_answer(
     server: ModelServer, chat: LangchainChat, calls: Calls
 ) -> None:
     server.will(Act(answer="Lagos, I think."), Act(answer="Lagos, surely."), Act(answer=ANSWER))
-    assert ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
+    assert answer_with_repair(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
     first, repair, retry = server.asked
     assert [body["options"]["temperature"] for body in (first, repair, retry)] == [0.0, 0.0, 0.4]
     assert len({body["options"]["num_predict"] for body in server.asked}) == 1, "the answer's limit is the same"
@@ -302,7 +302,7 @@ def test_an_interruption_in_the_middle_of_a_call_is_metered(
 
     server.will(Act(answer=ANSWER))
     with pytest.raises(SoftLimit):
-        chat.ask(Question(WorkKind.CREATE, "s", "u", Interrupting, 50), 60, calls)
+        chat.answer(Question(WorkKind.CREATE, "s", "u", Interrupting, 50), 60, calls)
     assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT]
 
 
@@ -312,7 +312,7 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: ModelServe
 
     def ask_briefly() -> None:
         try:
-            chat.ask(question(), 0.3, Calls())
+            chat.answer(question(), 0.3, Calls())
         except Transient as error:
             failures.append(error)
 
@@ -320,7 +320,7 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: ModelServe
     thread.start()
     server.wait_for_chats(1)
     server.will(Act(answer=ANSWER, drip_seconds=0.02))
-    assert chat.ask(question(), 60, Calls()) == LAGOS
+    assert chat.answer(question(), 60, Calls()) == LAGOS
     thread.join()
     server.go_on()
     assert len(failures) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from shared.base.errors import ModelMissing, ModelOutput, Transient
 from shared.llm.calls import CallOutcome
-from shared.llm.chat import ask_repairing
+from shared.llm.chat import answer_with_repair
 from shared.llm.providers import make_chat, server_status
 from tests.integration.test_model_wire import ANSWER, CONTEXT_TOKENS, LAGOS, City, question
 from tests.support.meters import Calls
@@ -29,7 +29,7 @@ def server() -> Iterator[OllamaServer]:
 def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: OllamaServer) -> None:
     server.will(Act(answer=ANSWER))
     with closing(make_chat("ollama:tiny", served_at(server.url, CONTEXT_TOKENS))) as chat:
-        chat.ask(question(), 60, Calls())
+        chat.answer(question(), 60, Calls())
     [body] = server.chats
     assert body["options"] == {"num_ctx": CONTEXT_TOKENS, "num_predict": 50, "temperature": 0.0}
     assert body["think"] is False
@@ -43,7 +43,7 @@ def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: Ollam
         closing(make_chat("ollama:llama3.2:3b", served_at(server.url, CONTEXT_TOKENS))) as chat,
         pytest.raises(ModelMissing, match=r"Run: ollama pull llama3\.2:3b$"),
     ):
-        chat.ask(question(), 60, calls)
+        chat.answer(question(), 60, calls)
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
 
 
@@ -53,22 +53,22 @@ def test_a_late_call_says_whether_it_waited_for_others_or_the_model_is_too_slow(
     with closing(make_chat("ollama:tiny", served_at(server.url, CONTEXT_TOKENS))) as chat:
         server.will(Act(stall=True))
         with pytest.raises(Transient, match=f"did not answer in time.*{slow}"):
-            chat.ask(question(), 0.2, Calls())
+            chat.answer(question(), 0.2, Calls())
         server.go_on()
         server.will(Act(answer=ANSWER))
-        assert chat.ask(question(), 60, Calls()) == LAGOS
+        assert chat.answer(question(), 60, Calls()) == LAGOS
         # What reads the prompt in a thousandth of a second and says nothing does something else.
         server.script.go_on.clear()
         server.will(Act(stall=True))
         with pytest.raises(Transient, match=f"did not answer in time.*{queued}"):
-            chat.ask(question(), 0.2, Calls())
+            chat.answer(question(), 0.2, Calls())
 
 
 def test_a_repeat_that_this_model_cannot_answer_in_time_is_not_asked(server: OllamaServer) -> None:
     with closing(make_chat("ollama:tiny", served_at(server.url, CONTEXT_TOKENS))) as chat:
         server.will(Act(answer="Lagos, I think, a large city by the sea.", read_seconds=500, write_seconds=500))
         with pytest.raises(ModelOutput, match="no time left"):
-            ask_repairing(chat, question(), 60, Calls(), lambda _: None, lambda _: None)
+            answer_with_repair(chat, question(), 60, Calls(), lambda _: None, lambda _: None)
     assert len(server.chats) == 1
 
 
@@ -83,7 +83,7 @@ def test_the_status_of_a_server_that_is_not_there_says_how_to_start_it() -> None
         address = gone.url
     status = server_status("ollama:tiny", served_at(address))
     assert not status.ready and status.found is None
-    assert status.mend is not None and "ollama serve" in status.mend
+    assert status.remedy is not None and "ollama serve" in status.remedy
 
 
 def test_the_test_server_runs_as_a_process_of_its_own() -> None:

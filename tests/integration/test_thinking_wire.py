@@ -100,7 +100,7 @@ def test_tools_go_out_by_their_names_and_calls_come_back(
     assert [(call.outcome, call.kind, call.model) for call in calls] == [
         (CallOutcome.ANSWERED, WorkKind.THINK, f"{provider}:large")
     ]
-    assert calls.prospects[0].most_completion_tokens == 100
+    assert calls.estimates[0].most_completion_tokens == 100
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_an_answer_has_the_shape_that_was_asked_for_and_its_usage_is_the_engines
     settings: Settings, base_url: str, calls: Calls
 ) -> None:
     with closing(make_chat("openai:tiny", settings)) as chat:
-        claim = chat.ask(question(), 60, calls)
+        claim = chat.answer(question(), 60, calls)
     assert 0 <= claim.importance <= 10 and claim.kind in ("identity", "preference")
     assert claim.reason and claim.reason not in question().user, "it is not nonsense"
     # Asked again, by OpenAI's own client: the same in how much was read and said, as nothing is left to chance.
@@ -125,12 +125,12 @@ def test_an_answer_has_the_shape_that_was_asked_for_and_its_usage_is_the_engines
 def test_every_shape_of_ours_can_be_answered(settings: Settings, calls: Calls, shape: type[BaseModel]) -> None:
     asked = Question(WorkKind.CREATE, "You answer.", "What is it?", shape, 2000, fresh="What is it?")
     with closing(make_chat("openai:tiny", settings)) as chat:
-        assert isinstance(chat.ask(asked, 60, calls), shape)
+        assert isinstance(chat.answer(asked, 60, calls), shape)
 
 
 def test_an_answer_that_is_cut_off_is_booked_as_reported(settings: Settings, calls: Calls) -> None:
     with closing(make_chat("openai:tiny", settings)) as chat, pytest.raises(Unusable, match="too long"):
-        chat.ask(question(tokens=7), 60, calls)
+        chat.answer(question(tokens=7), 60, calls)
     [call] = calls
     assert (call.outcome, call.completion_tokens, call.estimated) == (CallOutcome.TRUNCATED, 7, False)
     assert call.prompt_tokens > len(question().user)
@@ -139,7 +139,7 @@ def test_an_answer_that_is_cut_off_is_booked_as_reported(settings: Settings, cal
 def test_a_prompt_longer_than_the_engines_window_says_which_setting_is_wrong(base_url: str, calls: Calls) -> None:
     settings = settings_of(base_url, model_context_tokens=4 * CONTEXT_TOKENS)
     with closing(make_chat("openai:tiny", settings)) as chat, pytest.raises(Configuration, match="window may be small"):
-        chat.ask(question("word " * CONTEXT_TOKENS), 60, calls)
+        chat.answer(question("word " * CONTEXT_TOKENS), 60, calls)
     assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.REFUSED, 0)]
 
 
@@ -188,9 +188,9 @@ def test_a_key_is_asked_for_sent_and_shown_to_nobody(model: Path, calls: Calls) 
             settings_of(address, openai_api_key=SecretStr(f"sk-canary-{one}")) for one in ("right", "wrong")
         )
         with closing(make_chat("openai:tiny", right)) as chat:
-            assert chat.ask(question(), 60, calls)
+            assert chat.answer(question(), 60, calls)
         with closing(make_chat("openai:tiny", wrong)) as chat, pytest.raises(Configuration) as refused:
-            chat.ask(question(), 60, calls)
+            chat.answer(question(), 60, calls)
         found, *_ = check_models(right)
     assert "OPENAI_API_KEY" in str(refused.value) and "canary" not in f"{refused.value}{found}"
     assert found.health is Health.OK

@@ -20,9 +20,9 @@ from shared.base.audit import Cause
 from shared.base.settings import Settings
 from shared.base.subjects import Subject
 from shared.conversations.queries import get_conversation
-from shared.energy.ledger import Booking, book
+from shared.energy.ledger import LedgerAccount, book
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.memories.writing import InsertedMemory, NewMemory, place
+from shared.memories.writing import InsertedMemory, NewMemory, insert_memory
 from tests.support.clock import FrozenClock
 from tests.support.settings import default_settings
 
@@ -95,7 +95,7 @@ class Api:
                 conversation_id=conversation_id,
                 message_ids=("m0",),
             )
-            return place(session, Subject(app_id), new, Cause("extractive", "it ended", self.clock.now()), 10)
+            return insert_memory(session, Subject(app_id), new, Cause("extractive", "it ended", self.clock.now()), 10)
 
     def spend(self, app_id: str, units: float, conversation_id: str | None = None) -> None:
         """Book a model call."""
@@ -105,7 +105,7 @@ class Api:
             book(
                 session,
                 call,
-                Booking(app_id, None, key),
+                LedgerAccount(app_id, None, key),
                 default_settings(price_prompt_token=0.1, price_completion_token=0.1, extractive_fraction=1.0),
                 self.clock.now(),
             )

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from shared.base.errors import Transient
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import CallEstimate, CallOutcome, Meter, ModelCall, WorkKind
 from shared.llm.embedding import Vectors, normalised
 from tests.support.house import House
 
@@ -43,7 +43,7 @@ class ScriptedEmbedder:
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
         assert not self.house.database.is_held_here, "a transaction is open while texts are embedded"
-        meter.reserve(Prospect(WorkKind.EMBED, self.name, 10 * len(texts), 0))
+        meter.reserve(CallEstimate(WorkKind.EMBED, self.name, 10 * len(texts), 0))
         outcome = CallOutcome.UNAVAILABLE if self.fails else CallOutcome.ANSWERED
         meter(ModelCall(WorkKind.EMBED, self.name, 10 * len(texts), 0, False, outcome, 0.1))
         if self.fails:

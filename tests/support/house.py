@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 import redis
 from prometheus_client import CollectorRegistry
 
-from loop.steps.due_jobs import AskForVectors
+from loop.steps.due_jobs import EnqueueEmbedding
 from shared.apps.models import App, Erasure
 from shared.apps.queries import get_app, install
 from shared.base.choices import Category
 from shared.base.errors import ModelOutput, Transient
 from shared.base.settings import Tuning
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, end, start
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
@@ -31,7 +31,7 @@ from shared.jobs import dispatch, ownership
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim, Owner
 from shared.jobs.queries import JobFilter, get_job, list_jobs
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import CallEstimate, CallOutcome, Meter, ModelCall, WorkKind
 from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.memories.compaction import Action, CompactionCandidate, Decision
 from shared.memories.models import Memory
@@ -110,7 +110,7 @@ class ScriptedAgent:
 
 def call_once(kind: WorkKind, model: str, meter: Meter, said: object) -> None:
     """Have a call metered as it ends: with an answer, a bad one, or none because the model is away."""
-    meter.reserve(Prospect(kind, model, 900, 100, 800))
+    meter.reserve(CallEstimate(kind, model, 900, 100, 800))
     if isinstance(said, Transient):
         meter(ModelCall(kind, model, 0, 0, True, CallOutcome.UNAVAILABLE, 0.5))
     else:
@@ -237,7 +237,7 @@ class House:
             app = get_app(session, app_id)
             start(session, app_id, NewConversation(conversation_id, user_id), now)
             conversation = lock_conversation(session, app_id, conversation_id)
-            say(session, conversation, messages, now, fact_settings=self.settings)
+            append_messages(session, conversation, messages, now, fact_settings=self.settings)
             return end(session, conversation, app.purge_epoch, "finished", now, fact_settings=self.settings)
 
     def claims(self, limit: int = 100) -> Iterable[Claim]:
@@ -266,9 +266,9 @@ class House:
         """Have the loop's step ask for vectors that are missing."""
         return self.vector_step().run()
 
-    def vector_step(self) -> AskForVectors:
+    def vector_step(self) -> EnqueueEmbedding:
         """Return the loop's step that asks for vectors."""
-        return AskForVectors(self.database, self.clock, self.embedder.name, 5)
+        return EnqueueEmbedding(self.database, self.clock, self.embedder.name, 5)
 
     def embed(self) -> list[JobState]:
         """Ask for vectors and carry out every job, as often as there is anything to ask for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.llm.calls import ModelCall, Prospect
+from shared.llm.calls import CallEstimate, ModelCall
 
 
 class Calls(list[ModelCall]):
@@ -10,10 +10,10 @@ class Calls(list[ModelCall]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.prospects: list[Prospect] = []
+        self.estimates: list[CallEstimate] = []
 
-    def reserve(self, prospect: Prospect) -> None:
-        self.prospects.append(prospect)
+    def reserve(self, estimate: CallEstimate) -> None:
+        self.estimates.append(estimate)
 
     def __call__(self, call: ModelCall) -> None:
         self.append(call)

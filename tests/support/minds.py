@@ -27,7 +27,7 @@ from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
-from shared.memories.writing import NewMemory, place
+from shared.memories.writing import NewMemory, insert_memory
 from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import PRICES, House
 from tests.support.scripted_chat import ScriptedToolChat, ToolStep
@@ -115,14 +115,14 @@ class Thinking:
             conversation = queries.lock_conversation(session, app_id, conversation_id)
             messages = [NewMessage(role, text) for text in texts]
             by_loop = app_id in answered_by_loop(session, [app_id])
-            lifecycle.say(session, conversation, messages, now, by_loop=by_loop)
+            lifecycle.append_messages(session, conversation, messages, now, by_loop=by_loop)
         self.house.clock.advance(2)
 
     def remember(self, app_id: str, content: str) -> None:
         """Have something remembered of an app."""
         with self.house.database.write() as session:
             cause = Cause("admin", "by hand", self.house.clock.now())
-            place(session, Subject(app_id), NewMemory(content=content, agent="admin", epoch=0), cause, 10)
+            insert_memory(session, Subject(app_id), NewMemory(content=content, agent="admin", epoch=0), cause, 10)
 
     def choose(self) -> Focus | None:
         return self.chooser.choose(self.thinker.next_selected)

@@ -11,7 +11,7 @@ from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
 from shared.facts import clearing, editing, queries
@@ -93,7 +93,7 @@ class Notebook:
             conversation = lock_conversation(session, self.app_id, conversation_id)
             first = conversation.message_count
             said = [NewMessage(Role.USER, text, f"m{first + i}") for i, text in enumerate(contents)]
-            say(session, conversation, said, self.house.clock.now())
+            append_messages(session, conversation, said, self.house.clock.now())
 
     def hand(self) -> Cause:
         return Cause("admin", "by hand", self.house.clock.now())

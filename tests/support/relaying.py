@@ -31,7 +31,7 @@ class _OneAtATime:
 
     def __init__(self, regulator: Regulator) -> None:
         self._regulator = regulator
-        self.terms = regulator.terms
+        self.schedule_limits = regulator.schedule_limits
         self.level = regulator.level
         self.note_workers = regulator.note_workers
 

@@ -22,7 +22,7 @@ from shared.llm.chat import (
     call_of,
     check_fit,
     check_whole,
-    prospect_of,
+    estimate_call,
     read_reply,
 )
 from shared.llm.tools import Exchange, ToolChat
@@ -52,10 +52,10 @@ class ScriptedChat(Chat):
         self._lines = list(lines)
         self._context_tokens = context_tokens
 
-    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+    def answer(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
         check_room(question)
         check_fit(question, self._context_tokens)
-        meter.reserve(prospect_of(question, self.name))
+        meter.reserve(estimate_call(question, self.name))
         self.questions.append(question)
         self.seconds.append(seconds)
         if not self._lines:
@@ -99,7 +99,7 @@ class ScriptedToolChat(ToolChat):
         self.exchanges.append(exchange)
         return self._step(exchange, read, meter)
 
-    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+    def answer(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
         check_room(question)
         self._reserve(question, meter)
         self.questions.append(question)
@@ -107,7 +107,7 @@ class ScriptedToolChat(ToolChat):
 
     def _reserve(self, asked: ModelRequest, meter: Meter) -> None:
         check_fit(asked, self._context_tokens)
-        meter.reserve(prospect_of(asked, self.name))
+        meter.reserve(estimate_call(asked, self.name))
 
     def _step(self, asked: ModelRequest, read: Callable[[Reply], ValueT], meter: Meter) -> ValueT:
         if not self.steps:

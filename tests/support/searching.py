@@ -10,10 +10,10 @@ import numpy as np
 
 from shared.base.errors import NotFound
 from shared.base.settings import Tuning
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import lock_conversation
-from shared.energy.ledger import Booking
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.energy.ledger import LedgerAccount
+from shared.llm.calls import EXTRACTIVE, CallEstimate, CallOutcome, Meter, ModelCall, WorkKind
 from shared.llm.embedding import Vectors, normalised
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
@@ -37,7 +37,7 @@ class TopicEmbedder:
 
     def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
         assert not self.house.database.is_held_here, "a transaction is open while texts are embedded"
-        meter.reserve(Prospect(WorkKind.EMBED, EXTRACTIVE, 10, 0))
+        meter.reserve(CallEstimate(WorkKind.EMBED, EXTRACTIVE, 10, 0))
         meter(ModelCall(WorkKind.EMBED, EXTRACTIVE, 10, 0, True, CallOutcome.ANSWERED, 0.0))
         self.seen += texts
         if self.fails:
@@ -71,7 +71,7 @@ class Library:
             knows or QueryEmbedders(lambda name: self.embedder if name == self.embedder.name else None),
             self.matrices,
             self.recorder,
-            lambda app_id: house.accountant.meter(Booking(app_id, None, None)),
+            lambda app_id: house.accountant.meter(LedgerAccount(app_id, None, None)),
             tuning,
             house.metrics,
         )
@@ -101,7 +101,7 @@ class Library:
                 else NewMessage(roles[(first + n) % 2], one, f"{conversation_id}-{first + n}")
                 for n, one in enumerate(said)
             ]
-            say(session, conversation, messages, now)
+            append_messages(session, conversation, messages, now)
 
     def find(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> Findings:
         """Search with all vectors made."""

@@ -34,7 +34,7 @@ from shared.contracts.jobs import JobKind
 from shared.conversations.lifecycle import NewConversation, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.energy.ledger import Booking, book
+from shared.energy.ledger import LedgerAccount, book
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.minilm import is_installed
@@ -102,7 +102,7 @@ def _pay(home: Path, conversations: int, units: float, model: str = "ollama:tiny
             enqueue(session, job, NOW - timedelta(minutes=number % 1400))
             call = ModelCall(WorkKind.CREATE, model, 0, 1, False, CallOutcome.ANSWERED, 1.0)
             prices = chosen.model_copy(update={"price_completion_token": units, "extractive_fraction": 1.0})
-            book(session, call, Booking("chat", None, key), prices, NOW)
+            book(session, call, LedgerAccount("chat", None, key), prices, NOW)
     database.dispose()
     return chosen
 

@@ -92,7 +92,7 @@ def test_the_work_is_booked_once_at_the_built_in_agents_price(embedder: Embedder
     assert [(call.kind, call.model, call.outcome) for call in calls] == [
         (WorkKind.EMBED, EXTRACTIVE, CallOutcome.ANSWERED)
     ]
-    assert calls[0].prompt_tokens == calls.prospects[0].most_prompt_tokens > 0
+    assert calls[0].prompt_tokens == calls.estimates[0].most_prompt_tokens > 0
 
 
 def test_what_is_spelt_alike_is_alike_to_letters() -> None:

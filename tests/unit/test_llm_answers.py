@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind, estimate_tokens, least_tokens, most_tokens
-from shared.llm.chat import MOSTLY_CACHED, AnswerRefused, PromptCut, Question, Reply, ask_repairing, parse_answer
+from shared.llm.chat import MOSTLY_CACHED, AnswerRefused, PromptCut, Question, Reply, answer_with_repair, parse_answer
 from shared.llm.providers import split_model
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
@@ -108,7 +108,7 @@ def small(answer: Number) -> str | None:
 
 
 def ask(chat: ScriptedChat, calls: Calls, *, lenient: bool = False) -> Number:
-    return ask_repairing(chat, QUESTION, 9.0, calls, small, (lambda _: None) if lenient else small)
+    return answer_with_repair(chat, QUESTION, 9.0, calls, small, (lambda _: None) if lenient else small)
 
 
 def test_a_good_answer_is_asked_for_once() -> None:
@@ -174,7 +174,7 @@ def test_a_repeat_that_would_not_fit_the_window_is_not_asked_and_a_shorter_one_i
 def test_where_no_time_is_left_nothing_more_is_asked() -> None:
     calls = Calls()
     with pytest.raises(ModelOutput, match=r"no JSON object.*no time"):
-        ask_repairing(ScriptedChat(["Ducks!"]), QUESTION, 0.0, calls, small, small)
+        answer_with_repair(ScriptedChat(["Ducks!"]), QUESTION, 0.0, calls, small, small)
     assert len(calls) == 1
 
 
@@ -206,7 +206,7 @@ def test_a_cut_prompt_is_not_repaired() -> None:
     question = replace(QUESTION, user=long, fresh=long)
     chat = ScriptedChat([Reply('{"value": 1}', prompt_tokens=MOSTLY_CACHED + 1)])
     with pytest.raises(PromptCut):
-        ask_repairing(chat, question, 9.0, calls, small, small)
+        answer_with_repair(chat, question, 9.0, calls, small, small)
     assert [call.outcome for call in calls] == [CallOutcome.PROMPT_CUT]
 
 

@@ -10,12 +10,12 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
-from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, EndSilent, WakeSnoozed
+from loop.steps.due_jobs import EndSilent, EnqueueEmbedding, EnqueueExtraction, EnqueueSummaries, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetOld, MendTenantQueues, ProbeProvider, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetOld, ProbeProvider, ReconcileTenantQueues, Upkeep
 from loop.thinking.thinker import ChooseAndThink
 from shared.jobs.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe
@@ -103,8 +103,8 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
-        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, EndSilent, Upkeep, FinishErasures, MendTenantQueues,
-        AskForFacts, SettleFacts, AskForVectors, AskForSummaries, ForgetOld, ChooseAndThink,
+        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, EndSilent, Upkeep, FinishErasures, ReconcileTenantQueues,
+        EnqueueExtraction, SettleFacts, EnqueueEmbedding, EnqueueSummaries, ForgetOld, ChooseAndThink,
         ScanSessions, TendSessions, AgeSessions, IndexSessions, ProbeProvider,
     )  # fmt: skip
     assert set(TICK_STEPS) == {HOLD_LEADERSHIP} | {step.name for step in steps}

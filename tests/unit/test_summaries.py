@@ -136,7 +136,7 @@ def test_small_talk_comes_to_nothing(said: tuple[tuple[str, str], ...]) -> None:
 def test_it_is_booked_as_the_built_in_agents_work() -> None:
     _, calls = by_rules(*TALK)
     assert [(call.kind, call.model) for call in calls] == [(WorkKind.SUMMARISE, EXTRACTIVE)]
-    assert calls[0].completion_tokens <= calls.prospects[0].most_completion_tokens + 20
+    assert calls[0].completion_tokens <= calls.estimates[0].most_completion_tokens + 20
 
 
 def test_a_long_talk_fills_what_there_is_and_no_more() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from shared.facts.models import category_as, contradict, single_value
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered
+from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.text.classifier import StatementSort
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
@@ -44,7 +44,7 @@ class ExtractiveFactAgent(FactAgent):
         # No statement is longer than what it was made of, but for the name before it.
         return metered(
             meter,
-            Prospect(WorkKind.EXTRACT, EXTRACTIVE, prompt, 2 * prompt),
+            CallEstimate(WorkKind.EXTRACT, EXTRACTIVE, prompt, 2 * prompt),
             lambda: _extracted(segment),
             lambda extraction: sum(estimate_tokens(one.text) for one in extraction.statements),
         )

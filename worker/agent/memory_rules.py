@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TypeVar
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered
+from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
 from shared.text.classifier import StatementSort
 from shared.text.lines import shorten
@@ -59,8 +59,8 @@ def _metered(meter: Meter, kind: WorkKind, read: Sequence[str], limit: int, work
         return estimate_tokens(((made.new_content or "") if isinstance(made, Decision) else "") + made.reason)
 
     most = estimate_tokens(" " * limit) + _REASON_TOKENS
-    prospect = Prospect(kind, EXTRACTIVE, sum(map(estimate_tokens, read)), most)
-    return metered(meter, prospect, work, tokens_of, estimate_tokens("".join(read)))
+    estimate = CallEstimate(kind, EXTRACTIVE, sum(map(estimate_tokens, read)), most)
+    return metered(meter, estimate, work, tokens_of, estimate_tokens("".join(read)))
 
 
 def choose_memory(transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:

@@ -22,7 +22,7 @@ from pydantic.config import JsonDict
 
 from shared.base.errors import Configuration
 from shared.llm.calls import Meter, WorkKind, most_tokens
-from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Check, Question, ask_repairing
+from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Check, Question, answer_with_repair
 from shared.text.gate import Echoes, echoes
 from shared.text.languages import ENGLISH
 from shared.text.lines import clean
@@ -91,7 +91,7 @@ class ModelPart:
         self, question: Question[AnswerT], meter: Meter, complaint: Check[AnswerT], last: Check[AnswerT] | None = None
     ) -> AnswerT:
         """Ask, and again with the complaint; ``last`` complains of a later answer that cannot be used all the same."""
-        return ask_repairing(self.chat, question, self.timeout_seconds, meter, complaint, last or (lambda _: None))
+        return answer_with_repair(self.chat, question, self.timeout_seconds, meter, complaint, last or (lambda _: None))
 
     def budget_beside(self, empty: Question[AnswerT], least: int = _LEAST_BUDGET) -> int:
         """Return how many tokens of conversation fit beside an otherwise complete question and its repair.

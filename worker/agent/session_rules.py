@@ -7,7 +7,7 @@ for the future and decisions; what they wish or state in passing only once it wa
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from shared.llm.calls import EXTRACTIVE, LAST_RESORT, Meter, Prospect, WorkKind, estimate_tokens, metered
+from shared.llm.calls import EXTRACTIVE, LAST_RESORT, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.sessions.blocks import fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.plan import BlockPiece
@@ -31,9 +31,11 @@ class ExtractiveCompressionAgent(CompressionAgent):
     chunk_tokens = 40_000
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
-        prospect = Prospect(WorkKind.COMPRESS, EXTRACTIVE, _tokens(chunk.pieces), LAST_RESORT.tokens_in(chunk.budget))
+        estimate = CallEstimate(
+            WorkKind.COMPRESS, EXTRACTIVE, _tokens(chunk.pieces), LAST_RESORT.tokens_in(chunk.budget)
+        )
         kept = fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
-        pieces = metered(meter, prospect, lambda: list(kept), _tokens)
+        pieces = metered(meter, estimate, lambda: list(kept), _tokens)
         return CondensedChunk(tuple(sorted(piece.number for piece in pieces if piece.number is not None)))
 
 
@@ -107,10 +109,10 @@ class ExtractiveLearningAgent(LearningAgent):
     name = EXTRACTIVE
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
-        prospect = Prospect(WorkKind.LEARN, EXTRACTIVE, _tokens(prompts), _tokens(prompts))
+        estimate = CallEstimate(WorkKind.LEARN, EXTRACTIVE, _tokens(prompts), _tokens(prompts))
         found = (one for prompt in prompts for one in _found(prompt))
         told = metered(
-            meter, prospect, lambda: tuple(found), lambda told: sum(estimate_tokens(one.content) for one in told)
+            meter, estimate, lambda: tuple(found), lambda told: sum(estimate_tokens(one.content) for one in told)
         )
         return SessionFindings(told, len(prompts))
 

@@ -285,7 +285,7 @@ def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -
             text, reading = f"{answers} {told.strip(_STATEMENT_END)}", judge(f"{answers} {told}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
             is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= SURE_HARM
-            judged = reading if is_harm else judged.beside(reading)
+            judged = reading if is_harm else judged.combined_with(reading)
         yield SpokenStatement(text, turn, position, _with_harm_within(text, judged), joined)
         position += 1
 

@@ -15,7 +15,7 @@ from functools import partial
 
 from pydantic.config import JsonDict
 
-from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, estimate_tokens, metered, most_tokens
+from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered, most_tokens
 from shared.summaries.queries import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.classifier import StatementSort
 from shared.text.lines import clean, shorten
@@ -62,7 +62,7 @@ class ExtractiveSummaryAgent(SummaryAgent):
         prompt = sum(estimate_tokens(turn.content) for turn in span.turns)
         points = metered(
             meter,
-            Prospect(WorkKind.SUMMARISE, EXTRACTIVE, prompt, MOST_TOKENS),
+            CallEstimate(WorkKind.SUMMARISE, EXTRACTIVE, prompt, MOST_TOKENS),
             lambda: _chosen(span.turns, span.previous or ""),
             lambda points: sum(map(estimate_tokens, points)),
         )

@@ -29,7 +29,7 @@ from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import compaction, queries
 from shared.memories.compaction import LONGEST_REASON, NEW, CompactionCandidate, Decision, Eviction
-from shared.memories.writing import InsertedMemory, NewMemory, Rule, place
+from shared.memories.writing import InsertedMemory, NewMemory, Rule, insert_memory
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from shared.text.gate import Gate
@@ -111,18 +111,18 @@ class CreateMemory:
         drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
         proposal = self._evict(seen, draft, agent)
         try:
-            placed = self._write(agent, proposal, seen, drafted)
+            inserted = self._write(agent, proposal, seen, drafted)
         except SnapshotChanged:
             # The memories changed while the agent thought: it thinks about those there are now, once.
             seen = replace(self._read(claim), found=seen.found)
             proposal = self._evict(seen, draft, agent)
             try:
-                placed = self._write(agent, proposal, seen, drafted)
+                inserted = self._write(agent, proposal, seen, drafted)
             except SnapshotChanged:
                 what = "thought twice while the memories changed"
                 proposal = _left_to_rules(draft, agent, CompactionReason.SNAPSHOT_CHANGED, what)
-                placed = self._write(agent, proposal, seen, drafted)
-        self._report(claim, placed, proposal, drafted.actor)
+                inserted = self._write(agent, proposal, seen, drafted)
+        self._report(claim, inserted, proposal, drafted.actor)
         return JobState.DONE
 
     def _found(
@@ -286,25 +286,27 @@ class CreateMemory:
                 created_at=seen.transcript.held_at.astimezone(UTC),
             )
             rule = by_rules(_candidate(draft, seen), self.limit, proposal.rules_because)
-            placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction, rule)
+            inserted = insert_memory(
+                session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction, rule
+            )
             learned = self._learn(session, agent, seen)
-            why = proposal.rules_because if placed.evictions else None
-            if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
-                why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
+            why = proposal.rules_because if inserted.evictions else None
+            if not inserted.is_stored and inserted.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
+                why = f"memory {inserted.memory_id} was made and has no place: {inserted.evictions[-1].reason}"
             end(session, claim, JobState.DONE, now, agent.job_reason(why))
         self._report_facts(agent, learned)
-        return placed
+        return inserted
 
-    def _report(self, claim: Claim, placed: InsertedMemory, proposal: MemoryProposal, author: str) -> None:
+    def _report(self, claim: Claim, inserted: InsertedMemory, proposal: MemoryProposal, author: str) -> None:
         self.metrics.memories_created.labels(agent_kind(author)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
-        for number, eviction in enumerate(placed.evictions):
+        for number, eviction in enumerate(inserted.evictions):
             # More than one only where the cap was lowered since.
             why = proposal.why if number == 0 and proposal.why else CompactionReason.SNAPSHOT_CHANGED
             self.metrics.compactions.labels(eviction.outcome, why).inc()
             removed, rule = eviction.removed_id, eviction.rule
             get_logger().info("memory_evicted", outcome=eviction.outcome, removed=removed, rule=rule, why=why, **named)
-        get_logger().info("memory_created", memory_id=placed.memory_id, **named)
+        get_logger().info("memory_created", memory_id=inserted.memory_id, **named)
 
 
 def _importances(statements: Iterable[SpokenStatement]) -> list[int]:

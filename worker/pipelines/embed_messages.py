@@ -20,7 +20,7 @@ from shared.base.clock import Clock
 from shared.base.errors import Configuration, Transient
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
@@ -99,7 +99,7 @@ class EmbedMessages:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         until, did, rounds = self.elapsed() + LONGEST_SECONDS, True, 0
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        meter = self.accountant.meter(LedgerAccount(claim.app_id, claim.job_id, None))
         while did and (rounds == 0 or self.elapsed() < until):
             with self.database.read() as session:
                 change = needed_set_change(session, claim.app_id, self.embedder.name)

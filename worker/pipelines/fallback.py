@@ -19,7 +19,7 @@ from shared.contracts.jobs import JobKind
 from shared.energy import breaker, ledger
 from shared.energy.accounting import Accountant
 from shared.energy.breaker import ModelOutcome
-from shared.energy.ledger import Booking
+from shared.energy.ledger import LedgerAccount
 from shared.jobs.ownership import Claim
 from shared.llm.calls import EXTRACTIVE, Meter
 from shared.telemetry.logging import get_logger
@@ -84,7 +84,9 @@ class JobAgent(Generic[AgentT]):
 
     def __post_init__(self) -> None:
         self.asked = self.agent.name
-        self.meter = self.accountant.meter(Booking(self.claim.app_id, self.claim.job_id, self.claim.conversation_key))
+        self.meter = self.accountant.meter(
+            LedgerAccount(self.claim.app_id, self.claim.job_id, self.claim.conversation_key)
+        )
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from shared.base.errors import Transient
 from shared.base.settings import Tuning
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key
-from shared.conversations.summarising import ask, move_on
+from shared.conversations.summarising import enqueue_summary, move_on
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.jobs.models import JobState
@@ -128,7 +128,7 @@ class Summarise:
             frequency = in_force(session, self.defaults, claim.app_id).summary_frequency
             move_on(session, conversation, after, frequency, now)
             if after < seen.until and has_words_from(session, conversation.key, after):
-                ask(session, conversation, app.purge_epoch, now, self.max_attempts)
+                enqueue_summary(session, conversation, app.purge_epoch, now, self.max_attempts)
         if state is JobState.DONE:
             self.metrics.summaries_made.labels(agent_kind(agent.name)).inc()
         get_logger().info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=after - start)

@@ -311,7 +311,7 @@ def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
         conversation, by_loop = queries.lock_with_app(session, app_id, conversation_id)
         new, settings = [one.as_new() for one in said], ctx.loop.settings
         tuning = tuning_of(settings)
-        stored = lifecycle.say(
+        stored = lifecycle.append_messages(
             session, conversation, new, ctx.now(), by_loop=by_loop, fact_settings=settings, tuning=tuning
         )
         answer = StoredMessages(
@@ -379,7 +379,7 @@ def extract_facts(ctx: Writes, app_id: AppInPath, conversation_id: ConversationI
     def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        job = extraction.ask_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
+        job = extraction.enqueue_extraction_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
         if job is None:
             raise Conflict(
                 f"No user said anything in conversation {conversation_id} since its facts were last extracted.",

@@ -40,7 +40,7 @@ from shared.memories import queries
 from shared.memories.compaction import Eviction, least_goes
 from shared.memories.models import ChangeKind, Memory, MemoryAttributes, MemoryText
 from shared.memories.queries import compactions_since
-from shared.memories.writing import InsertedMemory, NewMemory, edit, place, remove, restore
+from shared.memories.writing import InsertedMemory, NewMemory, edit, insert_memory, remove, restore
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
 
@@ -179,10 +179,10 @@ def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
         get_installed_app(session, app_id)
         new = NewMemory(**columns, agent=BY_HAND, epoch=epoch)
         subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
-        placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
-        memory = _placed_memory(session, app_id, placed)
-        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(placed.evictions))
-        return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, placed))
+        inserted = insert_memory(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
+        memory = _inserted_memory(session, app_id, inserted)
+        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(inserted.evictions))
+        return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, inserted))
 
     return ctx.write(work)
 
@@ -275,10 +275,10 @@ def restore_memory(
     change_id = body.change_id if body is not None else None
     lock_app(session, app_id)
     cap = ctx.loop.settings.memory_cap
-    placed = restore(session, app_id, memory_id, ctx.cause("restored by hand"), cap, change_id)
-    memory = _placed_memory(session, app_id, placed)
-    restored = RestoredMemory(memory=_answer(session, memory), made_room=_evictions_of(placed.evictions))
-    return WriteResult(restored, about=app_id, then=lambda: _count_evictions(ctx, placed))
+    inserted = restore(session, app_id, memory_id, ctx.cause("restored by hand"), cap, change_id)
+    memory = _inserted_memory(session, app_id, inserted)
+    restored = RestoredMemory(memory=_answer(session, memory), made_room=_evictions_of(inserted.evictions))
+    return WriteResult(restored, about=app_id, then=lambda: _count_evictions(ctx, inserted))
 
 
 def _content(ctx: RequestContext, text: str) -> str:
@@ -290,14 +290,14 @@ def _content(ctx: RequestContext, text: str) -> str:
     return content
 
 
-def _placed_memory(session: Session, app_id: str, placed: InsertedMemory) -> Memory:
+def _inserted_memory(session: Session, app_id: str, inserted: InsertedMemory) -> Memory:
     """Return a memory that was given a place. Raises: Conflict when there was none, so that nothing is written."""
-    if not placed.stands:
+    if not inserted.is_stored:
         raise Conflict(
             f"Every memory of this user of app {app_id} is pinned, so there is no place; unpin or delete one first.",
             code="all_pinned",
         )
-    return queries.get_memory(session, app_id, placed.memory_id)
+    return queries.get_memory(session, app_id, inserted.memory_id)
 
 
 def _evictions_of(evictions: Sequence[Eviction]) -> list[MemoryEviction]:
@@ -307,13 +307,13 @@ def _evictions_of(evictions: Sequence[Eviction]) -> list[MemoryEviction]:
     ]
 
 
-def _count_written(ctx: RequestContext, placed: InsertedMemory) -> None:
+def _count_written(ctx: RequestContext, inserted: InsertedMemory) -> None:
     ctx.loop.metrics.memories_created.labels(AgentKind.BY_HAND).inc()
-    _count_evictions(ctx, placed)
+    _count_evictions(ctx, inserted)
 
 
-def _count_evictions(ctx: RequestContext, placed: InsertedMemory) -> None:
-    for eviction in placed.evictions:
+def _count_evictions(ctx: RequestContext, inserted: InsertedMemory) -> None:
+    for eviction in inserted.evictions:
         ctx.loop.metrics.compactions.labels(eviction.outcome, CompactionReason.BY_HAND).inc()
 
 

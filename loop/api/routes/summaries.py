@@ -82,7 +82,7 @@ def make_summary(ctx: Writes, session: Session, app_id: AppInPath, conversation_
 
 def _ask(ctx: RequestContext, session: Session, conversation: Conversation, epoch: int) -> Job:
     refuse_unremembered(conversation)
-    job = summarising.ask(session, conversation, epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
+    job = summarising.enqueue_summary(session, conversation, epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
     if job is None:
         raise Conflict(
             f"Nothing was said in conversation {conversation.conversation_id} since it was last summarised.",

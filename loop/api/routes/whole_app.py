@@ -51,7 +51,7 @@ from shared.conversations.chat_message import ChatMessage, role_of, text_of
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
-from shared.jobs.tenant_queues import held
+from shared.jobs.tenant_queues import get_throttle
 from shared.sessions.archive.document import packed
 from shared.sessions.archive.restore import CheckedArchive, ProjectWork, check_archive, restore_archive
 from shared.sessions.store import chunks_of
@@ -204,7 +204,7 @@ def show_app_energy(ctx: Reads, app_id: AppInPath) -> AppEnergy:
     with ctx.read() as session:
         app = get_app(session, app_id)
         spent = spent_by_window(session, app_id, ctx.now())
-        hold = held(session, app_id, WorkClass.THOUGHT)
+        throttle = get_throttle(session, app_id, WorkClass.THOUGHT)
         by_kind = {kind: to_units(micro) for kind, micro in spent_by_kind(session, app_id).items()}
     return AppEnergy(
         app_id=app_id,
@@ -214,7 +214,7 @@ def show_app_energy(ctx: Reads, app_id: AppInPath) -> AppEnergy:
         hourly_status=budget_status(app.hourly_budget_micro, spent["last1h"]),
         daily_budget=units_or_none(app.daily_budget_micro),
         daily_status=budget_status(app.daily_budget_micro, spent["last24h"]),
-        held_until=None if hold is None else hold.until,
+        held_until=None if throttle is None else throttle.until,
     )
 
 
