@@ -15,7 +15,7 @@ from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.text import GAP
 
 _OF_CALLS = frozenset({BlockKind.TOOL, BlockKind.FAILURE})
-_TELL_RESULTS = frozenset({BlockKind.FAILURE, BlockKind.SUMMARY, BlockKind.SYSTEM})
+_SHOW_RESULTS = frozenset({BlockKind.FAILURE, BlockKind.SUMMARY, BlockKind.SYSTEM})
 _PARTS = re.compile(rf"{re.escape(GAP)}|…|\n\n")
 """Between these an excerpt is the message itself."""
 _SAYS = re.compile(r"[^\W_]")
@@ -39,36 +39,36 @@ class VersionExtent:
             for source in block.sources:
                 self._of[source].append(block)
 
-    def held(self, message: Block, markers: Iterable[PlacedMarker]) -> Held:
+    def extent_of(self, message: Block, markers: Iterable[PlacedMarker]) -> Held:
         """Return how much of a message stands there. ``markers``: its marked parts."""
         from_it = self._of.get(message.uuid, [])
         call = message.call
         if call is None:
-            return _held_of_words(message, markers, [one for one in from_it if one.kind not in _OF_CALLS])
+            return _extent_of_words(message, markers, [one for one in from_it if one.kind not in _OF_CALLS])
         shown = next((one.call for one in from_it if one.call and one.call.tool_use_id == call.tool_use_id), None)
-        told = [one for one in from_it if one.call is None]
+        other_blocks = [one for one in from_it if one.call is None]
         if message.kind is BlockKind.TOOL_RESULT:
             # A line that tells a call says nothing of its result, unless that is short or says why it failed.
             result = writable(message.text).strip()
             if shown is not None:
-                held = (shown.result or "").strip()
-                return Held.WHOLE if held == result else Held.PART if held else Held.NONE
-            if any(_is_said(result, one) for one in told):
+                shown_result = (shown.result or "").strip()
+                return Held.WHOLE if shown_result == result else Held.PART if shown_result else Held.NONE
+            if any(_is_shown(result, one) for one in other_blocks):
                 return Held.WHOLE
-            return Held.PART if any(one.kind in _TELL_RESULTS for one in told) else Held.NONE
+            return Held.PART if any(one.kind in _SHOW_RESULTS for one in other_blocks) else Held.NONE
         if shown is not None:
             return Held.WHOLE if shown.input == call.input else Held.PART
-        is_told = any(one.kind in _OF_CALLS or one.kind is BlockKind.SUMMARY for one in told)
+        is_told = any(one.kind in _OF_CALLS or one.kind is BlockKind.SUMMARY for one in other_blocks)
         return Held.PART if is_told else Held.NONE
 
 
-def _is_said(result: str, block: Block) -> bool:
+def _is_shown(result: str, block: Block) -> bool:
     # In a line of several calls a word may stand by chance; what came back stands there in brackets.
-    told = f"({result})" if block.kind is BlockKind.TOOL else result
-    return block.kind in (BlockKind.TOOL, *_TELL_RESULTS) and told in block.text
+    shown = f"({result})" if block.kind is BlockKind.TOOL else result
+    return block.kind in (BlockKind.TOOL, *_SHOW_RESULTS) and shown in block.text
 
 
-def _held_of_words(message: Block, markers: Iterable[PlacedMarker], from_it: list[Block]) -> Held:
+def _extent_of_words(message: Block, markers: Iterable[PlacedMarker], from_it: list[Block]) -> Held:
     parts = [part for part in _parts_of(writable(message.text), markers) if part.strip()]
     texts = [one.text for one in from_it]
     found = [any(part.strip() in text for text in texts) for part in parts]
@@ -91,8 +91,8 @@ def _parts_of(text: str, markers: Iterable[PlacedMarker]) -> Iterator[str]:
 
 
 def _is_excerpt(text: str, message: str) -> bool:
-    said = writable(message)
-    return any(one.strip() in said for one in _PARTS.split(text) if _SAYS.search(one))
+    words = writable(message)
+    return any(one.strip() in words for one in _PARTS.split(text) if _SAYS.search(one))
 
 
 @dataclass(frozen=True)
@@ -132,19 +132,19 @@ def read_page(
     ``blocks``: the original's, from its beginning, since ids of markers count on all before them. ``message_uuid``:
     begin with this message; nothing is returned where there is none.
     """
-    names, page, room = MarkerNames(session_id), list[ReadMessage](), most_characters
+    names, page, characters_left = MarkerNames(session_id), list[ReadMessage](), most_characters
     called: dict[str, str] = {}
     for position, block in enumerate(blocks):
-        placed, _ = names.of(block)
+        markers, _ = names.of(block)
         tool = _tool_of(block, called)
         if position < begin.message or (message_uuid is not None and not page and block.uuid != message_uuid):
             continue
-        if len(page) == most_messages or not room:
+        if len(page) == most_messages or not characters_left:
             return page, ReadingPosition(position)
         start = begin.start if position == begin.message else 0
-        text = block.text[start : start + room]
-        page.append(ReadMessage(block, position, start, text, placed, tool))
-        room -= len(text)
+        text = block.text[start : start + characters_left]
+        page.append(ReadMessage(block, position, start, text, markers, tool))
+        characters_left -= len(text)
         if start + len(text) < len(block.text):
             return page, ReadingPosition(position, start + len(text))
     return page, None

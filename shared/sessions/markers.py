@@ -158,9 +158,9 @@ class MarkerNames:
             return (), tuple(misplaced(one, _OF_TOOLS[block.kind]) for one in found)
         if block.kind not in _MARKED_KINDS or block.is_sidechain:
             return (), (*problems, *(misplaced(one, speaker_of(block)) for one in found))
-        return tuple(self._placed(block, one) for one in found), problems
+        return tuple(self._identified(block, one) for one in found), problems
 
-    def _placed(self, block: Block, found: FoundMarker) -> PlacedMarker:
+    def _identified(self, block: Block, found: FoundMarker) -> PlacedMarker:
         number = self._seen[block.uuid]
         self._seen[block.uuid] += 1
         named = f"{self._session_id}\0{block.uuid}\0{number}"

@@ -111,23 +111,23 @@ def list_projects(session: Session, app_id: str, limit: int, before: int | None 
 
 
 def list_sessions(
-    session: Session, app_id: str, wanted: SessionFilter, limit: int, before: int | None = None
+    session: Session, app_id: str, session_filter: SessionFilter, limit: int, before: int | None = None
 ) -> Sequence[RecordedSession]:
     """Return an app's sessions, those registered last first."""
     conditions: list[ColumnElement[bool]] = []
-    if wanted.project_id is not None:
-        mine = select(Project.key).where(Project.project_id == wanted.project_id)
+    if session_filter.project_id is not None:
+        mine = select(Project.key).where(Project.project_id == session_filter.project_id)
         conditions.append(RecordedSession.project_key.in_(mine))
-    if wanted.file is not None:
-        touched = select(SessionFile.session_key).where(SessionFile.path == wanted.file)
+    if session_filter.file is not None:
+        touched = select(SessionFile.session_key).where(SessionFile.path == session_filter.file)
         conditions.append(RecordedSession.key.in_(touched))
-    if wanted.since is not None:
-        conditions.append(RecordedSession.last_timestamp >= wanted.since)
-    if wanted.until is not None:
-        conditions.append(RecordedSession.first_timestamp <= wanted.until)
-    if wanted.has_markers is not None:
+    if session_filter.since is not None:
+        conditions.append(RecordedSession.last_timestamp >= session_filter.since)
+    if session_filter.until is not None:
+        conditions.append(RecordedSession.first_timestamp <= session_filter.until)
+    if session_filter.has_markers is not None:
         marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
-        conditions.append(marked if wanted.has_markers else ~marked)
+        conditions.append(marked if session_filter.has_markers else ~marked)
     query = select(RecordedSession).where(RecordedSession.app_id == app_id, *conditions)
     query = query if before is None else query.where(RecordedSession.key < before)
     return session.scalars(query.order_by(RecordedSession.key.desc()).limit(limit)).all()

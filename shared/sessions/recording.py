@@ -35,7 +35,7 @@ BEGINNING: Final = "(What was said before is left out here.)"
 _SPACE = UUID("6f7c1a52-5d0b-5a63-9c37-1f0a4f3c2b11")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AS_USER = (NOTICE, SUMMARY)
-_TOLD = (BlockKind.FAILURE, BlockKind.TOOL, BlockKind.SUMMARY)
+_NAMED_KINDS = (BlockKind.FAILURE, BlockKind.TOOL, BlockKind.SUMMARY)
 """Kinds the assistant did not say in these words, which their name tells."""
 
 
@@ -168,14 +168,14 @@ def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[st
     use = {"type": "tool_use", "id": call.tool_use_id, "name": writable(call.name), "input": cleaned}
     own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
     yield "assistant", (use, own, block.at)
-    said = NO_RESULT if call.result is None else writable(call.result)
-    result = {"type": "tool_result", "tool_use_id": call.tool_use_id, "content": said, "is_error": call.is_error}
+    result_text = NO_RESULT if call.result is None else writable(call.result)
+    result = {"type": "tool_result", "tool_use_id": call.tool_use_id, "content": result_text, "is_error": call.is_error}
     yield "user", (result, {"isResult": True, "hasResult": call.result is not None}, block.at)
 
 
 def _text_part(block: Block) -> tuple[dict[str, Any], dict[str, Any], datetime | None]:
     text = writable(block.text)
-    is_named = block.role == "note" or block.kind in _TOLD
+    is_named = block.role == "note" or block.kind in _NAMED_KINDS
     prefix = f"{speaker_of(block)}: " if is_named else ""
     own = _own_fields(block) | {"prefix": len(prefix)}
     return {"type": "text", "text": f"{prefix}{text}"}, own, block.at
@@ -277,5 +277,5 @@ def _block_of(record: Mapping[str, Any], own: Mapping[str, Any], text: str, call
 def _tool_call_of(
     use: Mapping[str, Any], own: Mapping[str, Any], answer: Mapping[str, Any], behind: Mapping[str, Any]
 ) -> RecordedToolCall:
-    said = answer["content"] if behind["hasResult"] else None
-    return RecordedToolCall(own["toolUseId"], use["name"], use["input"], said, answer["is_error"])
+    result_text = answer["content"] if behind["hasResult"] else None
+    return RecordedToolCall(own["toolUseId"], use["name"], use["input"], result_text, answer["is_error"])

@@ -134,8 +134,8 @@ class Store:
         """Copy a file's bytes, no more than so many, to one of a name that nobody has; return their SHA-256."""
         return _written(path, chunks_of(source, most_bytes))
 
-    def place(self, unfinished: Path, path: Path) -> None:
-        """Give a finished file its place."""
+    def commit(self, unfinished: Path, path: Path) -> None:
+        """Give a finished file its final name, so that it is there whole or not at all."""
         self.make_folder(path.parent)
         unfinished.replace(path)
         sync_folder(path.parent)

@@ -69,9 +69,9 @@ class NameRanking:
 
     def __init__(self) -> None:
         self._worth: dict[str, float] = {}
-        self._place: dict[str, int] = {}
+        self._position: dict[str, int] = {}
 
-    def add(self, text: str, place: int, factor: float) -> None:
+    def add(self, text: str, position: int, factor: float) -> None:
         """Take in the names of a text; said again, a name counts for more, but ever less so."""
         for name, weight in names_in(text).items():
             if name.isdecimal():
@@ -79,11 +79,11 @@ class NameRanking:
             known = self._worth.get(name)
             gain = weight * factor
             self._worth[name] = gain if known is None else max(known, gain) + 0.1 * min(known, gain)
-            self._place.setdefault(name, place)
+            self._position.setdefault(name, position)
 
     def best_first(self) -> list[tuple[str, int, float]]:
         """Return every name with its first place and its worth, the most important first."""
-        ranked = [(name, self._place[name], worth) for name, worth in self._worth.items()]
+        ranked = [(name, self._position[name], worth) for name, worth in self._worth.items()]
         return sorted(ranked, key=lambda one: (-one[2] / (6 + len(one[0])), one[1], one[0]))
 
 
@@ -102,8 +102,8 @@ class Snippet:
 
 def snippet_of(text: str, words: Collection[str]) -> Snippet:
     """Return the piece of a text in which most of the words stand; its beginning where none does."""
-    wanted = frozenset(words)
-    spans = [found.span() for found in _TOKEN.finditer(text) if wanted & frozenset(words_of(found[0]))]
+    sought = frozenset(words)
+    spans = [found.span() for found in _TOKEN.finditer(text) if sought & frozenset(words_of(found[0]))]
     start, end = _at_words(text, _start(spans, len(text)))
     marks = tuple((a - start, b - start) for a, b in spans if start <= a and b <= end)
     return Snippet(text[start:end], marks)
@@ -267,8 +267,8 @@ def excerpt_of(
             is_new_line = one.opened is not None or "\n" in text[statements[number - 1].end : one.start]
             is_within = fence is not None and statements[last + 1].opened == fence
             written.append(_gap(fence, one.opened, is_new_line, is_within, is_first=last < 0))
-        said = text[one.start : one.end]
-        written.append(shortened(said, cuts.get(number, len(said))))
+        statement = text[one.start : one.end]
+        written.append(shortened(statement, cuts.get(number, len(statement))))
         last, fence = number, one.open
     if last < 0 or last in cuts:
         return "".join(written)
@@ -338,18 +338,18 @@ def _goes_on(before: str, line: str) -> bool:
     return len(last) >= _WRAPPED or line.lstrip()[:1].islower() or last.rstrip().endswith(",")
 
 
-def _is_open(said: str) -> bool:
+def _is_open(line: str) -> bool:
     """Whether a quotation or code within the line is not closed yet."""
     return (
-        said.count('"') % 2 == 1 or said.count("`") % 2 == 1 or any(said.count(a) > said.count(b) for a, b in _QUOTES)
+        line.count('"') % 2 == 1 or line.count("`") % 2 == 1 or any(line.count(a) > line.count(b) for a, b in _QUOTES)
     )
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[StatementSpan]:
     begin = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        said = text[begin : match.end()]
-        if _ABBREVIATION.search(said[-10:]) or (len(said) < _LONGEST_QUOTATION and _is_open(said)):
+        sentence = text[begin : match.end()]
+        if _ABBREVIATION.search(sentence[-10:]) or (len(sentence) < _LONGEST_QUOTATION and _is_open(sentence)):
             continue
         yield StatementSpan(begin, match.end())
         begin = match.end()

@@ -362,7 +362,7 @@ def test_a_folder_that_fails_keeps_no_other_waiting_and_ten_files_are_taken_in_a
 
 def test_what_was_begun_before_an_erasure_is_not_brought_back_by_it(sessions: Sessions, tmp_path: Path) -> None:
     original, shelf = write(tmp_path / "s1.jsonl", user("One", "1")), sessions.shelf
-    place = shelf.registrar.place("chat", PROJECT, "s1")
+    place = shelf.registrar.locate("chat", PROJECT, "s1")
     with from_path(shelf.store, "chat", "s1", original, shelf.settings) as intake:
         with sessions.house.database.write() as session:
             erase_app(session, "chat", "admin", sessions.api.clock.now())

@@ -80,7 +80,7 @@ class Shelf:
         """Register what a transcript says."""
         original = self.folder / f"{app_id}-{session_id}.jsonl"
         original.write_text(text, "utf-8")
-        place = self.registrar.place(app_id, project_id, session_id)
+        place = self.registrar.locate(app_id, project_id, session_id)
         with from_path(self.store, app_id, session_id, original, self.settings) as intake:
             return self.registrar.register(place, intake, self.cause("a test"), self._carry)
 

@@ -84,7 +84,7 @@ class OriginalMessage(ResponseModel):
             tool_use_id=(call and call.tool_use_id) or None,
             is_error=call is not None and call.is_error,
             markers=[MarkerInMessage.of(one, weights) for one in read.markers],
-            held=extent and extent.held(block, read.markers),
+            held=extent and extent.extent_of(block, read.markers),
         )
 
 

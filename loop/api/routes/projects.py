@@ -307,7 +307,7 @@ def scan_project(
     if dry_run:
         after = cursors.decode_id(_FOLDER, cursor) or ""
         return answer(ScanAnswer.of(project_id, scanner.foresee(app_id, project_id, after, limit)))
-    begun = ctx.loop.registrar.place(app_id, project_id, "")
+    begun = ctx.loop.registrar.locate(app_id, project_id, "")
     scan = scanner.scan(app_id, project_id, ctx.cause(BY_HAND), _MOST_FILES)
     ctx.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     ctx.loop.metrics.session_files_refused.inc(len(scan.refused))

@@ -263,7 +263,7 @@ def _register(
         def carry(work: SessionWork) -> Response:
             return ctx.write(lambda session: _registered(ctx, session, work(session), named[1], source))
 
-        return registrar.register(registrar.place(*named), intake, ctx.cause(BY_HAND), carry)
+        return registrar.register(registrar.locate(*named), intake, ctx.cause(BY_HAND), carry)
 
 
 def _foresee(ctx: RequestContext, named: tuple[str, str, str], taking: AbstractContextManager[Intake]) -> Response:

@@ -336,7 +336,7 @@ async def import_project(
 def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: FilePath, most: int) -> Response:
     loop = ctx.loop
     # Before it is checked: what is erased meanwhile is not brought back.
-    begun = loop.registrar.place(app_id, "", "")
+    begun = loop.registrar.locate(app_id, "", "")
     with check_archive(loop.store, app_id, path, loop.settings, most) as found:
         is_admins = ctx.caller.scope is Scope.ADMIN
         place = replace(begun, project_id=project_id or found.archive.project.project_id)

@@ -249,7 +249,7 @@ def restore_archive(
         placed = []
         for name, _ in checked.archive.members():
             placed.append(store.project_file(app_id, project_id, name))
-            store.place(checked.files[name], placed[-1])
+            store.commit(checked.files[name], placed[-1])
         try:
             return carry(lambda session: _write_rows(session, place, checked, cause, keeps_origins))
         finally:

@@ -164,19 +164,19 @@ def create_project(
     return project
 
 
-def change_project(session: Session, project: Project, wanted: Mapping[str, Any], cause: Cause) -> None:
+def change_project(session: Session, project: Project, changes: Mapping[str, Any], cause: Cause) -> None:
     """Change a locked project's ``display_name``, ``settings`` and ``source_folder``; what is not named stays.
 
     Of the settings, by their names on the wire, only those that change; None takes one back, so that its app's is in
     force. A folder that is None is forgotten.
     """
     before = _as_history(project)
-    project.display_name = wanted.get("display_name") or project.display_name
-    if settings := wanted.get("settings"):
+    project.display_name = changes.get("display_name") or project.display_name
+    if settings := changes.get("settings"):
         project.settings = overlaid(project.settings, settings)
         project.tended_at = None if KEEPS in settings else project.tended_at
-    if "source_folder" in wanted:
-        folder = wanted["source_folder"]
+    if "source_folder" in changes:
+        folder = changes["source_folder"]
         project.source_folder = None if folder is None else led_to(folder)
         project.refused_files, project.scanned_at = {}, None
     after = _as_history(project)
@@ -307,10 +307,10 @@ def patch_of(model: type[BaseModel]) -> Any:
     """Return the model of what changes another: a field that is left out stays, null takes a value or a group back."""
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        held: Any = field.annotation
-        held = patch_of(held) if isclass(held) and issubclass(held, BaseModel) else held
-        held = Annotated[held, *field.metadata] if field.metadata else held
-        fields[name] = (held | None, Field(None, description=field.description, examples=field.examples))
+        annotation: Any = field.annotation
+        annotation = patch_of(annotation) if isclass(annotation) and issubclass(annotation, BaseModel) else annotation
+        annotation = Annotated[annotation, *field.metadata] if field.metadata else annotation
+        fields[name] = (annotation | None, Field(None, description=field.description, examples=field.examples))
     config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
     return create_model(f"Change{model.__name__}", __config__=config, __doc__=f"Changes: {model.__doc__}", **fields)
 
@@ -368,18 +368,18 @@ def refuse_unknown_model(model: str | None, settings_model: str | None) -> None:
 
 
 def change_configuration(
-    session: Session, app: App, wanted: Mapping[str, Any], settings: Settings, cause: Cause
+    session: Session, app: App, changes: Mapping[str, Any], settings: Settings, cause: Cause
 ) -> None:
     """Change what a locked app says; None takes a value or a whole group back. Raises: Invalid."""
-    refuse_unknown_model((wanted.get("defaults") or {}).get("model"), settings.model)
-    size = (wanted.get("storage") or {}).get("maxCacheSize")
+    refuse_unknown_model((changes.get("defaults") or {}).get("model"), settings.model)
+    size = (changes.get("storage") or {}).get("maxCacheSize")
     if size is not None and bytes_of(size) > settings.sessions_cache_mb * _MB:
         raise Invalid(
             f"maxCacheSize can be {settings.sessions_cache_mb}MB at most, which all apps share; raise "
             "AFTERTHOUGHT_SESSIONS_CACHE_MB for more.",
             code="cache_too_large",
         )
-    before, after = dict(app.session_settings), overlaid(app.session_settings, wanted)
+    before, after = dict(app.session_settings), overlaid(app.session_settings, changes)
     if after == before:
         return
     app.session_settings = after

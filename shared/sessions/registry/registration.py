@@ -54,23 +54,23 @@ class SessionPlace:
     """Of the app when this was begun: what was erased since is not brought back."""
 
 
-def lock_place(session: Session, place: SessionPlace) -> None:
+def lock_place(session: Session, target: SessionPlace) -> None:
     """Lock the app of a place. Raises: NotFound, Conflict, Purged."""
-    epoch = lock_app(session, place.app_id).purge_epoch
-    get_installed_app(session, place.app_id)
-    if epoch != place.epoch:
-        raise Purged(f"App {place.app_id} was erased or purged meanwhile; ask again if it is still wanted.")
+    epoch = lock_app(session, target.app_id).purge_epoch
+    get_installed_app(session, target.app_id)
+    if epoch != target.epoch:
+        raise Purged(f"App {target.app_id} was erased or purged meanwhile; ask again if it is still wanted.")
 
 
-def insert_session(session: Session, place: SessionPlace, intake: Intake, cause: Cause) -> RecordedSession:
+def insert_session(session: Session, target: SessionPlace, intake: Intake, cause: Cause) -> RecordedSession:
     """Register a session, and its project where there is none yet. Raises: Conflict, Purged."""
-    lock_place(session, place)
-    refuse_known(session, place.app_id, place.session_id)
-    project = _project_for(session, place, intake.overview, cause)
+    lock_place(session, target)
+    refuse_known(session, target.app_id, target.session_id)
+    project = _project_for(session, target, intake.overview, cause)
     recorded = RecordedSession(
-        app_id=place.app_id,
+        app_id=target.app_id,
         project_key=project.key,
-        session_id=place.session_id,
+        session_id=target.session_id,
         original_file=intake.original_file,
         registered_at=cause.at,
         last_accessed=cause.at,
@@ -82,7 +82,13 @@ def insert_session(session: Session, place: SessionPlace, intake: Intake, cause:
     touch(project, cause.at)
     size = {"sizeBytes": intake.size_bytes, "markers": len(intake.overview.markers)}
     record_change(
-        session, project, place.session_id, SessionChangeKind.REGISTERED, cause, after=size, session_id=place.session_id
+        session,
+        project,
+        target.session_id,
+        SessionChangeKind.REGISTERED,
+        cause,
+        after=size,
+        session_id=target.session_id,
     )
     return recorded
 
@@ -122,23 +128,23 @@ def save_parts(session: Session, recorded: RecordedSession, overview: Transcript
     if rows:
         session.execute(insert(SessionFile), rows)
     known = {one.marker_id: one for one in queries.markers_of(session, recorded.key)}
-    for ordinal, placed in enumerate(overview.markers):
-        row = known.pop(placed.marker_id, None) or KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
-        row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
+    for ordinal, marker in enumerate(overview.markers):
+        row = known.pop(marker.marker_id, None) or KeepitMarker(session_key=recorded.key, marker_id=marker.marker_id)
+        row.ordinal, row.message_uuid, row.said_at = ordinal, marker.message_uuid, marker.said_at
         for name in ("weight", "content", "context", "start", "end"):
-            setattr(row, name, getattr(placed.found, name))
+            setattr(row, name, getattr(marker.found, name))
         session.add(row)
     for gone in known.values():
         session.delete(gone)
     session.flush()
 
 
-def _project_for(session: Session, place: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
-    if queries.find_project(session, place.app_id, place.project_id) is not None:
-        return queries.lock_project(session, place.app_id, place.project_id)
-    folders = [str(folder) for folder in overview.details["folders"]] or [place.project_id]
-    path = next((folder for folder in folders if sanitise(folder) == place.project_id), folders[0])
-    return create_project(session, place.app_id, path, cause, project_id=place.project_id)
+def _project_for(session: Session, target: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
+    if queries.find_project(session, target.app_id, target.project_id) is not None:
+        return queries.lock_project(session, target.app_id, target.project_id)
+    folders = [str(folder) for folder in overview.details["folders"]] or [target.project_id]
+    path = next((folder for folder in folders if sanitise(folder) == target.project_id), folders[0])
+    return create_project(session, target.app_id, path, cause, project_id=target.project_id)
 
 
 ORIGINAL_CHANGED = "original_changed"
@@ -157,15 +163,15 @@ class Registrar:
         self._store = store
         self.settings = settings
 
-    def place(self, app_id: str, project_id: str, session_id: str) -> SessionPlace:
+    def locate(self, app_id: str, project_id: str, session_id: str) -> SessionPlace:
         """Return where a session is to stand, as of now. Raises: NotFound for the app."""
         with self._database.read() as session:
             return SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
 
-    def register(self, place: SessionPlace, intake: Intake, cause: Cause, carry: CarryOut[_Answer]) -> _Answer:
+    def register(self, target: SessionPlace, intake: Intake, cause: Cause, carry: CarryOut[_Answer]) -> _Answer:
         """Register what was taken in. Raises: Conflict, Purged, Limit."""
-        with self._placed(place, intake):
-            return carry(lambda session: insert_session(session, place, intake, cause))
+        with self._stored_original(target, intake):
+            return carry(lambda session: insert_session(session, target, intake, cause))
 
     def sync(
         self, app_id: str, session_id: str, uploaded: Path | None, cause: Cause, carry: CarryOut[_Answer]
@@ -178,42 +184,42 @@ class Registrar:
             with self._database.read() as session:
                 known = queries.get_session(session, app_id, session_id)
                 project_id = queries.project_by_key(session, known.project_key).project_id
-                place = SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
+                target = SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
             source = uploaded or _source_of(known)
             try:
                 with explained(source):
-                    tail = self._take_tail(place, known, source)
+                    tail = self._take_tail(target, known, source)
             except NotFound:
                 raise Conflict(
                     f"The original of session {session_id} is no longer at {known.original_file}. Nothing is lost: the "
                     "copy of the last sync is kept, with everything made of it.",
                     code=ORIGINAL_GONE,
                 ) from None
-            return carry(lambda session: write_tail(session, place, known, tail, cause))
+            return carry(lambda session: write_tail(session, target, known, tail, cause))
 
     @contextmanager
-    def _placed(self, place: SessionPlace, intake: Intake) -> Iterator[None]:
-        target = self._store.original(place.app_id, place.project_id, place.session_id)
-        with self._store.session_lock(place.app_id, place.session_id):
-            if self._is_known(place):
+    def _stored_original(self, target: SessionPlace, intake: Intake) -> Iterator[None]:
+        original = self._store.original(target.app_id, target.project_id, target.session_id)
+        with self._store.session_lock(target.app_id, target.session_id):
+            if self._is_known(target):
                 # Whatever is carried out will say so, or give the answer it gave before.
                 yield
                 return
-            with explained(target):
-                self._store.place(intake.path, target)
+            with explained(original):
+                self._store.commit(intake.path, original)
             try:
                 yield
             finally:
-                if not self._is_known(place):
-                    self._store.remove(target)
+                if not self._is_known(target):
+                    self._store.remove(original)
 
-    def _is_known(self, place: SessionPlace) -> bool:
+    def _is_known(self, target: SessionPlace) -> bool:
         with self._database.read() as session:
-            return queries.find_session(session, place.app_id, place.session_id) is not None
+            return queries.find_session(session, target.app_id, target.session_id) is not None
 
-    def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> Intake | None:
+    def _take_tail(self, target: SessionPlace, known: RecordedSession, source: Path) -> Intake | None:
         """Compare, and copy what was added; None where that is nothing. Raises: OSError, Conflict, Limit."""
-        copy = self._store.original(place.app_id, place.project_id, place.session_id)
+        copy = self._store.original(target.app_id, target.project_id, target.session_id)
         size = known.size_bytes
         with open_original(source) as file:
             check_size(os.fstat(file.fileno()).st_size, source.name, self.settings)
@@ -233,10 +239,10 @@ class Registrar:
             else:
                 # Somebody removed or shortened it.
                 file.seek(0)
-                fresh = self._store.unfinished(place.app_id)
+                fresh = self._store.unfinished(target.app_id)
                 self._store.make_folder(fresh.parent)
                 self._store.copy(file, fresh, end)
-                self._store.place(fresh, copy)
+                self._store.commit(fresh, copy)
         if end == size:
             return None
         with copy.open("rb") as file:
@@ -245,14 +251,14 @@ class Registrar:
 
 
 def write_tail(
-    session: Session, place: SessionPlace, known: RecordedSession, tail: Intake | None, cause: Cause
+    session: Session, target: SessionPlace, known: RecordedSession, tail: Intake | None, cause: Cause
 ) -> RecordedSession:
     """Write down what a sync found. Raises: NotFound, Conflict, Purged."""
-    lock_place(session, place)
-    project = queries.lock_project(session, place.app_id, place.project_id)
-    recorded = queries.lock_session(session, place.app_id, place.session_id)
+    lock_place(session, target)
+    project = queries.lock_project(session, target.app_id, target.project_id)
+    recorded = queries.lock_session(session, target.app_id, target.session_id)
     if (recorded.key, recorded.size_bytes) != (known.key, known.size_bytes):
-        raise Conflict(f"Session {place.session_id} was registered anew meanwhile; sync it again.", code="conflict")
+        raise Conflict(f"Session {target.session_id} was registered anew meanwhile; sync it again.", code="conflict")
     recorded.synced_at = cause.at
     if tail is None:
         return recorded
@@ -262,7 +268,14 @@ def write_tail(
     touch(project, cause.at)
     after = {"sizeBytes": tail.size_bytes, "markers": len(tail.overview.markers)}
     record_change(
-        session, project, place.session_id, SessionChangeKind.SYNCED, cause, before, after, session_id=place.session_id
+        session,
+        project,
+        target.session_id,
+        SessionChangeKind.SYNCED,
+        cause,
+        before,
+        after,
+        session_id=target.session_id,
     )
     return recorded
 
@@ -340,8 +353,8 @@ def remove_project_with_sessions(
     """Remove a project; by force with its sessions, as long as no composition uses one. Raises: NotFound, Conflict."""
     lock_app(session, app_id)
     project = queries.lock_project(session, app_id, project_id)
-    held = [one.session_id for one in queries.sessions_of(session, project.key)] if force else []
-    left = [unregister(session, app_id, session_id, cause, project_id) for session_id in held]
+    session_ids = [one.session_id for one in queries.sessions_of(session, project.key)] if force else []
+    left = [unregister(session, app_id, session_id, cause, project_id) for session_id in session_ids]
     learning = open_learning(session, app_id, project.key)
     job = None if learning is None else lock_job(session, learning.job_id)
     if job is not None and job.state in OPEN:

@@ -145,9 +145,9 @@ class FolderScanner:
                 self._registrar.sync(app_id, known.session_id, None, cause, self._carry)
                 scan.synced.append(known.session_id)
             else:
-                place = self._registrar.place(app_id, project_id, found.session_id)
+                target = self._registrar.locate(app_id, project_id, found.session_id)
                 with from_path(self._store, app_id, found.session_id, found.path, self._registrar.settings) as intake:
-                    self._registrar.register(place, intake, cause, self._carry)
+                    self._registrar.register(target, intake, cause, self._carry)
                 scan.registered.append(found.session_id)
         except Transient:
             scan.left += 1

@@ -190,11 +190,13 @@ class VersionRemovals:
     stay: tuple[VersionRemoval, ...] = ()
 
     @classmethod
-    def of(cls, wanted: Iterable[VersionRemoval], kept: Iterable[VersionRemoval] = ()) -> VersionRemovals:
+    def of(cls, removals: Iterable[VersionRemoval], kept: Iterable[VersionRemoval] = ()) -> VersionRemovals:
         """Return removals without what is in use."""
-        wanted = list(wanted)
-        held = [VersionRemoval(one.version, one.version.held_by) for one in wanted if one.version.held_by is not None]
-        return cls(tuple(one for one in wanted if one.version.held_by is None), (*held, *kept))
+        removals = list(removals)
+        in_use = [
+            VersionRemoval(one.version, one.version.held_by) for one in removals if one.version.held_by is not None
+        ]
+        return cls(tuple(one for one in removals if one.version.held_by is None), (*in_use, *kept))
 
     def joined(self, other: VersionRemovals) -> VersionRemovals:
         """Return both, without what goes by the first for the second as well."""
@@ -232,35 +234,37 @@ class PruningRules(_RulesBody):
         return self.unused or self.superseded or self.older_than_days is not None
 
 
-def prune_versions(versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> VersionRemovals:
+def prune_versions(versions: Sequence[AgedVersion], rules: PruningRules, now: datetime) -> VersionRemovals:
     """Return what goes of a session's versions, which are given oldest first."""
-    if wanted.session_ids and not any(one.recorded.session_id in wanted.session_ids for one in versions):
+    if rules.session_ids and not any(one.recorded.session_id in rules.session_ids for one in versions):
         return VersionRemovals()
-    found = [(version, _reasons(version, versions, wanted, now)) for version in versions]
+    found = [(version, _reasons(version, versions, rules, now)) for version in versions]
     return VersionRemovals.of(VersionRemoval(version, "; ".join(why)) for version, why in found if why)
 
 
-def _reasons(version: AgedVersion, versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> list[str]:
+def _reasons(version: AgedVersion, versions: Sequence[AgedVersion], rules: PruningRules, now: datetime) -> list[str]:
     """Return why a version goes; nothing when any of what is said does not hold."""
     reasons: list[str | None] = []
-    if wanted.unused:
+    if rules.unused:
         reasons.append("never used" if version.row.uses == 0 and version.row.last_used is None else None)
-    if wanted.superseded:
+    if rules.superseded:
         row, later = version.row, [one.row for one in versions if one.row.number > version.row.number]
         newer = [one for one in later if one.settings == row.settings and one.source_bytes >= row.source_bytes]
         reasons.append(f"superseded by {newer[-1].version_id}" if newer else None)
-    if wanted.older_than_days is not None:
-        is_old = version.touched_at <= now - timedelta(days=wanted.older_than_days)
-        reasons.append(f"not touched for {wanted.older_than_days} days" if is_old else None)
+    if rules.older_than_days is not None:
+        is_old = version.touched_at <= now - timedelta(days=rules.older_than_days)
+        reasons.append(f"not touched for {rules.older_than_days} days" if is_old else None)
     return [] if None in reasons else [one for one in reasons if one]
 
 
 def warnings_of(removals: VersionRemovals, versions: Sequence[AgedVersion]) -> list[str]:
     """Return what a person should know before a session's versions go."""
-    said = [f"{one.version.recorded.session_id} {one.version.row.version_id} stays: {one.why}" for one in removals.stay]
+    warnings = [
+        f"{one.version.recorded.session_id} {one.version.row.version_id} stays: {one.why}" for one in removals.stay
+    ]
     if removals.go and len(removals.go) == len(versions):
-        said.append(f"{versions[0].recorded.session_id} is left without any version")
-    return said
+        warnings.append(f"{versions[0].recorded.session_id} is left without any version")
+    return warnings
 
 
 def expired_versions(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> VersionRemovals:

@@ -57,8 +57,8 @@ def sessions_that_age(session: Session, project: Project, session_ids: Collectio
     ready = [one.key for some in versions.values() for one in some if one.state == BuildState.READY]
     used = names_using(session, ready)
     return [
-        _ageing_session(one, versions[one.key], used, place)
-        for place, one in enumerate(recorded, 1)
+        _ageing_session(one, versions[one.key], used, distance)
+        for distance, one in enumerate(recorded, 1)
         if not session_ids or one.session_id in session_ids
     ]
 
@@ -182,8 +182,8 @@ def plan_of(session: Session, project: Project, rules: Ageing, now: datetime) ->
     remove: list[VersionRemoval] = []
     stay: list[VersionRemoval] = []
     for one in sessions_that_age(session, project):
-        wanted, decayed = decay_session(one, rules.auto_decay, now)
-        make += [] if wanted is None else [wanted]
+        proposed, decayed = decay_session(one, rules.auto_decay, now)
+        make += [] if proposed is None else [proposed]
         beyond = expired_versions(one.versions, rules.retention, now)
         removals = decayed.joined(beyond).but_the_only_one(one.versions)
         remove += removals.go
@@ -234,26 +234,26 @@ def _remove(session: Session, project: Project, done: AgeingResult, cause: Cause
 
 
 def _request(
-    session: Session, app: App, project: Project, wanted: ProposedVersion, now: datetime, settings: Settings
+    session: Session, app: App, project: Project, proposed: ProposedVersion, now: datetime, settings: Settings
 ) -> None:
-    wished = CompressionSettings(tier_preset=wanted.preset, session_distance=min(1000, wanted.session.distance))
+    wished = CompressionSettings(tier_preset=proposed.preset, session_distance=min(1000, proposed.session.distance))
     complete = complete_settings(wished, settings.model, settings_of(session, project))
-    cause, attempts = Cause(ACTORS[DECAY], wanted.why, now), settings.job_max_attempts
-    recorded = wanted.session.recorded
-    request_version(session, app, recorded, complete, cause, now, reason=wanted.why, max_attempts=attempts)
+    cause, attempts = Cause(ACTORS[DECAY], proposed.why, now), settings.job_max_attempts
+    recorded = proposed.session.recorded
+    request_version(session, app, recorded, complete, cause, now, reason=proposed.why, max_attempts=attempts)
 
 
-def by_rules(session: Session, project: Project, wanted: PruningRules, now: datetime) -> AgeingPlan:
+def by_rules(session: Session, project: Project, rules: PruningRules, now: datetime) -> AgeingPlan:
     """Return what goes by rules; what is in use stays."""
-    sessions = sessions_that_age(session, project, wanted.session_ids)
-    return _by_hand((one, prune_versions(one.versions, wanted, now)) for one in sessions)
+    sessions = sessions_that_age(session, project, rules.session_ids)
+    return _by_hand((one, prune_versions(one.versions, rules, now)) for one in sessions)
 
 
 def by_name(session: Session, project: Project, named: Sequence[tuple[str, str]]) -> AgeingPlan:
     """Return versions that were named, by session and version. Raises: NotFound."""
     sessions = {one.recorded.session_id: one for one in sessions_that_age(session, project)}
     known = {(name, one.row.version_id): one for name, of in sessions.items() for one in of.versions}
-    wanted: defaultdict[str, list[VersionRemoval]] = defaultdict(list)
+    removals: defaultdict[str, list[VersionRemoval]] = defaultdict(list)
     for session_id, version_id in dict.fromkeys(named):
         version = known.get((session_id, version_id))
         if version is None:
@@ -261,8 +261,8 @@ def by_name(session: Session, project: Project, named: Sequence[tuple[str, str]]
                 f"Project {project.project_id} has no version {version_id} of session {session_id}.",
                 details={"sessionId": session_id, "versionId": version_id},
             )
-        wanted[session_id].append(VersionRemoval(version, "named by hand"))
-    return _by_hand((sessions[session_id], VersionRemovals.of(found)) for session_id, found in wanted.items())
+        removals[session_id].append(VersionRemoval(version, "named by hand"))
+    return _by_hand((sessions[session_id], VersionRemovals.of(found)) for session_id, found in removals.items())
 
 
 def remove_chosen(session: Session, project: Project, plan: AgeingPlan, cause: Cause) -> AgeingResult:

@@ -102,12 +102,12 @@ def version_numbers(session: Session, keys: Collection[int]) -> dict[int, int]:
     return {key: number for key, number in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def touched(session: Session, app_id: str, wanted: Collection[str]) -> dict[int, list[str]]:
+def touched(session: Session, app_id: str, paths: Collection[str]) -> dict[int, list[str]]:
     """Return the files that each of an app's sessions touched and that are called like one that is wanted.
 
     Those touched most come first. Whether the folders agree is left to who asks.
     """
-    names = {name for one in wanted if (name := PurePosixPath(one).name)}
+    names = {name for one in paths if (name := PurePosixPath(one).name)}
     if not names:
         return {}
     query = select(SessionFile.session_key, SessionFile.path)

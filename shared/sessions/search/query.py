@@ -45,11 +45,11 @@ class SessionHitKind(StrEnum):
     VERSION = "version"
 
 
-class _Asked(BaseModel):
+class _QueryPart(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
 
 
-class DateRange(_Asked):
+class DateRange(_QueryPart):
     """When sessions took place, in part at least."""
 
     start: Moment | None = None
@@ -63,14 +63,14 @@ class DateRange(_Asked):
         return self.end is None or (first is not None and first <= self.end)
 
 
-class WeightRange(_Asked):
+class WeightRange(_QueryPart):
     """Weights in force, of which a session has at least one."""
 
     min: _Weight = 0.0
     max: _Weight = 1.0
 
 
-class SessionQuery(_Asked):
+class SessionQuery(_QueryPart):
     """Every condition that is given must hold; a session must have one of the files and one of the topics."""
 
     text: SearchedText | None = Field(None, examples=["retry of the uploader"])
@@ -95,19 +95,19 @@ class SessionQuery(_Asked):
         return self
 
 
-def matched_files(wanted: Sequence[str], touched: Sequence[str]) -> list[str]:
+def matched_files(paths: Sequence[str], touched: Sequence[str]) -> list[str]:
     """Return which files that were touched are meant by what is wanted: the same path, or the end of one."""
-    return [path for path in touched if any(_is_meant(one, path) for one in wanted)]
+    return [path for path in touched if any(_is_meant(one, path) for one in paths)]
 
 
-def matched_topics(wanted: Sequence[str], topics: Sequence[str]) -> list[str]:
+def matched_topics(requested: Sequence[str], topics: Sequence[str]) -> list[str]:
     """Return which topics are meant by what is wanted."""
-    lower = [one.lower() for one in wanted]
+    lower = [one.lower() for one in requested]
     return [topic for topic in topics if any(one in topic.lower() for one in lower if one)]
 
 
-def _is_meant(wanted: str, path: str) -> bool:
-    mine, other = PurePosixPath(wanted).parts, PurePosixPath(path).parts
+def _is_meant(named: str, path: str) -> bool:
+    mine, other = PurePosixPath(named).parts, PurePosixPath(path).parts
     short, long = sorted((mine, other), key=len)
     return bool(short) and long[len(long) - len(short) :] == short
 
@@ -197,12 +197,12 @@ class SessionHit:
 
 
 def find_sessions(
-    session: Session, app_id: str, project: Project | None, wanted: SessionQuery, now: datetime, offset: int = 0
+    session: Session, app_id: str, project: Project | None, query: SessionQuery, now: datetime, offset: int = 0
 ) -> tuple[list[SessionHit], bool]:
     """Return what was found, the best first, and whether there is more."""
-    meeting = _meeting(session, app_id, project, wanted)
-    start, end = offset, offset + wanted.limit
-    text = wanted.text or ""
+    meeting = _meeting(session, app_id, project, query)
+    start, end = offset, offset + query.limit
+    text = query.text or ""
     if not text.strip():
         rows = [hit.facts.recorded for hit in meeting.values()]
         ordered = sorted(
@@ -213,10 +213,10 @@ def find_sessions(
     scored = [
         (with_recency(one.score, meeting[one.session_key].facts.recorded.last_timestamp, now), one)
         for one in _search_words(session, app_id, text, words)
-        if one.session_key in meeting and (wanted.kinds is None or one.kind in wanted.kinds)
+        if one.session_key in meeting and (query.kinds is None or one.kind in query.kinds)
     ]
     scored.sort(key=lambda pair: (-pair[0], -pair[1].session_key, pair[1].compression_key or 0))
-    if wanted.kinds is None:
+    if query.kinds is None:
         # A session and its versions say the same; unless they are asked for, the place that says most is enough.
         best: dict[int, tuple[float, ScoredSession]] = {}
         for pair in scored:
@@ -233,12 +233,12 @@ def scores_of(session: Session, app_id: str, text: str) -> dict[int, float]:
     return best
 
 
-def _meeting(session: Session, app_id: str, project: Project | None, wanted: SessionQuery) -> dict[int, SessionHit]:
+def _meeting(session: Session, app_id: str, project: Project | None, query: SessionQuery) -> dict[int, SessionHit]:
     """Return the sessions that meet every condition, by key."""
     marked: set[int] | None = None
-    if (weight := wanted.keepit_weight) is not None:
+    if (weight := query.keepit_weight) is not None:
         marked = queries.marked_between(session, app_id, round(weight.min * 100), round(weight.max * 100))
-    files_wanted, topics_wanted, dates = wanted.files or (), wanted.topics or (), wanted.date_range or DateRange()
+    files_wanted, topics_wanted, dates = query.files or (), query.topics or (), query.date_range or DateRange()
     touched = queries.touched(session, app_id, files_wanted)
     found = {}
     for facts in queries.facts_of(session, app_id, project):
@@ -337,8 +337,8 @@ class SessionSuggestion:
         """The ratio of the version that would have to be made, if any."""
         if self.choice is not ComponentForm.COMPRESS:
             return None
-        wanted = -(-self.past.facts.recorded.original_tokens // self.tokens)
-        return min(MAX_RATIO, max(MIN_RATIO, wanted))
+        needed = -(-self.past.facts.recorded.original_tokens // self.tokens)
+        return min(MAX_RATIO, max(MIN_RATIO, needed))
 
 
 def suggest(situation: WorkSituation, pasts: Sequence[PastSession], now: datetime) -> list[SessionSuggestion]:

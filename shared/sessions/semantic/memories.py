@@ -84,7 +84,7 @@ def request_learning(session: Session, app: App, project: models.Project, now: d
             f"Every session of {project.project_id} was learnt from as it is now; register or sync one.",
             code="nothing_new",
         )
-    wanted = NewJob(
+    new_job = NewJob(
         kind=JobKind.LEARN_FROM_SESSIONS,
         app_id=app.app_id,
         # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
@@ -95,7 +95,7 @@ def request_learning(session: Session, app: App, project: models.Project, now: d
         max_attempts=max_attempts,
         payload=LearningPayload(project_key=project.key),
     )
-    return enqueue(session, wanted, now)
+    return enqueue(session, new_job, now)
 
 
 def save_proposals(
@@ -146,8 +146,8 @@ def _is_proposed(session: Session, memory: models.SemanticMemory) -> bool:
 
 def normal_of(content: str) -> str:
     """Return the digest of a statement's normal form: what says the same in the same words that matter is the same."""
-    said = gist(_PLEASE.sub(" ", content))
-    parts = (said.names, said.numbers, sorted(said.content), said.ordered, said.positive)
+    meaning = gist(_PLEASE.sub(" ", content))
+    parts = (meaning.names, meaning.numbers, sorted(meaning.content), meaning.ordered, meaning.positive)
     return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -39,7 +39,7 @@ class BranchMap:
 
     records: set[int] = field(default_factory=set)
     """Hashes of the ids of all records."""
-    said: set[int] = field(default_factory=set)
+    user_contents: set[int] = field(default_factory=set)
     """Hashes of what stands in a user's messages, which prompts that were queued before become."""
     queued: Counter[int] = field(default_factory=Counter)
     """Hashes of prompts that were queued, with how often; not those fetched back before the assistant saw them."""
@@ -68,7 +68,7 @@ class BranchMap:
     _results_answered: int = 0
     """How many answers hang on the result before them, less those that hang on the prompt instead."""
     _is_behind_result: bool = False
-    _beside: dict[int, int] = field(default_factory=dict)
+    _sub_agent_parents: dict[int, int] = field(default_factory=dict)
     """What sub-agents said, which hangs on no record, with the record that stands before it."""
     _last: int | None = None
     _queue: list[int] = field(default_factory=list)
@@ -89,9 +89,9 @@ class BranchMap:
         text = "\n".join(one for block in record.blocks if isinstance(one := block.get("text"), str))
         parts = list(user_parts(text, record.flag("isMeta"))) if record.kind == "user" and text else []
         if record.kind == "user":
-            self.said.update(said_hash(part.text) for part in parts)
+            self.user_contents.update(said_hash(part.text) for part in parts)
         elif record.kind == "attachment":
-            self.said.add(said_hash(queued_text(record.fields)[0]))
+            self.user_contents.add(said_hash(queued_text(record.fields)[0]))
         elif record.kind == "queue-operation":
             self._follow_queue(record)
         own = record.word("uuid")
@@ -100,7 +100,7 @@ class BranchMap:
         key = short_hash(own)
         self.records.add(key)
         if record.flag("isSidechain") and self._in_order:
-            self._beside[key] = self._in_order[-1]
+            self._sub_agent_parents[key] = self._in_order[-1]
         if record.flag("isSidechain") or key in self._nodes:
             return
         is_result = any(str(block.get("type", "")).endswith("tool_result") for block in record.blocks)
@@ -174,8 +174,8 @@ class BranchMap:
             if first is not None:
                 self.left[key] = first
                 self.prompts[first] += node.is_prompt
-        self.left |= {key: self.left[before] for key, before in self._beside.items() if before in self.left}
-        for done in (self._nodes, self._in_order, self._beside, self._prompts_at, self._steering):
+        self.left |= {key: self.left[before] for key, before in self._sub_agent_parents.items() if before in self.left}
+        for done in (self._nodes, self._in_order, self._sub_agent_parents, self._prompts_at, self._steering):
             done.clear()
 
     def _chain(self) -> tuple[set[int], dict[int, int]]:

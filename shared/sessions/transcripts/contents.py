@@ -168,8 +168,8 @@ class TranscriptReader:
         """Yield a prompt that was queued and stands in no other record, once, however often it was."""
         content = said_hash(text)
         times = 0 if content in self._queued_before else self._branches.queued[content]
-        said = self._branches.said
-        if times > 0 and all(said_hash(part.text) not in said for part in user_parts(text, is_inserted=False)):
+        user_contents = self._branches.user_contents
+        if times > 0 and all(said_hash(part.text) not in user_contents for part in user_parts(text, is_inserted=False)):
             self._queued_before.add(content)
             typed_as = WAITING if content in self._branches.waiting else ""
             yield from _parts(record, text, typed_as=typed_as if times == 1 else typed_times(typed_as, times))
@@ -221,8 +221,8 @@ def _of_result(record: Record, content: dict[str, Any]) -> Iterator[Block]:
     typed = list(typed_in_result(text, record.fields.get("toolUseResult")))
     if record.flag("isSidechain"):
         typed = []
-    told = REFUSED if is_refusal(text) else APPROVED if is_approval(text) else ANSWERED if typed else text
-    yield _block(record, BlockKind.TOOL_RESULT, told, call=call)
+    shown = REFUSED if is_refusal(text) else APPROVED if is_approval(text) else ANSWERED if typed else text
+    yield _block(record, BlockKind.TOOL_RESULT, shown, call=call)
     for reminder in reminders:
         # Whoever wrote a file can put anything there, so nothing in it is ever a person's.
         yield _block(record, BlockKind.META, reminder, label=INSERTED)

@@ -249,7 +249,7 @@ class _Survey:
             counts=self._counts | own | chains,
             details=self._about.details() | {"primaryTopics": self._topics.best()},
             files=self._touches.files(),
-            markers=tuple(self._marks.placed),
+            markers=tuple(self._marks.markers),
             marker_problems=tuple(self._marks.problems),
             beginning=tuple(self._beginning),
         )
@@ -278,26 +278,26 @@ class _MarkerList:
 
     def __init__(self, session_id: str) -> None:
         self._names = MarkerNames(session_id)
-        self.placed: list[PlacedMarker] = []
+        self.markers: list[PlacedMarker] = []
         self.problems: list[dict[str, str]] = []
 
     def add(self, block: Block) -> None:
-        placed, problems = self._names.of(block)
-        self._keep(block, placed, problems)
+        markers, problems = self._names.of(block)
+        self._keep(block, markers, problems)
 
     def add_left(self, block: Block) -> None:
         """Report the markers of a block that was left by rewinding, which is not what happened."""
         found, problems = find_markers(block.text)
         self._keep(block, (), (*problems, *(misplaced(one, "a branch that was left by rewinding") for one in found)))
 
-    def _keep(self, block: Block, placed: Sequence[PlacedMarker], problems: Sequence[MarkerProblem]) -> None:
-        budget = MOST_MARKERS - len(self.placed)
-        self.placed += placed[:budget]
-        said = [{"messageUuid": block.uuid, "written": one.written, "reason": one.reason} for one in problems]
-        if len(placed) > budget:
+    def _keep(self, block: Block, markers: Sequence[PlacedMarker], problems: Sequence[MarkerProblem]) -> None:
+        budget = MOST_MARKERS - len(self.markers)
+        self.markers += markers[:budget]
+        entries = [{"messageUuid": block.uuid, "written": one.written, "reason": one.reason} for one in problems]
+        if len(markers) > budget:
             reason = f"a session keeps {MOST_MARKERS} marked parts, and this is one more"
-            said.append({"messageUuid": block.uuid, "written": "", "reason": reason})
-        self.problems += said[: _MOST_PROBLEMS - len(self.problems)]
+            entries.append({"messageUuid": block.uuid, "written": "", "reason": reason})
+        self.problems += entries[: _MOST_PROBLEMS - len(self.problems)]
 
 
 class _Metadata:

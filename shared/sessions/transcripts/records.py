@@ -88,8 +88,8 @@ class Record:
         """
         origin = self.fields.get("forkedFrom")
         ids = (self.word("uuid"), origin.get("messageUuid") if isinstance(origin, dict) else None)
-        said = [self.kind, self.blocks, *map(self.fields.get, ("content", "summary", "attachment", "data"))]
-        text = repr(said) if ids[0] else ""
+        identifying = [self.kind, self.blocks, *map(self.fields.get, ("content", "summary", "attachment", "data"))]
+        text = repr(identifying) if ids[0] else ""
         return tuple(short_hash(f"{one} {text}") for one in dict.fromkeys(ids) if text and isinstance(one, str))
 
     @property

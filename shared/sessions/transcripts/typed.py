@@ -97,15 +97,15 @@ def user_parts(text: str, is_inserted: bool) -> Iterator[UserPart]:
     position = 0
     # To look for tags takes a third of the time of reading a transcript, and most texts have none.
     for tagged in _TAGGED.finditer(text) if "<" in text else ():
-        yield from _said(text[position : tagged.start()])
+        yield from _user_part(text[position : tagged.start()])
         inner, typed = tagged["inner"].strip(), _typed_meanwhile(tagged["inner"])
         if inner:
             yield UserPart(inner, _TAGS[tagged["tag"]]) if typed is None else UserPart(typed)
         position = tagged.end()
-    yield from _said(text[position:])
+    yield from _user_part(text[position:])
 
 
-def _said(text: str) -> Iterator[UserPart]:
+def _user_part(text: str) -> Iterator[UserPart]:
     if text.strip():
         yield UserPart(text)
 
@@ -187,9 +187,9 @@ def _answers_in(details: object) -> Iterator[UserPart]:
     for question, answer in answers.items() if isinstance(answers, Mapping) else ():
         noted = annotations.get(question) if isinstance(annotations, Mapping) else None
         notes = noted.get("notes") if isinstance(noted, Mapping) else None
-        said = ", ".join(map(str, answer)) if isinstance(answer, list) else answer
-        if isinstance(said, str):
-            yield from _pair(str(question), said, notes if isinstance(notes, str) else None)
+        words = ", ".join(map(str, answer)) if isinstance(answer, list) else answer
+        if isinstance(words, str):
+            yield from _pair(str(question), words, notes if isinstance(notes, str) else None)
 
 
 def _pair(question: str, answer: str, notes: str | None) -> Iterator[UserPart]:
