@@ -42,8 +42,8 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._loop = loop
         self._pages = pages
-        self._asked = asyncio.Event()
-        self._asked_at = 0.0
+        self._stop_requested = asyncio.Event()
+        self._stop_requested_at = 0.0
         self._log = get_logger()
 
     @contextlib.contextmanager
@@ -62,8 +62,8 @@ class Server(uvicorn.Server):
         """Wait to be asked to stop, waking only to bring the date of the answers up to date."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), _DATE_SECONDS)
-            if self._asked.is_set():
+                await asyncio.wait_for(self._stop_requested.wait(), _DATE_SECONDS)
+            if self._stop_requested.is_set():
                 # Finish what was begun before the signal; what comes now is served too, but not waited for here.
                 seconds = self._loop.settings.drain_seconds
                 until = time.monotonic() + seconds
@@ -77,16 +77,16 @@ class Server(uvicorn.Server):
 
     def _heed(self, number: int) -> None:
         if self._loop.draining.is_set():
-            if time.monotonic() - self._asked_at > ECHO_SECONDS:
+            if time.monotonic() - self._stop_requested_at > ECHO_SECONDS:
                 _end_now(128 + number)
             return
-        self._asked_at = time.monotonic()
+        self._stop_requested_at = time.monotonic()
         self._loop.draining.set()
         self._log.info("loop_stopping", drain_seconds=self._loop.settings.drain_seconds)
         last_resort = threading.Timer(self._loop.settings.drain_seconds + STOPPING_SECONDS, _give_up)
         last_resort.daemon = True
         last_resort.start()
-        self._asked.set()
+        self._stop_requested.set()
 
 
 def serve(loop: Loop, listener: socket.socket) -> None:

@@ -119,7 +119,7 @@ class Supervisor:
                     time.sleep(_POLL_SECONDS)
                 return 0
             finally:
-                self._console.say(NAME, "stopping; once more to stop at once")
+                self._console.write_line(NAME, "stopping; once more to stop at once")
                 self._stop_together(self._others)
                 self._stop_together(self._foundation)
 
@@ -146,7 +146,7 @@ class Supervisor:
             self._start(watched)
         if self._is_ready or watched.failures < _TRIES_BEFORE_READY:
             return True
-        self._console.say(
+        self._console.write_line(
             NAME,
             f"{watched.part.name} ended {watched.failures} times before the service was ready. Stopping; "
             "its last lines above say why.",
@@ -160,7 +160,7 @@ class Supervisor:
         wait = wait_before_restart(watched.failures, self._first_wait_seconds)
         watched.failures += 1
         watched.due_at = now + wait
-        self._console.say(NAME, f"{watched.part.name} ended ({ending}); starting it again in {wait:g} s")
+        self._console.write_line(NAME, f"{watched.part.name} ended ({ending}); starting it again in {wait:g} s")
 
     def _look_whether_ready(self) -> None:
         if self._is_ready:
@@ -171,9 +171,9 @@ class Supervisor:
             self._announce(found)
         elif not self._is_late and time.monotonic() - self._begun_at > self._late_seconds:
             self._is_late = True
-            self._console.say(NAME, f"not ready after {self._late_seconds:g} s, still trying:")
+            self._console.write_line(NAME, f"not ready after {self._late_seconds:g} s, still trying:")
             for name, detail in found.wrong.items():
-                self._console.say(NAME, f"  {name}: {detail}")
+                self._console.write_line(NAME, f"  {name}: {detail}")
 
     def _stop_together(self, group: Sequence[_Watched]) -> None:
         running = [watched.part for watched in group if watched.due_at is None and watched.started_at]
@@ -186,7 +186,7 @@ class Supervisor:
             time.sleep(_POLL_SECONDS / 2)
         for part in running:
             if part.ending() is None:
-                self._console.say(NAME, f"{part.name} did not end in time and is killed")
+                self._console.write_line(NAME, f"{part.name} did not end in time and is killed")
             part.clear()
 
     @contextlib.contextmanager
@@ -226,7 +226,7 @@ class Console:
         self._stream = stream
         self._lock = threading.Lock()
 
-    def say(self, name: str, line: str) -> None:
+    def write_line(self, name: str, line: str) -> None:
         """Write one line with the name of who says it; a console that has gone away is no error."""
         self.write(f"{name:<{_NAME_WIDTH}} | {line}\n")
 
@@ -330,7 +330,7 @@ class ChildProcess:
         with lines, contextlib.closing(log):
             for line in lines:
                 log.write(line)
-                self._console.say(self.name, line.decode("utf-8", "replace").rstrip())
+                self._console.write_line(self.name, line.decode("utf-8", "replace").rstrip())
 
 
 def describe_status(status: int) -> str:

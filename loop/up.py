@@ -46,15 +46,15 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
     with _private_files(), only_one(settings.home):
         port = _port(settings)
         token = read_or_make_admin_token(settings)
-        console.say(NAME, f"starting in {settings.home}")
+        console.write_line(NAME, f"starting in {settings.home}")
         with _redis(settings) as (redis_url, redis_parts):
             env = child_environment(settings, port=port, redis_url=redis_url, admin_token=token)
             host = _ANY_HOST.get(settings.host, settings.host)
             address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             logs = make_private_directory(settings.home / "logs")
             children = [Child(name, argv, env) for name, argv in commands.items()]
-            with _told_when_done() as told:
-                parts = [ChildProcess(child, logs / f"{child.name}.log", console, told) for child in children]
+            with _shutdown_pipe() as shutdown_pipe:
+                parts = [ChildProcess(child, logs / f"{child.name}.log", console, shutdown_pipe) for child in children]
                 _migrate_while_loading(settings.database, parts)
             status = Supervisor(
                 parts,
@@ -69,7 +69,7 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
 
 
 @contextlib.contextmanager
-def _told_when_done() -> Iterator[int]:
+def _shutdown_pipe() -> Iterator[int]:
     """Make a pipe that says nothing and is closed at the end; processes that wait for that end read from it."""
     reading, writing = os.pipe()
     try:

@@ -103,7 +103,7 @@ class Loop(Foundation):
 
     def workers(self) -> list[str]:
         """Return the workers heard of lately. Raises: any of BROKER_ERRORS."""
-        return _heard(self.redis, self.clock, self.settings)
+        return _live_workers(self.redis, self.clock, self.settings)
 
     def drain(self, seconds: float) -> None:
         """Finish what was begun within so many seconds, begin nothing new, and let another loop regulate."""
@@ -128,7 +128,7 @@ class Loop(Foundation):
         self.tracing.stop()
 
 
-def _heard(client: redis.Redis, clock: Clock, settings: Settings) -> list[str]:
+def _live_workers(client: redis.Redis, clock: Clock, settings: Settings) -> list[str]:
     return workers_heard(client, clock.now().timestamp() - settings.worker_silence_seconds)
 
 
@@ -233,7 +233,7 @@ def _relay(base: Foundation) -> RelayJobs:
         base.metrics,
         is_over=base.draining.is_set,
         need_server=kinds_in_need(settings),
-        count_workers=lambda: len(_heard(base.redis, base.clock, settings)),
+        count_workers=lambda: len(_live_workers(base.redis, base.clock, settings)),
     )
 
 

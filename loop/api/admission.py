@@ -55,7 +55,7 @@ class Admission:
                 del counted[app_id]
 
 
-class Turns:
+class ConcurrencyLimit:
     """ASGI middleware within the body gate: has costly requests of an app done a few at a time."""
 
     def __init__(self, app: ASGIApp, settings: HttpSettings, metrics: Metrics) -> None:
@@ -71,15 +71,15 @@ class Turns:
         if app_id is None:
             await self._app(scope, receive, send)
             return
-        heard = _Heard(receive)
+        buffered = _BufferedReceive(receive)
         try:
-            async with self._turn(app_id, heard) as is_there:
+            async with self._turn(app_id, buffered) as is_there:
                 if is_there:
                     client = Client()
-                    watching = asyncio.ensure_future(heard.note_leaving(client))
+                    watching = asyncio.ensure_future(buffered.note_leaving(client))
                     try:
                         with working_for(client):
-                            await self._app(scope, heard.receive, send)
+                            await self._app(scope, buffered.receive, send)
                     finally:
                         watching.cancel()
                         if client.was_given_up:
@@ -89,7 +89,7 @@ class Turns:
             await answer_error(error, scope)(scope, receive, send)
 
     @asynccontextmanager
-    async def _turn(self, app_id: str, heard: _Heard) -> AsyncIterator[bool]:
+    async def _turn(self, app_id: str, buffered: _BufferedReceive) -> AsyncIterator[bool]:
         """Wait for a turn; whether the client is still there then. Raises: Limit."""
         most = self._settings.app_costly_requests
         turns = self._turns.setdefault(app_id, asyncio.Semaphore(most))
@@ -99,7 +99,7 @@ class Turns:
             if is_there:
                 await turns.acquire()
             else:
-                is_there = await self._wait(turns, heard)
+                is_there = await self._wait(turns, buffered)
             try:
                 yield is_there
             finally:
@@ -110,9 +110,9 @@ class Turns:
             if not self._users[app_id]:
                 del self._users[app_id], self._turns[app_id]
 
-    async def _wait(self, turns: asyncio.Semaphore, heard: _Heard) -> bool:
+    async def _wait(self, turns: asyncio.Semaphore, buffered: _BufferedReceive) -> bool:
         """Wait for a turn until the client leaves; whether it was had. Raises: Limit, after too long."""
-        turn, leaving = asyncio.ensure_future(turns.acquire()), asyncio.ensure_future(heard.leaving())
+        turn, leaving = asyncio.ensure_future(turns.acquire()), asyncio.ensure_future(buffered.leaving())
         try:
             await asyncio.wait(
                 (turn, leaving), timeout=self._settings.app_wait_seconds, return_when=asyncio.FIRST_COMPLETED
@@ -131,7 +131,7 @@ class Turns:
             await asyncio.gather(turn, leaving, return_exceptions=True)
 
 
-class _Heard:
+class _BufferedReceive:
     """What a client sends: its body is kept for the route while it is listened whether the client leaves."""
 
     def __init__(self, receive: Receive) -> None:

@@ -18,7 +18,7 @@ from starlette.datastructures import State
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from loop.api.admission import Admission, Turns
+from loop.api.admission import Admission, ConcurrencyLimit
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, RouteWords, install_handlers
 from loop.api.guard import AccessGuard
@@ -156,7 +156,7 @@ def attach(app: FastAPI, loop: Loop) -> None:
     app.user_middleware.clear()
     app.middleware_stack = None
     # The last one added is the outermost.
-    app.add_middleware(Turns, settings=loop.settings, metrics=loop.metrics)
+    app.add_middleware(ConcurrencyLimit, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(Admission, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(AccessGuard, loop=loop, policies=_policies(app))

@@ -233,7 +233,7 @@ async def receive(request: Request, store: Store, app_id: str, limits: UploadLim
 def keyed(ctx: RequestContext, request: Request, upload: Upload) -> RequestContext:
     """Return a context whose idempotency key stands for this upload: its body was not read where keys are looked at."""
     named = f"{request.method} {request.url.path}?{request.url.query} {upload.sha256}"
-    return replace(ctx, asked=replace(ctx.asked, request=named))
+    return replace(ctx, idempotent=replace(ctx.idempotent, request=named))
 
 
 def _free_disk(store: Store, app_id: str, path: Path, expected: int, limits: UploadLimits) -> None:

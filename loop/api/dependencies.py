@@ -35,7 +35,7 @@ class RequestContext:
 
     loop: Loop
     caller: Caller
-    asked: IdempotentRequest
+    idempotent: IdempotentRequest
     route_words: RouteWords
 
     def now(self) -> datetime:
@@ -48,7 +48,7 @@ class RequestContext:
 
     def write(self, work: Work) -> Response:
         """Carry out a write once per idempotency key, and answer."""
-        return carry_out(self.loop.database, self.asked, work, self.now())
+        return carry_out(self.loop.database, self.idempotent, work, self.now())
 
     def cause(self, reason: str) -> Cause:
         """Return this caller as the cause of a change."""
@@ -113,9 +113,9 @@ async def _write_context(
 ) -> RequestContext:
     _refuse_unknown_query(request)
     key = idempotency_key if request.method != "GET" else None
-    asked = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
+    idempotent = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
     state = request.app.state
-    return RequestContext(state.loop, request.state.caller, asked, state.route_words)
+    return RequestContext(state.loop, request.state.caller, idempotent, state.route_words)
 
 
 def _digest(request: Request) -> str:
@@ -148,10 +148,10 @@ async def _sessions_app_id(
     caller = request.state.caller
     if caller.scope is not Scope.ADMIN and (caller.app_id is None or app_id not in (None, caller.app_id)):
         raise Denied(f"This token opens only what belongs to app {caller.app_id}.")
-    wanted: str | None = app_id or caller.app_id
-    if wanted is None:
+    named: str | None = app_id or caller.app_id
+    if named is None:
         raise Invalid("Name the app whose sessions are meant: ?appId=APP.", code="app_missing")
-    return wanted
+    return named
 
 
 Reads = Annotated[RequestContext, Depends(_read_context)]

@@ -102,8 +102,8 @@ class RouteWords:
         """Return the message of an error and its details."""
         if (one := error.operation) is None:
             return error.message, error.details
-        told = {"id": one.id, "arguments": dict(one.arguments), "route": self._words(one)[0]}
-        return error.worded(self._words), {**error.details, "operation": told}
+        operation = {"id": one.id, "arguments": dict(one.arguments), "route": self._words(one)[0]}
+        return error.worded(self._words), {**error.details, "operation": operation}
 
     def _words(self, operation: errors.Operation) -> tuple[str, str]:
         """Return a route with what is known of it, and its address alone; what is not known stays open."""
@@ -170,7 +170,7 @@ async def _of_validation(_: Request, error: Exception) -> Response:
         return refuse(400, MALFORMED, "The body is not valid JSON.")
     if any(tuple(problem["loc"]) == ("body",) and isinstance(problem.get("input"), bytes) for problem in problems):
         return refuse(422, "invalid", "Send the body as JSON, with the header Content-Type: application/json.")
-    fields = [{"field": _place(problem["loc"]), "problem": in_words(problem)} for problem in problems]
+    fields = [{"field": _field_path(problem["loc"]), "problem": in_words(problem)} for problem in problems]
     summary = "; ".join(f"{one['field']}: {one['problem']}" for one in fields[:3])
     return refuse(422, "invalid", summary, {"fields": fields})
 
@@ -197,7 +197,7 @@ def _headers(status: int) -> dict[str, str]:
     return {"Retry-After": _RETRY_AFTER_SECONDS} if status in (429, 503) else {}
 
 
-def _place(location: Sequence[int | str]) -> str:
+def _field_path(location: Sequence[int | str]) -> str:
     parts = [str(part) for part in location]
     named = parts[1:] if len(parts) > 1 and parts[0] in {"body", "query", "path", "header"} else parts
     named = [part for part in named if part not in (ONE, MANY)] or parts[:1]

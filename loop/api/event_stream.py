@@ -59,7 +59,7 @@ class EventSubscription:
 
     loop: Loop
     caller: Caller
-    wanted: EventFilter
+    event_filter: EventFilter
 
     def newest(self) -> int:
         """Return the newest position."""
@@ -70,7 +70,7 @@ class EventSubscription:
         """Return what comes after a position; None when the listener may not listen any more."""
         with self.loop.database.read() as session:
             # Whether the caller's token is still in force, and the app still installed.
-            app_id = self.wanted.app_id
+            app_id = self.event_filter.app_id
             if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller):
                 return None
             if app_id is not None and get_app(session, app_id).uninstalled_at is not None:
@@ -80,7 +80,7 @@ class EventSubscription:
             # A position beyond the newest is another installation's, or was given out before a backup was put back.
             gap = Gap(after, there.published) if after > there.published else gap
             start = after if gap is None else gap.kept_after
-            found = events_after(session, self.wanted, start, there.published, limit)
+            found = events_after(session, self.event_filter, start, there.published, limit)
             is_full = len(found) == limit
             cursor = found[-1].position if is_full else there.published
             return Page(payloads_of(session, found), cursor or 0, is_full, gap)
@@ -180,8 +180,8 @@ async def _energy(reading: Reading, pace: Pace) -> bytes | None:
 
 
 def _event(kind: str, fields: dict[str, Any], position: int | None = None) -> bytes:
-    place = b"" if position is None else f"id: {position}\n".encode()
-    return place + f"event: {kind}\n".encode() + b"data: " + orjson.dumps(fields) + b"\n\n"
+    event_id = b"" if position is None else f"id: {position}\n".encode()
+    return event_id + f"event: {kind}\n".encode() + b"data: " + orjson.dumps(fields) + b"\n\n"
 
 
 def _position_frame(position: int) -> bytes:

@@ -61,28 +61,28 @@ class WriteResult:
 Work = Callable[[Session], WriteResult]
 
 
-def carry_out(database: Database, asked: IdempotentRequest, work: Work, now: datetime) -> Response:
+def carry_out(database: Database, request: IdempotentRequest, work: Work, now: datetime) -> Response:
     """Write once per key and answer. Raises: Conflict for a key that was used for something else."""
     try:
-        return _write(database, asked, work, now)
+        return _write(database, request, work, now)
     except IntegrityError:
         pass  # Another request made the same thing at the same moment; what it made is found this time.
     try:
-        return _write(database, asked, work, now)
+        return _write(database, request, work, now)
     except IntegrityError as error:
         raise Conflict("Another request changes the same thing at this moment; try again.") from error
 
 
-def _write(database: Database, asked: IdempotentRequest, work: Work, now: datetime) -> Response:
+def _write(database: Database, request: IdempotentRequest, work: Work, now: datetime) -> Response:
     with database.write() as session:
         claimed = None
-        if asked.key is not None:
-            known = idempotency_key(session, asked.caller, asked.key)
+        if request.key is not None:
+            known = idempotency_key(session, request.caller, request.key)
             if known is not None:
-                return _replay(known, asked)
+                return _replay(known, request)
             # Take the key before the work is done: on PostgreSQL a second request then waits for the first.
             claimed = IdempotencyKey(
-                caller=asked.caller, key=asked.key, request_digest=asked.digest, status=0, answer={}, at=now
+                caller=request.caller, key=request.key, request_digest=request.digest, status=0, answer={}, at=now
             )
             session.add(claimed)
             session.flush()
@@ -99,13 +99,13 @@ def _write(database: Database, asked: IdempotentRequest, work: Work, now: dateti
     return answer(better or done.body, done.status)
 
 
-def _replay(known: IdempotencyKey, asked: IdempotentRequest) -> Response:
+def _replay(known: IdempotencyKey, request: IdempotentRequest) -> Response:
     if known.request_digest == NO_DIGEST:
         raise Conflict(
             "What was asked for under this Idempotency-Key has been erased since; use a new key to ask for it again.",
             code="erased",
         )
-    if known.request_digest != asked.digest:
+    if known.request_digest != request.digest:
         raise Conflict(
             "This Idempotency-Key was used for another request; use a new key.", code="idempotency_key_reused"
         )

@@ -91,14 +91,14 @@ class _HandedOn:
                 await self.memory.record_answer(message)
 
     def _book(self) -> None:
-        done, asked = self.completion, self.estimate
+        done, estimate = self.completion, self.estimate
         was_asked = self.outcome not in (CallOutcome.UNAVAILABLE, CallOutcome.REFUSED)
         prompt, completion = done.prompt_tokens, done.completion_tokens
         self.meter(
             ModelCall(
-                kind=asked.kind,
-                model=asked.model,
-                prompt_tokens=(asked.likely_prompt_tokens if prompt is None else prompt) if was_asked else 0,
+                kind=estimate.kind,
+                model=estimate.model,
+                prompt_tokens=(estimate.likely_prompt_tokens if prompt is None else prompt) if was_asked else 0,
                 completion_tokens=estimate_tokens(done.written) if completion is None else completion,
                 estimated=prompt is None or completion is None,
                 outcome=self.outcome,
@@ -123,17 +123,17 @@ async def complete_chat(request: Request) -> Response:
     loop: Loop = request.app.state.loop
     content = await request.body()
     try:
-        asked = ChatCompletionRequest.model_validate_json(content)
+        completion_request = ChatCompletionRequest.model_validate_json(content)
     except ValidationError as error:
         raise body_error(error) from error
-    memory, named = _memory(request, loop, asked)
-    upstream = upstream_of(asked.model, loop.settings)
+    memory, named = _memory(request, loop, completion_request)
+    upstream = upstream_of(completion_request.model, loop.settings)
     exchange: _HandedOn | None = None
     try:
         await run_sync(_check_app, loop, memory.app_id)
         await memory.record_question(named)
         messages = await memory.recall()
-        exchange = await run_sync(_reserve, loop, memory, upstream, asked, messages)
+        exchange = await run_sync(_reserve, loop, memory, upstream, completion_request, messages)
     except Refused as refused:
         return refused.response
     except OverBudget as error:
@@ -146,13 +146,15 @@ async def complete_chat(request: Request) -> Response:
     return await _hand_on(exchange)
 
 
-def _memory(request: Request, loop: Loop, asked: ChatCompletionRequest) -> tuple[ChatMemory, str | None]:
+def _memory(request: Request, loop: Loop, completion_request: ChatCompletionRequest) -> tuple[ChatMemory, str | None]:
     app_id, user_id = whose(request.state.caller, request.headers)
-    if user_id is not None and asked.user not in (None, user_id):
+    if user_id is not None and completion_request.user not in (None, user_id):
         raise Invalid("user: another is named in X-User-Id; name one, or the same twice.")
     http = own_client(request.scope)
     mode, named = memory_mode(request.headers), id_in(request.headers, CONVERSATION_HEADER)
-    return ChatMemory(http, loop.database, app_id, user_id or asked.user, asked.messages, mode=mode), named
+    return ChatMemory(
+        http, loop.database, app_id, user_id or completion_request.user, completion_request.messages, mode=mode
+    ), named
 
 
 def _check_app(loop: Loop, app_id: str) -> None:
@@ -165,7 +167,11 @@ def _check_app(loop: Loop, app_id: str) -> None:
 
 
 def _reserve(
-    loop: Loop, memory: ChatMemory, upstream: Upstream, asked: ChatCompletionRequest, messages: list[dict[str, Any]]
+    loop: Loop,
+    memory: ChatMemory,
+    upstream: Upstream,
+    completion_request: ChatCompletionRequest,
+    messages: list[dict[str, Any]],
 ) -> _HandedOn:
     """Set aside what the call may cost. Raises: OverBudget."""
     settings = loop.settings
@@ -173,27 +179,27 @@ def _reserve(
         key = None
         if not memory.is_off:
             key = get_conversation(session, memory.app_id, memory.conversation_id).key
-    extra = asked.model_extra or {}
+    extra = completion_request.model_extra or {}
     chars = sum(map(chars_of, messages)) + len(str(extra.get("tools") or ""))
-    most = asked.max_completion_tokens or asked.max_tokens or settings.model_context_tokens
+    most = completion_request.max_completion_tokens or completion_request.max_tokens or settings.model_context_tokens
     likely = LAST_RESORT.tokens_in(chars)
     estimate = CallEstimate(WorkKind.CHAT, upstream.setting, min(chars, settings.model_context_tokens), most, likely)
     accountant = Accountant(loop.database, loop.clock, settings, loop.metrics, _ANSWER_SECONDS, loop.tracing)
     meter = accountant.meter(LedgerAccount(memory.app_id, None, key))
     meter.reserve(estimate)
-    wants_usage = bool((asked.stream_options or {}).get("include_usage"))
+    wants_usage = bool((completion_request.stream_options or {}).get("include_usage"))
     body = extra | {"model": upstream.name, "messages": messages}
     for name in ("max_tokens", "max_completion_tokens", "stream", "user"):
-        value = getattr(asked, name)
+        value = getattr(completion_request, name)
         body |= {} if value is None else {name: value}
-    if asked.stream:
-        body["stream_options"] = (asked.stream_options or {}) | {"include_usage": True}
+    if completion_request.stream:
+        body["stream_options"] = (completion_request.stream_options or {}) | {"include_usage": True}
     return _HandedOn(memory, upstream, meter, estimate, body, wants_usage)
 
 
 async def _hand_on(exchange: _HandedOn) -> Response:
     """Ask the model, and answer as it does; once more where its template takes no two of one role in a row."""
-    opened = exchange.upstream.ask(exchange.body, _ANSWER_SECONDS)
+    opened = exchange.upstream.send(exchange.body, _ANSWER_SECONDS)
     try:
         answer = await opened.__aenter__()
     except httpx.TransportError as error:
@@ -220,8 +226,8 @@ async def _hand_on(exchange: _HandedOn) -> Response:
             # In its words, which may hold the key, it would also look as if the app's own token were meant.
             return refuse(502, "model_key", f"The server of {setting} does not accept the key this service has.")
         kept = {name: answer.headers[name] for name in ("retry-after",) if name in answer.headers}
-        said = exchange.upstream.without_key(content)
-        return Response(said, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
+        safe_content = exchange.upstream.without_key(content)
+        return Response(safe_content, answer.status_code, kept | exchange.headers, answer.headers.get("content-type"))
     return await _whole(exchange, content)
 
 

@@ -49,7 +49,7 @@ class ChatMemory:
     database: Database
     app_id: str
     user_id: str | None
-    asked: Sequence[PassedMessage]
+    passed_messages: Sequence[PassedMessage]
     """As the client sent them."""
     conversation_id: str = ""
     last_id: str = ""
@@ -69,10 +69,10 @@ class ChatMemory:
     @property
     def messages(self) -> list[Sent]:
         """The messages as they are remembered: without the keys that only the model's server knows."""
-        return [one.sent for one in self.asked]
+        return [one.sent for one in self.passed_messages]
 
     @property
-    def said(self) -> list[Sent]:
+    def recordable(self) -> list[Sent]:
         """What is recorded: neither instructions, nor what the client asked for itself, and its answer."""
         kept, is_clients = [], False
         for one in self.messages:
@@ -85,18 +85,18 @@ class ChatMemory:
         """Find or open the conversation and record what is new of it; nothing where that is off. Raises: Refused."""
         if self.is_off:
             return
-        said = self.said
-        ids = chain(self._seed(), said)
+        messages = self.recordable
+        ids = chain(self._seed(), messages)
         self.last_id = ids[-1] if ids else self._seed()
         stored = await run_sync(self._find, ids, named)
         known = max((ids.index(one.message_id) + 1 for one in stored), default=0)
-        new = list(zip(said, ids, strict=True))
+        new = list(zip(messages, ids, strict=True))
         if named is not None:
             self.conversation_id = named
             await self._open(named)
-            await self._add(new[known:] if known else await run_sync(self._unknown, said, new))
+            await self._add(new[known:] if known else await run_sync(self._unknown, messages, new))
             return
-        is_begun = any(role_of(one) == _ASSISTANT for one in said[:known])
+        is_begun = any(role_of(one) == _ASSISTANT for one in messages[:known])
         # Many conversations begin with the same words: until one is answered, only a repeated request means it.
         where = [one for one in stored if one.message_id == ids[known - 1] and (is_begun or one.is_last)]
         found = next((one for one in where if not one.is_ended), None)
@@ -109,7 +109,7 @@ class ChatMemory:
                 # Which of several is gone on with is not known.
                 mode = MemoryMode.strictest(*(one.memory for one in where))
                 inherited = {"memory": mode, "timeZone": where[0].time_zone}
-            opened = await self._ask("conversations", inherited | self._owner() | self._memory() | _BY_ITSELF)
+            opened = await self._request("conversations", inherited | self._owner() | self._memory() | _BY_ITSELF)
             self.conversation_id = str(opened["conversationId"])
         # What stands in a conversation that has ended was thought over: it is not said again in the next.
         has_ended = found is None and is_begun
@@ -124,15 +124,15 @@ class ChatMemory:
     async def recall(self) -> list[Sent]:
         """Return the messages for the model: what was sent, as it was, and what is recalled. Raises: Refused."""
         if self.is_off:
-            return [one.as_it_came for one in self.asked]
-        said = list(self.messages)
-        context = await self._ask("context", {"conversationId": self.conversation_id, "messages": said})
-        place, composed = 0, []
+            return [one.as_it_came for one in self.passed_messages]
+        messages = list(self.messages)
+        context = await self._request("context", {"conversationId": self.conversation_id, "messages": messages})
+        following, composed = 0, []
         for message in context["messages"]:
             # What is recalled stands between what was sent, which keeps its order.
-            found = next((i for i in range(place, len(said)) if said[i] == message), None)
-            composed.append(message if found is None else self.asked[found].as_it_came)
-            place = place if found is None else found + 1
+            found = next((i for i in range(following, len(messages)) if messages[i] == message), None)
+            composed.append(message if found is None else self.passed_messages[found].as_it_came)
+            following = following if found is None else found + 1
         return composed
 
     def _seed(self) -> str:
@@ -147,7 +147,7 @@ class ChatMemory:
     async def _set_mode(self) -> None:
         """Have a conversation that was begun remembered as the client wants it from now on. Raises: Refused."""
         if self.mode is not None:
-            await self._ask(f"conversations/{quote(self.conversation_id, safe='')}", self._memory(), "PATCH")
+            await self._request(f"conversations/{quote(self.conversation_id, safe='')}", self._memory(), "PATCH")
 
     def _find(self, ids: list[str], named: str | None) -> list[StoredMessageId]:
         with self.database.read() as session:
@@ -156,7 +156,7 @@ class ChatMemory:
     async def _open(self, conversation_id: str) -> None:
         """Open a conversation that the client named, unless it is there. Raises: Refused, Conflict."""
         try:
-            await self._ask("conversations", {"conversationId": conversation_id} | self._owner() | self._memory())
+            await self._request("conversations", {"conversationId": conversation_id} | self._owner() | self._memory())
         except Refused as refused:
             if refused.response.status_code != httpx.codes.CONFLICT:
                 raise
@@ -172,7 +172,7 @@ class ChatMemory:
                     code="other_user",
                 )
 
-    def _unknown(self, said: list[Sent], new: list[tuple[Sent, str]]) -> list[tuple[Sent, str]]:
+    def _unknown(self, messages: list[Sent], new: list[tuple[Sent, str]]) -> list[tuple[Sent, str]]:
         """Return what is new of a conversation whose beginning the client left out: what follows the last answer."""
         with self.database.read() as session:
             conversation = get_conversation(session, self.app_id, self.conversation_id)
@@ -181,19 +181,19 @@ class ChatMemory:
             answers = latest_of_assistant(session, conversation.key, conversation.message_count, 1)
             # The same for a request that is repeated, so that its messages have the same ids.
             seed = answers[0].message_id if answers else self._seed()
-        last_answer = max((place for place, one in enumerate(said) if role_of(one) == _ASSISTANT), default=-1)
-        tail = said[last_answer + 1 :]
+        last_answer = max((position for position, one in enumerate(messages) if role_of(one) == _ASSISTANT), default=-1)
+        tail = messages[last_answer + 1 :]
         return list(zip(tail, chain(seed, tail), strict=True))
 
     async def _add(self, new: Sequence[tuple[Sent, str]]) -> None:
         path = f"conversations/{quote(self.conversation_id, safe='')}/messages"
         for start in range(0, len(new), _MOST_ADDED):
             part = [message | {"messageId": id_} for message, id_ in new[start : start + _MOST_ADDED]]
-            await self._ask(path, {"messages": part})
+            await self._request(path, {"messages": part})
         if new:
             self.last_id = new[-1][1]
 
-    async def _ask(self, path: str, body: dict[str, Any], method: str = "POST") -> dict[str, Any]:
+    async def _request(self, path: str, body: dict[str, Any], method: str = "POST") -> dict[str, Any]:
         answer = await self.http.request(method, f"/apps/{quote(self.app_id, safe='')}/{path}", json=body)
         if not answer.is_success:
             passed = [(name, answer.headers[name]) for name in ("Retry-After",) if name in answer.headers]

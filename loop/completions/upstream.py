@@ -49,14 +49,14 @@ class Upstream:
         """What the provider calls the model."""
         return self.setting.partition(":")[2]
 
-    def without_key(self, said: bytes) -> bytes:
+    def without_key(self, content: bytes) -> bytes:
         """Return what a server said as an app may see it: some repeat the request, and the key with it."""
         if self.key is None or len(self.key) < _SHORTEST_KEY:
-            return said
-        return said.replace(self.key.encode(), b"[key]")
+            return content
+        return content.replace(self.key.encode(), b"[key]")
 
     @asynccontextmanager
-    async def ask(self, body: dict[str, Any], read_seconds: float) -> AsyncIterator[httpx.Response]:
+    async def send(self, body: dict[str, Any], read_seconds: float) -> AsyncIterator[httpx.Response]:
         """Send a request and hand over the answer, not read yet. Raises: httpx.TransportError."""
         headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         timeout = httpx.Timeout(read_seconds, connect=_CONNECT_SECONDS)
@@ -110,13 +110,13 @@ def models_of(settings: ModelSettings) -> dict[str, str]:
     return named
 
 
-def upstream_of(asked: str, settings: ModelSettings) -> Upstream:
+def upstream_of(name: str, settings: ModelSettings) -> Upstream:
     """Return where the model that was asked for is. Raises: NotFound."""
     models = models_of(settings)
-    setting = models.get(asked)
+    setting = models.get(name)
     if setting is None:
         known = ", ".join(sorted(models.keys() - models.values())) or "none: set AFTERTHOUGHT_MODEL to PROVIDER:NAME"
-        raise NotFound(f"There is no model {asked[:200]}. The models of this service: {known}.", code="model_not_found")
+        raise NotFound(f"There is no model {name[:200]}. The models of this service: {known}.", code="model_not_found")
     provider, _ = provider_for(setting, settings)
     base_url = f"{provider.address.rstrip('/')}{provider.openai_path}"
     return Upstream(setting, base_url, None if provider.key is None else provider.key.get_secret_value())
@@ -139,15 +139,15 @@ class Completion:
     def message(self) -> dict[str, Any] | None:
         """The message to record; None where nothing was said."""
         if self.whole is not None:
-            said = {key: self.whole[key] for key in _KEPT_KEYS if self.whole.get(key) is not None}
-            is_empty = not (said.get("content") or said.get("tool_calls") or said.get("refusal"))
-            return None if is_empty else {"content": None} | said | {"role": "assistant"}
+            message = {key: self.whole[key] for key in _KEPT_KEYS if self.whole.get(key) is not None}
+            is_empty = not (message.get("content") or message.get("tool_calls") or message.get("refusal"))
+            return None if is_empty else {"content": None} | message | {"role": "assistant"}
         text, refusal = "".join(self.text), "".join(self.refusal)
-        calls = [self.calls[place] for place in sorted(self.calls)]
+        calls = [self.calls[index] for index in sorted(self.calls)]
         if not (text or refusal or calls):
             return None
-        said = {"role": "assistant", "content": text or None}
-        return said | ({"tool_calls": calls} if calls else {}) | ({"refusal": refusal} if refusal else {})
+        message = {"role": "assistant", "content": text or None}
+        return message | ({"tool_calls": calls} if calls else {}) | ({"refusal": refusal} if refusal else {})
 
     @property
     def written(self) -> str:
@@ -182,9 +182,9 @@ class Completion:
                 self.text.append(delta.get("content") or "")
                 self.refusal.append(delta.get("refusal") or "")
                 for piece in delta.get("tool_calls") or ():
-                    place = piece.get("index", len(self.calls))
+                    index = piece.get("index", len(self.calls))
                     call = self.calls.setdefault(
-                        place, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                        index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
                     )
                     call["id"] += piece.get("id") or ""
                     for key in ("name", "arguments"):

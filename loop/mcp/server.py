@@ -114,8 +114,8 @@ async def recall(
         body["tokenBudget"] = token_budget
     answer = await SERVICE.get().ask_for_user("context", body=body)
     missing = [*answer["missing"], *answer["degraded"]]
-    said = answer["systemPrompt"] or _NOTHING
-    return f"{said}\n\nCould not be had at the moment: {', '.join(missing)}." if missing else said
+    recalled = answer["systemPrompt"] or _NOTHING
+    return f"{recalled}\n\nCould not be had at the moment: {', '.join(missing)}." if missing else recalled
 
 
 async def search_memory(
@@ -125,7 +125,7 @@ async def search_memory(
     """Search what this user and their assistants said in earlier conversations, best first."""
     service = SERVICE.get()
     service.recalls()
-    found = await service.ask("POST", "search", body={"query": query, "limit": limit, "userId": service.user_id or ""})
+    found = await service.call("POST", "search", body={"query": query, "limit": limit, "userId": service.user_id or ""})
     return [FoundMessage.model_validate(one) for one in found["results"]]
 
 
@@ -163,27 +163,27 @@ async def forget(
         raise ToolError("Name the id of what to forget; only everything takes none.")
     service = SERVICE.get()
 
-    def said(text: str) -> str:
+    def quoted(text: str) -> str:
         return "" if service.memory is MemoryMode.OFF else f": {text}"
 
     match what:
         case "memory":
             memory = await service.own("memories", id)
-            await service.ask("DELETE", "memories", id, erase="true")
+            await service.call("DELETE", "memories", id, erase="true")
             source = memory["sourceConversationId"]
             left = f"Conversation {source}, which it came from, and facts (list_facts)." if source else "Facts."
-            return Forgotten(erased=f"Memory {id}{said(memory['content'])}", deleted=1, left=left)
+            return Forgotten(erased=f"Memory {id}{quoted(memory['content'])}", deleted=1, left=left)
         case "fact":
             fact = await service.own("facts", id)
-            deleted = await service.ask("DELETE", "facts", id)
+            deleted = await service.call("DELETE", "facts", id)
             left = (
                 f"It can be taken back until {deleted['undoUntil']}. Memories (list_memories) and the conversation it "
                 "was said in may say the same."
             )
-            return Forgotten(erased=f"Fact {id}{said(fact['fact'])}", deleted=1, left=left)
+            return Forgotten(erased=f"Fact {id}{quoted(fact['fact'])}", deleted=1, left=left)
         case "conversation":
             await service.own("conversations", id)
-            erased = await service.ask("DELETE", "conversations", id)
+            erased = await service.call("DELETE", "conversations", id)
             return _erased(f"Conversation {id} and everything derived from it.", erased)
         case "everything":
             if service.user_id is None:
@@ -191,7 +191,7 @@ async def forget(
                     "No user is named, so everything would be the whole app's; an operator erases that with "
                     f"`afterthought erase app {service.app_id}`."
                 )
-            erased = await service.ask("DELETE", "users", service.user_id, "data")
+            erased = await service.call("DELETE", "users", service.user_id, "data")
             return _erased(f"Everything of user {service.user_id}.", erased)
 
 
@@ -223,15 +223,15 @@ async def conversation_add(
 ) -> str:
     """Record what was said in a conversation, in order; each message once and whole."""
     await SERVICE.get().own_to_write(conversation_id)
-    said = {"messages": [one.model_dump() for one in messages]}
-    stored = await SERVICE.get().ask("POST", "conversations", conversation_id, "messages", body=said)
+    body = {"messages": [one.model_dump() for one in messages]}
+    stored = await SERVICE.get().call("POST", "conversations", conversation_id, "messages", body=body)
     return f"Recorded {len(stored['messages'])} in conversation {conversation_id}."
 
 
 async def conversation_end(conversation_id: ConversationId) -> str:
     """End a conversation, so that it is thought over and remembered; nothing can be added to it afterwards."""
     await SERVICE.get().own_to_write(conversation_id)
-    ended = await SERVICE.get().ask("POST", "conversations", conversation_id, "end", body={})
+    ended = await SERVICE.get().call("POST", "conversations", conversation_id, "end", body={})
     jobs = ", ".join(f"{job['kind']} {job['state']}" for job in ended["jobs"])
     return f"Conversation {conversation_id} is ended. It is being thought over: {jobs or 'nothing to do'}."
 

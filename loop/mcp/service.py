@@ -52,7 +52,7 @@ class MemoryService:
         if self.memory is MemoryMode.READ:
             raise ToolError("Memory is only read on this connection (X-Memory: read): nothing is kept.")
 
-    async def ask(self, method: str, *path: str | int, body: Any = None, **parameters: str | int) -> dict[str, Any]:
+    async def call(self, method: str, *path: str | int, body: Any = None, **parameters: str | int) -> dict[str, Any]:
         """Return the answer of an operation of the app. Raises: ToolError, in the words of the service."""
         address = "/".join(("/apps", *(quote(str(part), safe="") for part in (self.app_id, *path))))
         headers = {} if method == "GET" else {"Idempotency-Key": new_token()}
@@ -81,7 +81,7 @@ class MemoryService:
     async def ask_for_user(self, *path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a post whose body names the user, where there is one."""
         named = {} if self.user_id is None else {"userId": self.user_id}
-        return await self.ask("POST", *path, body=body | named)
+        return await self.call("POST", *path, body=body | named)
 
     async def listing(self, what: str) -> list[dict[str, Any]]:
         """Return all of the user's memories or facts, and nobody else's."""
@@ -89,7 +89,7 @@ class MemoryService:
         cursor: dict[str, str] = {}
         while True:
             # An empty user is what names nobody; to leave it out would list everybody's.
-            page = await self.ask("GET", what, userId=self.user_id or "", limit=_MOST_LISTED, **cursor)
+            page = await self.call("GET", what, userId=self.user_id or "", limit=_MOST_LISTED, **cursor)
             rows += page[what]
             if page["cursor"] is None:
                 return rows
@@ -98,7 +98,7 @@ class MemoryService:
     async def own(self, what: str, name: str) -> dict[str, Any]:
         """Return one thing of the user's. Raises: ToolError, in the same words for another's as for one unknown."""
         try:
-            found = await self.ask("GET", what, name)
+            found = await self.call("GET", what, name)
         except ServiceRefusal as error:
             # 422: what cannot be an id.
             if error.status not in (404, 422):
@@ -116,7 +116,7 @@ class MemoryService:
         found = await self.own("conversations", conversation_id)
         mode = MemoryMode.strictest(self.memory or MemoryMode.ON, found["memory"])
         if mode != found["memory"] and found["endedAt"] is None:
-            await self.ask("PATCH", "conversations", conversation_id, body={"memory": mode})
+            await self.call("PATCH", "conversations", conversation_id, body={"memory": mode})
 
 
 def _problem(answer: httpx.Response) -> str:

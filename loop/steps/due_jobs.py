@@ -43,15 +43,15 @@ class AppByApp:
         """Ask for what is due; True when jobs were written or there may be more."""
         with self.database.read() as session:
             due = self._due(session)
-        asked = 0
+        enqueued = 0
         for app_id, found in groupby(sorted(due, key=itemgetter(1, 0)), key=itemgetter(1)):
             with self.database.write() as session:
                 app = lock_app(session, app_id)
                 conversations = lock_some(session, [key for key, _ in found])
-                asked += sum(job is not None for job in self._enqueue(session, app, conversations))
-        if asked:
-            get_logger().info(self.event, count=asked)
-        return bool(asked) or len(due) == _LIMIT
+                enqueued += sum(job is not None for job in self._enqueue(session, app, conversations))
+        if enqueued:
+            get_logger().info(self.event, count=enqueued)
+        return bool(enqueued) or len(due) == _LIMIT
 
     def _due(self, session: Session) -> Sequence[tuple[int, str]]:
         """Return keys of conversations, and their apps."""
@@ -131,10 +131,10 @@ class EnqueueEmbedding:
             found = sorted(apps)[:_LIMIT]
             ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
-        asked = sum(map(self._enqueue, ready))
-        if asked:
-            get_logger().info("vectors_asked_for", count=asked)
-        return bool(asked)
+        enqueued = sum(map(self._enqueue, ready))
+        if enqueued:
+            get_logger().info("vectors_asked_for", count=enqueued)
+        return bool(enqueued)
 
     def _enqueue(self, app_id: str) -> bool:
         with self.database.write() as session:

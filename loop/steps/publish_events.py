@@ -54,7 +54,7 @@ class PublishEvents:
                 published = recording.publish(session, BATCH)
                 listeners = recording.listeners(session, published)
                 for event, webhook in listeners:
-                    wanted = NewJob(
+                    new_job = NewJob(
                         kind=JobKind.DELIVER_WEBHOOK,
                         app_id=event.app_id,
                         dedupe=f"webhook:{webhook.webhook_id}:{event.position}",
@@ -63,7 +63,7 @@ class PublishEvents:
                         sequence=webhook.webhook_id,
                         due_at=webhook.retry_at,
                     )
-                    enqueue(session, wanted, self.clock.now())
+                    enqueue(session, new_job, self.clock.now())
             notified = len(listeners)
         if published:
             for kind, count in Counter(one.kind for one in published).items():

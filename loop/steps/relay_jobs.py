@@ -137,10 +137,10 @@ class RelayJobs:
             get_logger().info("app_held_by_budget", app_id=app_id)
 
     def _send_all(self, leased: list[Dispatch]) -> bool:
-        for place, job in enumerate(leased):
+        for number, job in enumerate(leased):
             if self.is_over():
-                get_logger().info("jobs_handed_back", jobs=len(leased) - place)
-                self._hand_back(leased[place:], wait_seconds=0.0)
+                get_logger().info("jobs_handed_back", jobs=len(leased) - number)
+                self._hand_back(leased[number:], wait_seconds=0.0)
                 return False
             try:
                 kind = JobKind(job.kind)
@@ -149,8 +149,8 @@ class RelayJobs:
                 self.metrics.jobs_sent.labels(job.kind).inc()
             except Transient as error:
                 self.metrics.broker_failures.inc()
-                get_logger().warning("broker_refused", jobs=len(leased) - place, error=error.message)
-                self._hand_back(leased[place:], BROKER_PAUSE_SECONDS)
+                get_logger().warning("broker_refused", jobs=len(leased) - number, error=error.message)
+                self._hand_back(leased[number:], BROKER_PAUSE_SECONDS)
                 return False
         return bool(leased)
 

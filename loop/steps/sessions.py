@@ -74,18 +74,18 @@ class ScanSessions:
 
     def look(self, due: Sequence[Project]) -> None:
         """Look through folders, one after the other; one that fails keeps no other waiting."""
-        room = _MOST_FILES
+        files_left = _MOST_FILES
         for project in due:
             try:
-                room -= self._scan(project, room) if room > 0 else 0
+                files_left -= self._scan(project, files_left) if files_left > 0 else 0
             except (AfterthoughtError, OSError) as error:
                 get_logger().warning("scan_failed", error=type(error).__name__, why=str(error))
 
-    def _scan(self, project: Project, room: int) -> int:
+    def _scan(self, project: Project, limit: int) -> int:
         """Look through one folder; return how many files were taken in."""
         cause = Cause("rule:auto_register", _FOUND, self.clock.now())
         try:
-            scan = self._scanner.scan(project.app_id, project.project_id, cause, room)
+            scan = self._scanner.scan(project.app_id, project.project_id, cause, limit)
         except NotFound:
             # Removed since the list was made.
             return 0

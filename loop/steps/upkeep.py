@@ -91,14 +91,14 @@ class Upkeep:
     def _sweep(self) -> Swept:
         with self.database.write() as session:
             swept = ownership.sweep(session, self.clock.now(), self.settings, self.horizon, self._record_end)
-            made_due, let_go = dispatch.rebase_after_clock_change(session, self.clock.now(), self.horizon)
+            made_due, released = dispatch.rebase_after_clock_change(session, self.clock.now(), self.horizon)
         self.metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
             if state is JobState.DEAD:
                 self.metrics.dead_letters.labels(kind).inc(count)
                 self.metrics.jobs_finished.labels(kind, state).inc(count)
-        told = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
-        get_logger().warning("jobs_taken_back", made_due=made_due, apps_let_go=let_go, **told)
+        counts = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
+        get_logger().warning("jobs_taken_back", made_due=made_due, apps_let_go=released, **counts)
         return swept
 
     def _record_end(self, session: Session, job: Job) -> None:

@@ -96,8 +96,8 @@ def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange |
         refill=f"{energy.refill_per_second:g}",
         waiting="; when a matter can wait for more, use await_energy" if AwaitEnergy in usable_tools(situation) else "",
     )
-    beside = most_tokens(system) + tools_tokens(tools) + window.answer_tokens + window.later_tokens
-    user = _user(situation, mark, window, beside, "")
+    other_tokens = most_tokens(system) + tools_tokens(tools) + window.answer_tokens + window.later_tokens
+    user = _user(situation, mark, window, other_tokens, "")
     lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
     # The first line holds the mark, so no server has cached anything behind it.
     return Exchange(WorkKind.THINK, lines, tools, window.answer_tokens, fresh=user)
@@ -122,34 +122,34 @@ def open_question(situation: Situation, window: Window, mark: str) -> Question[C
             characters = _REASON_CHARACTERS
     system = _fill("system_without_tools", now=situation.now.strftime(_NOW_FORMAT))
     answer_tokens = characters + _CHOICE_TOKENS
-    beside = most_tokens(system) + answer_tokens + REPAIR_TOKENS
-    user = _user(situation, mark, window, beside, "_without_tools", characters)
+    other_tokens = most_tokens(system) + answer_tokens + REPAIR_TOKENS
+    user = _user(situation, mark, window, other_tokens, "_without_tools", characters)
     shape = choice_of(actions, conversation_ids, characters)
     return Question(WorkKind.THINK, system, user, shape, answer_tokens, fresh=user)
 
 
-def _user(situation: Situation, mark: str, window: Window, beside: int, ending: str, characters: int = 0) -> str:
+def _user(situation: Situation, mark: str, window: Window, other_tokens: int, ending: str, characters: int = 0) -> str:
     """Return what others wrote, as much as fits ``beside`` other tokens, and what is asked about it.
 
     ``ending`` of the name of the prompt's file.
     """
     focused = situation.focused
-    told = "" if focused is None else "\n".join(_state(focused, situation.energy))
-    told += "\n" + _fill(
+    instructions = "" if focused is None else "\n".join(_state(focused, situation.energy))
+    instructions += "\n" + _fill(
         f"{situation.focus.kind}{ending}",
         conversation="" if focused is None else focused.conversation_id,
         count=len(situation.conversations),
         characters=characters,
     )
-    beside += most_tokens(_fill("frame", mark=mark, material="") + told) + FRAME_TOKENS
-    budget = window.context_tokens - beside
+    other_tokens += most_tokens(_fill("frame", mark=mark, material="") + instructions) + FRAME_TOKENS
+    budget = window.context_tokens - other_tokens
     if budget < _LEAST_BUDGET:
         raise Configuration(
             f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
             "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
         )
     material = _material(situation, mark, budget)
-    return "\n".join([_fill("frame", mark=mark, material=material), told.strip()])
+    return "\n".join([_fill("frame", mark=mark, material=material), instructions.strip()])
 
 
 def _state(seen: ConversationView, energy: Energy) -> Iterator[str]:
@@ -197,21 +197,26 @@ def _conversation(seen: ConversationView, mark: str, budget: int) -> str:
 def _messages(seen: ConversationView, mark: str, budget: int) -> list[str]:
     """Return the messages as texts, or those that stay so that they fit; the last one always, cut if need be."""
     texts = []
-    for said in seen.messages:
-        name = f" ({clean(said.name)})" if said.name else ""
-        texts.append(f"{mark} {said.role}{name}, {said.at.strftime(_SECONDS_FORMAT)}\n{said.text}")
-    counted = [_counted(said, text, place) for place, (said, text) in enumerate(zip(seen.messages, texts, strict=True))]
+    for message in seen.messages:
+        name = f" ({clean(message.name)})" if message.name else ""
+        texts.append(f"{mark} {message.role}{name}, {message.at.strftime(_SECONDS_FORMAT)}\n{message.text}")
+    counted = [
+        _counted(message, text, position)
+        for position, (message, text) in enumerate(zip(seen.messages, texts, strict=True))
+    ]
     if seen.message_count <= len(counted) and length(counted) <= budget:
         return texts
     budget = max(budget - most_tokens(_left_out(mark, seen.message_count)) - 1, _LEAST_BUDGET // 4)
-    kept = [counted[place] for place in staying([one.said for one in counted], seen.message_count)]
+    kept = [counted[position] for position in staying([one.said for one in counted], seen.message_count)]
     shown = {int(one.said.name or 0): one for one in squeezed(kept, budget, budget)[0]}
     lines = {
-        place: texts[place] if one is counted[place] else _within(texts[place], max(one.tokens - 1, _LEAST_BUDGET // 8))
-        for place, one in shown.items()
+        position: texts[position]
+        if one is counted[position]
+        else _within(texts[position], max(one.tokens - 1, _LEAST_BUDGET // 8))
+        for position, one in shown.items()
     }
     left_out = seen.message_count - len(lines)
-    gap = next((place for place in range(len(texts)) if place not in lines), 0)
+    gap = next((position for position in range(len(texts)) if position not in lines), 0)
     before, after = [lines[at] for at in lines if at < gap], [lines[at] for at in lines if at >= gap]
     return [*before, *([_left_out(mark, left_out)] if left_out else []), *after]
 
@@ -220,10 +225,10 @@ def _left_out(mark: str, messages: int) -> str:
     return f"{mark} {messages} messages are left out"
 
 
-def _counted(said: ThreadMessage, text: str, place: int) -> CountedMessage:
+def _counted(message: ThreadMessage, text: str, position: int) -> CountedMessage:
     tokens = most_tokens(text) + 1
     # What is cut is the text as it is shown, so of the message as it was sent only its calls and results matter.
-    shown = Utterance(said.role, text, str(place), payload=said.payload)
+    shown = Utterance(message.role, text, str(position), payload=message.payload)
     return CountedMessage(shown, tokens, TokenSource.ESTIMATED, Rate(len(text), tokens))
 
 

@@ -305,15 +305,15 @@ def _now(situation: Situation, focused: ConversationView, window: int) -> Curren
     """Return what is said in the conversation in focus, and what of it is shown anyway."""
     is_whole = sum(most_tokens(one.content) for one in focused.messages) <= window // MEMORY_SHARE
     is_whole = is_whole and focused.message_count <= len(focused.messages)
-    said = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
-    places = staying(said, focused.message_count)
+    utterances = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
+    positions = staying(utterances, focused.message_count)
     return CurrentTurn(
         app_id=situation.focus.app_id,
         user_id=focused.user_id,
         conversation_id=focused.conversation_id,
         conversation_key=focused.key,
         said=next((one.content for one in reversed(focused.messages) if one.role == Role.USER), None),
-        shown=frozenset(focused.messages[place].content.strip() for place in places),
+        shown=frozenset(focused.messages[position].content.strip() for position in positions),
         is_whole=is_whole,
     )
 

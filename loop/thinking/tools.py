@@ -184,5 +184,5 @@ def read_arguments(tool: type[Arguments], call: ToolCall) -> Arguments:
         return tool.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
-        said = "; ".join(f"{'.'.join(map(str, p['loc'])) or 'arguments'}: {p['msg']}" for p in problems[:3])
-        raise UnusableArguments(said) from None
+        complaints = "; ".join(f"{'.'.join(map(str, p['loc'])) or 'arguments'}: {p['msg']}" for p in problems[:3])
+        raise UnusableArguments(complaints) from None

@@ -44,7 +44,7 @@ class ToolResult:
     """The outcome of a tool call, the text the model is told, and the outcome of the turn, if the call decides it."""
 
     outcome: ToolOutcome
-    said: str
+    text: str
     result: TurnOutcome | None = None
     selected: str | None = None
     answered_after: timedelta | None = None
@@ -74,7 +74,7 @@ class ThinkingTurn:
     meter: Meter
     settings: Settings
     may_go_on: Callable[[], bool]
-    told: Callable[[ToolCall, ToolResult], None]
+    on_tool_call: Callable[[ToolCall, ToolResult], None]
     """Is told of every tool call."""
     has_tools: bool = True
     """Whether the model has tools, as far as is known."""
@@ -156,17 +156,17 @@ class ThinkingTurn:
         for call, result in self.tool_executor.do(calls if written is None else [written]):
             results.append(self._record(call, result if written is None else _in_prose(result)))
             speaker = Speaker.TOOL if written is None else Speaker.USER
-            lines.append(ExchangeLine(speaker, result.said, call_id=call.call_id))
+            lines.append(ExchangeLine(speaker, result.text, call_id=call.call_id))
         self._was_refused = any(result.is_refused for result in results)
         self._unusable_rounds += self._was_refused
         is_over = any(result.over for result in results)
         return () if is_over or self._unusable_rounds >= MOST_UNUSABLE_ROUNDS else tuple(lines)
 
     def _record(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        self.told(call, result)
+        self.on_tool_call(call, result)
         if result.selected is not None:
             self.selected.append(result.selected)
-        # The first deed that counts says what the turn came to; one that was dropped says so only when none does.
+        # The first call that counts says what the turn came to; one that was dropped says so only when none does.
         if result.result is not None and self.result in (TurnOutcome.NOTHING, TurnOutcome.STALE):
             self.result = result.result
         return result
@@ -186,11 +186,11 @@ def _in_prose(result: ToolResult) -> ToolResult:
 
 
 class _Refused(Exception):
-    """A call that is not carried out; ``deed`` says why."""
+    """A call that is not carried out; ``result`` says why."""
 
-    def __init__(self, outcome: ToolOutcome, said: str) -> None:
-        super().__init__(said)
-        self.result = ToolResult(outcome, f"Error: {said}")
+    def __init__(self, outcome: ToolOutcome, text: str) -> None:
+        super().__init__(text)
+        self.result = ToolResult(outcome, f"Error: {text}")
 
 
 class ToolExecutor:
@@ -249,24 +249,24 @@ class ToolExecutor:
         except Stale as error:
             return self._dropped(ToolOutcome.STALE, error.message)
 
-    def _dropped(self, outcome: ToolOutcome, said: str) -> ToolResult:
+    def _dropped(self, outcome: ToolOutcome, text: str) -> ToolResult:
         # In a review others may still be well; what is in focus has to be looked at anew.
         over = self._situation.focused is not None
-        return ToolResult(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
+        return ToolResult(outcome, f"Error: {text}", TurnOutcome.STALE, over=over)
 
-    def _respond(self, wanted: tools.Respond) -> ToolResult:
-        if len(wanted.text) > self._settings.max_message_chars:
+    def _respond(self, call: tools.Respond) -> ToolResult:
+        if len(call.text) > self._settings.max_message_chars:
             raise _Refused(ToolOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
-        if _OUR_COMPLAINT.match(wanted.text):
+        if _OUR_COMPLAINT.match(call.text):
             raise _Refused(ToolOutcome.INVALID, "text repeats what you were told, and answers nobody.")
-        seen = self._shown(wanted.conversation_id)
+        seen = self._shown(call.conversation_id)
         if seen.conversation_id in self._answered:
             raise Duplicate("You have answered in it already; this one is dropped.")
         now = self._clock.now()
         with self._transactions.write() as session:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
-            thought = AnswerDraft(wanted.text, self._positions[seen.conversation_id], self._model)
+            thought = AnswerDraft(call.text, self._positions[seen.conversation_id], self._model)
             settings, tuning = self._settings, tuning_of(self._settings)
             answer = answers.give(session, conversation, thought, app.approves_answers, now, settings, tuning)
         self._answered.add(seen.conversation_id)
@@ -279,40 +279,40 @@ class ToolExecutor:
             ToolOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over
         )
 
-    def _end(self, wanted: tools.EndConversationCall) -> ToolResult:
-        seen = self._leavable(wanted.conversation_id)
+    def _end(self, call: tools.EndConversationCall) -> ToolResult:
+        seen = self._leavable(call.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
             app, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
-            reason = wanted.reason or "the loop took it for over"
+            reason = call.reason or "the loop took it for over"
             settings = self._settings
             lifecycle.end(session, conversation, app.purge_epoch, reason, now, settings.job_max_attempts, settings)
         return ToolResult(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
-    def _snooze(self, wanted: tools.SnoozeConversationCall) -> ToolResult:
-        seen = self._leavable(wanted.conversation_id)
+    def _snooze(self, call: tools.SnoozeConversationCall) -> ToolResult:
+        seen = self._leavable(call.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
             _, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
-            lifecycle.snooze(session, conversation, wanted.minutes, now)
+            lifecycle.snooze(session, conversation, call.minutes, now)
         return ToolResult(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
 
-    def _select(self, wanted: tools.SelectConversation) -> ToolResult:
-        selected = self._shown(wanted.conversation_id).conversation_id
+    def _select(self, call: tools.SelectConversation) -> ToolResult:
+        selected = self._shown(call.conversation_id).conversation_id
         return ToolResult(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=True)
 
-    def _await(self, wanted: tools.AwaitEnergy) -> ToolResult:
+    def _await(self, call: tools.AwaitEnergy) -> ToolResult:
         focused, energy = self._leavable(None), self._situation.energy
-        if wanted.percentage <= energy.percentage:
+        if call.percentage <= energy.percentage:
             # It would come back at once and be thought about again.
-            raise _Refused(ToolOutcome.INVALID, f"there is more than {wanted.percentage:g} % of energy already.")
+            raise _Refused(ToolOutcome.INVALID, f"there is more than {call.percentage:g} % of energy already.")
         now = self._clock.now()
         with self._transactions.write() as session:
             _, conversation = self._unchanged(session, focused, now)
             answers.check_unchanged(session, conversation, self._positions[focused.conversation_id])
-            seconds = seconds_until_open(energy.micro, wanted.percentage, energy.refill_per_second)
+            seconds = seconds_until_open(energy.micro, call.percentage, energy.refill_per_second)
             postpone(conversation, now + (NEVER_THERE if seconds is None else timedelta(seconds=seconds)), failed=False)
         return ToolResult(ToolOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
 

@@ -217,8 +217,8 @@ def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
         ctx.require_grant(Grant.ANSWERS, "change who answers")
 
     def work(session: Session) -> WriteResult:
-        wanted = replace(_behaviour(body), name=body.name, config=body.config)
-        app = queries.change(session, app_id, wanted, ctx.now())
+        changes = replace(_behaviour(body), name=body.name, config=body.config)
+        app = queries.change(session, app_id, changes, ctx.now())
         # Set the budgets that were sent; whether there were any.
         if body.sets("hourly_budget"):
             app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
@@ -298,10 +298,10 @@ def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) 
     issued when it is revoked.
     """
     ctx.require_grant(Grant.TOKENS, "issue tokens")
-    wanted = body or IssueToken()
+    request = body or IssueToken()
 
     def work(session: Session) -> WriteResult:
-        token, secret = queries.issue_token(session, app_id, wanted.label, ctx.now(), ctx.caller, wanted.grants)
+        token, secret = queries.issue_token(session, app_id, request.label, ctx.now(), ctx.caller, request.grants)
         shown = TokenAnswer.of(token).model_dump()
         return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 

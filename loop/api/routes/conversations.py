@@ -205,8 +205,8 @@ class StoredMessages(ResponseModel):
 def message_answer(message: Message) -> dict[str, Any]:
     """Return a message as it was sent, with where it stands."""
     own = {"messageId": message.message_id, "position": message.position, "createdAt": message.created_at}
-    told = {"tokens": message.tokens, "utcOffsetMinutes": message.utc_offset_minutes}
-    return _sent(message) | own | {name: value for name, value in told.items() if value is not None}
+    measured = {"tokens": message.tokens, "utcOffsetMinutes": message.utc_offset_minutes}
+    return _sent(message) | own | {name: value for name, value in measured.items() if value is not None}
 
 
 def _sent(message: Message) -> dict[str, Any]:
@@ -238,12 +238,12 @@ def start_conversation(
     """Open a conversation; without an id it is given one."""
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
-    wanted = NewConversation(
+    new = NewConversation(
         body.conversation_id, body.user_id, budget, body.metadata, body.end_after_minutes, body.time_zone, body.memory
     )
     hold_off_erasure(session, app_id, body.user_id)
     get_installed_app(session, app_id)
-    conversation = lifecycle.start(session, app_id, wanted, ctx.now())
+    conversation = lifecycle.start(session, app_id, new, ctx.now())
     return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)
 
 
@@ -257,10 +257,12 @@ def list_conversations(
     unanswered: Annotated[bool | None, Query(description="Only those that wait for an answer, or that do not.")] = None,
 ) -> ConversationList:
     """List an app's conversations, newest first."""
-    wanted = ConversationFilter(user_id, ended, unanswered)
+    conversation_filter = ConversationFilter(user_id, ended, unanswered)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered("conversations", partial(queries.list_conversations, session, app_id, wanted))
+        rows, following = page.numbered(
+            "conversations", partial(queries.list_conversations, session, app_id, conversation_filter)
+        )
         return ConversationList(conversations=[ConversationAnswer.of(one, ctx.now()) for one in rows], cursor=following)
 
 
@@ -296,20 +298,20 @@ def change_conversation(
 @router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")
 def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: AddedMessages) -> Response:
     """Add one message, or several in order. A messageId that is already there is not added again."""
-    said = body.messages if isinstance(body, AddMessages) else [body]
+    messages = body.messages if isinstance(body, AddMessages) else [body]
     limit = ctx.loop.settings.max_message_chars
-    for place, message in enumerate(said):
+    for position, message in enumerate(messages):
         size = size_of(message.content if isinstance(message.content, str) else "", message.payload)
         if size > limit:
             raise Limit(
-                f"Message {place} has {size} characters, everything in it counted; the most is {limit}.",
+                f"Message {position} has {size} characters, everything in it counted; the most is {limit}.",
                 code=TOO_LARGE,
                 details={"limit": limit},
             )
 
     def work(session: Session) -> WriteResult:
         conversation, by_loop = queries.lock_with_app(session, app_id, conversation_id)
-        new, settings = [one.as_new() for one in said], ctx.loop.settings
+        new, settings = [one.as_new() for one in messages], ctx.loop.settings
         tuning = tuning_of(settings)
         stored = lifecycle.append_messages(
             session, conversation, new, ctx.now(), by_loop=by_loop, fact_settings=settings, tuning=tuning
@@ -385,8 +387,8 @@ def extract_facts(ctx: Writes, app_id: AppInPath, conversation_id: ConversationI
                 f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
                 code="nothing_new",
             )
-        asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
-        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
+        requested = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
+        return WriteResult(requested, 202, about=app_id, then=ctx.loop.ticker.wake)
 
     return ctx.write(work)
 

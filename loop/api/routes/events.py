@@ -88,9 +88,9 @@ async def follow_app(
     Each event has its position as `id`, its kind as `event`, and as `data` a JSON object with position, kind, appId,
     conversationId, subject, details, at and, for kinds about a text, content. An event `gap` says what was lost to age.
     """
-    wanted = EventFilter(app_id, _kinds(kinds), conversation_id)
+    event_filter = EventFilter(app_id, _kinds(kinds), conversation_id)
     await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
-    return await _stream(request, ctx, reading, wanted, _start(after, last_event_id))
+    return await _stream(request, ctx, reading, event_filter, _start(after, last_event_id))
 
 
 @router.get("/stream", response_class=Response, responses=_STREAM, summary="Follow everything")
@@ -104,8 +104,8 @@ async def follow_all(
     last_event_id: LastEventId = None,
 ) -> Response:
     """Stream what happens in every app, and the energy as it changes. Needs the admin token."""
-    wanted = EventFilter(None, _kinds(kinds))
-    return await _stream(request, ctx, reading, wanted, _start(after, last_event_id), with_energy=True)
+    event_filter = EventFilter(None, _kinds(kinds))
+    return await _stream(request, ctx, reading, event_filter, _start(after, last_event_id), with_energy=True)
 
 
 @router.get("/apps/{appId}/events", response_model=EventList, responses=_TOO_MANY, summary="Wait for an app's events")
@@ -154,11 +154,11 @@ async def _stream(
     request: Request,
     ctx: RequestContext,
     reading: Reading,
-    wanted: EventFilter,
+    event_filter: EventFilter,
     after: int | None,
     with_energy: bool = False,
 ) -> Response:
-    subscription = EventSubscription(ctx.loop, ctx.caller, wanted)
+    subscription = EventSubscription(ctx.loop, ctx.caller, event_filter)
     start = await reading.newest(subscription) if after is None else after
     listener = ctx.loop.hub.listen()
     pace = Pace(ctx.loop.settings.stream_heartbeat_seconds, with_energy)

@@ -219,12 +219,12 @@ def list_facts(
 ) -> Response:
     """List facts: pinned ones first, then by category, confidence and how lately they were said. Costs no energy."""
     start = cursors.decode_number(_FACTS, page.cursor) or 0
-    wanted = FactFilter(state, category, pinned, user_id)
+    fact_filter = FactFilter(state, category, pinned, user_id)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = page.cut(queries.list_facts(session, app_id, wanted, page.limit + 1, start))
+        rows, more = page.cut(queries.list_facts(session, app_id, fact_filter, page.limit + 1, start))
         following = cursors.encode(_FACTS, start + page.limit) if more else None
-        total = queries.count_wanted(session, app_id, wanted)
+        total = queries.count_wanted(session, app_id, fact_filter)
         clear = queries.open_clear(session, app_id, user_id)
         undo_until = clear.undo_until if clear is not None and clear.undo_until > ctx.now() else None
         listed = FactList(facts=_answers(session, rows), total=total, cursor=following, clear_undo_until=undo_until)
@@ -335,11 +335,11 @@ def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
 def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
     """Change a fact by hand; what it was stays in its history."""
-    wanted = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
+    fact_edit = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
 
     def work(session: Session) -> WriteResult:
         cause = ctx.cause("edited by hand")
-        return _changed(session, app_id, fact_id, lambda fact: editing.edit(session, fact, wanted, cause))
+        return _changed(session, app_id, fact_id, lambda fact: editing.edit(session, fact, fact_edit, cause))
 
     return ctx.write(work)
 
@@ -420,8 +420,8 @@ def _answers(session: Session, facts: Sequence[Fact]) -> list[FactAnswer]:
     answers = []
     for fact in facts:
         own = sources.get(fact.fact_id, [])
-        said = [one for one in own if one.conversation_id is not None]
-        latest = max(said, key=lambda one: (one.last_seen, one.source_id), default=None)
+        from_conversations = [one for one in own if one.conversation_id is not None]
+        latest = max(from_conversations, key=lambda one: (one.last_seen, one.source_id), default=None)
         where, is_pinned = latest and latest.conversation_id, fact.pin_slot is not None
         answers.append(FactAnswer.from_row(fact, last_seen_conversation_id=where, pinned=is_pinned, sources=own))
     return answers

@@ -153,22 +153,22 @@ def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:
 @router.post("/replay", response_model=ReplayAnswer, summary="Replay dead letters")
 @policy(OF_ADMIN)
 @as_write
-def replay_jobs(ctx: Writes, session: Session, wanted: ReplayJobs) -> WriteResult:
+def replay_jobs(ctx: Writes, session: Session, replay: ReplayJobs) -> WriteResult:
     """Run dead letters again with fresh attempts, by app, by kind, by reason, or all, oldest first, 100 at a time."""
-    after = cursors.decode_number(_REPLAYS, wanted.cursor) or 0
-    dead = JobFilter(JobState.DEAD, wanted.app_id, wanted.kind, reason=wanted.reason)
+    after = cursors.decode_number(_REPLAYS, replay.cursor) or 0
+    dead = JobFilter(JobState.DEAD, replay.app_id, replay.kind, reason=replay.reason)
     matching = queries.count_jobs(session, dead, after)
     done = ReplayRound(0, 0, None)
-    if not wanted.dry_run:
+    if not replay.dry_run:
         done = control.replay_dead(session, dead, after, _REPLAYED_AT_ONCE, ctx.now())
     left = max(0, sum(matching.values()) - done.replayed - done.refused)
     cursor = cursors.encode(_REPLAYS, done.last) if left and done.last is not None else None
     named = {JobKind(kind): count for kind, count in matching.items()}
     body = ReplayAnswer(matching=named, replayed=done.replayed, refused=done.refused, left=left, cursor=cursor)
-    return WriteResult(body, about=wanted.app_id, then=lambda: _told(ctx, body))
+    return WriteResult(body, about=replay.app_id, then=lambda: _log_and_wake(ctx, body))
 
 
-def _told(ctx: RequestContext, body: ReplayAnswer) -> None:
+def _log_and_wake(ctx: RequestContext, body: ReplayAnswer) -> None:
     if body.replayed:
         ctx.loop.ticker.wake()
     get_logger().info("jobs_replayed", by=ctx.caller.name, replayed=body.replayed, refused=body.refused, left=body.left)

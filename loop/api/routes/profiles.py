@@ -161,16 +161,16 @@ def change_consent(ctx: Writes, body: ChangeConsent) -> Response:
 
     def take_back(session: Session) -> WriteResult:
         erasure = withdraw_consent(session, app_id, user_id, ctx.caller.name, ctx.now())
-        said = ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
+        consent = ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
         if erasure is None:
-            return WriteResult(said, about=app_id)
+            return WriteResult(consent, about=app_id)
         erasures.open_receipt(session, erasure)
 
         def completed() -> ConsentAnswer:
             done = erasures.complete(ctx, erasure)
-            return said.model_copy(update={"receipt": Receipt.model_validate(done), "note": erasures.note_on(done)})
+            return consent.model_copy(update={"receipt": Receipt.model_validate(done), "note": erasures.note_on(done)})
 
-        return WriteResult(said.model_copy(update={"receipt": Receipt.model_validate(erasure)}), then=completed)
+        return WriteResult(consent.model_copy(update={"receipt": Receipt.model_validate(erasure)}), then=completed)
 
     return ctx.write(give if body.consent else take_back)
 

@@ -206,7 +206,7 @@ def show_retrieval_metrics(
         if app_id is not None:
             get_app(session, app_id)
         rows = retrievals_since(session, since, app_id)
-        asked, made = summaries_since(session, since, app_id)
+        requested, made = summaries_since(session, since, app_id)
     figures = retrieval_statistics(rows)
     return answer(
         RetrievalMetrics.from_row(
@@ -216,7 +216,7 @@ def show_retrieval_metrics(
             mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
             durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
             sources=sources_in_words(figures.sources),
-            gate=ReleaseGateAnswer.of(judge_release(rows, asked, made)),
+            gate=ReleaseGateAnswer.of(judge_release(rows, requested, made)),
         )
     )
 
@@ -232,9 +232,9 @@ def debug_retrieval(
     limit: Annotated[int, Query(ge=1, le=200)] = 10,
 ) -> Response:
     """Search as a context would, and say of each result where it came from and how its score came about."""
-    wanted = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
+    request = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
     finder = ctx.loop.searching.finder
-    findings = finder.find(app_id, wanted)
+    findings = finder.find(app_id, request)
     finder.record(app_id, findings, Asker.SEARCH)
     summaries = _summaries(ctx, findings)
     profile = _profile(ctx, app_id, findings.user_id)

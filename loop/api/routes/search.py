@@ -161,7 +161,7 @@ def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
 
     Where neither a user nor a conversation is named, all of the app's are searched, and each result says whose it is.
     """
-    wanted = SearchRequest(
+    request = SearchRequest(
         text=body.query,
         limit=body.limit,
         conversation_id=body.conversation_id,
@@ -170,7 +170,7 @@ def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
         filters=body.filters.as_filters(),
     )
     finder = ctx.loop.searching.finder
-    findings = finder.find(app_id, wanted)
+    findings = finder.find(app_id, request)
     finder.record(app_id, findings, Asker.SEARCH)
     results = [SearchResult.of(hit, body.explain) for hit in findings.hits]
     return answer(SearchAnswer.from_row(findings, results=results))
@@ -252,7 +252,7 @@ class Changes(RequestModel):
     """Values to change."""
 
     @property
-    def wanted(self) -> dict[str, object]:
+    def given(self) -> dict[str, object]:
         """What was given, null too."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
@@ -313,7 +313,7 @@ def tune_app(ctx: Writes, session: Session, app_id: AppInPath, body: TuneApp) ->
 
 
 def _change(ctx: RequestContext, session: Session, scope: str, body: Changes) -> WriteResult:
-    done = change_tuning(session, _defaults(ctx), scope, body.wanted, ctx.caller.name, ctx.now())
+    done = change_tuning(session, _defaults(ctx), scope, body.given, ctx.caller.name, ctx.now())
     return WriteResult(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
 
 

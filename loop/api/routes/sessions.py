@@ -334,7 +334,7 @@ def _refuse_early(ctx: RequestContext, app_id: str, session_id: str) -> None:
     """Refuse an upload before it is sent, unless it repeats one under its key. Raises: NotFound, Conflict."""
     with ctx.read() as session:
         get_app(session, app_id)
-        if ctx.asked.key is None:
+        if ctx.idempotent.key is None:
             refuse_known(session, app_id, session_id)
 
 

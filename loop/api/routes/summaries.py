@@ -75,12 +75,12 @@ def make_summary(ctx: Writes, session: Session, app_id: AppInPath, conversation_
     """Ask for a summary of what was said since the last; while one is under way, answer its job."""
     epoch = lock_app(session, app_id).purge_epoch
     conversation = lock_conversation(session, app_id, conversation_id)
-    job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(ctx, session, conversation, epoch)
-    asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
-    return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
+    job = get_open(session, conversation.key, JobKind.SUMMARISE) or _enqueue(ctx, session, conversation, epoch)
+    requested = RequestedJob(conversation_id=conversation_id, job=JobAnswer.awaited(ctx, session, job))
+    return WriteResult(requested, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
-def _ask(ctx: RequestContext, session: Session, conversation: Conversation, epoch: int) -> Job:
+def _enqueue(ctx: RequestContext, session: Session, conversation: Conversation, epoch: int) -> Job:
     refuse_unremembered(conversation)
     job = summarising.enqueue_summary(session, conversation, epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
     if job is None:

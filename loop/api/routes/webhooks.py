@@ -166,7 +166,7 @@ def try_webhook(ctx: Writes, session: Session, app_id: AppInPath, webhook_id: We
     webhook = queries.get_webhook(session, app_id, webhook_id)
     if webhook.disabled_at is not None:
         raise Conflict(f"Webhook {webhook_id} is disabled ({webhook.disabled_why}); enable it first.")
-    wanted = NewJob(
+    new_job = NewJob(
         kind=JobKind.DELIVER_WEBHOOK,
         app_id=app_id,
         dedupe=f"webhook:{webhook_id}:{new_id('test', ctx.now())}",
@@ -174,7 +174,7 @@ def try_webhook(ctx: Writes, session: Session, app_id: AppInPath, webhook_id: We
         payload=WebhookPayload(webhook_id=webhook_id, position=None),
         sequence=webhook_id,
     )
-    job = enqueue(session, wanted, ctx.now())
+    job = enqueue(session, new_job, ctx.now())
     return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
