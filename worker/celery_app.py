@@ -24,7 +24,7 @@ from shared.llm.calls import EXTRACTIVE
 from shared.llm.providers import embedder_name
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
-from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue, use_tolerant_transport
+from worker.lifecycle import GAVE_UP, HeartbeatMonitor, Watchdog, private_queue, use_tolerant_transport
 from worker.tasks import WorkerProcess, register_tasks
 from worker.wiring import make_metrics, node_name, wire
 
@@ -69,10 +69,10 @@ use_tolerant_transport()
 app: Celery = broker.make_celery(settings)
 app.set_current()
 app.conf.task_queues = [*app.conf.task_queues, broker.make_queue(private_queue(node))]
-ready = WorkerProcess()
+process = WorkerProcess()
 news = broker.connect_redis(settings)
-hearing = Hearing(settings.worker_silence_seconds)
-register_tasks(app, ready)
+monitor = HeartbeatMonitor(settings.worker_silence_seconds)
+register_tasks(app, process)
 
 
 def _send_canary() -> bool:
@@ -99,7 +99,7 @@ def _announce() -> None:
 
 
 watch = Watchdog(
-    hearing,
+    monitor,
     _send_canary,
     _tasks_in_hand,
     _give_up,
@@ -128,7 +128,7 @@ def _listen(**_: Any) -> None:
 
 @signals.task_received.connect(weak=False)
 def _hear(**_: Any) -> None:
-    hearing.hear()
+    monitor.note_heartbeat()
 
 
 @signals.worker_shutting_down.connect(weak=False)
@@ -139,8 +139,8 @@ def _stop_watching(**_: Any) -> None:
 
 @signals.worker_process_shutdown.connect(weak=False)
 def _send_last_traces(**_: Any) -> None:
-    if ready.wired is not None:
-        ready.wired.tracing.stop()
+    if process.prepared is not None:
+        process.prepared.tracing.stop()
 
 
 @signals.worker_process_init.connect(weak=False)
@@ -148,5 +148,5 @@ def _build(**_: Any) -> None:
     # Celery's parent may be killed without a word to its pool; a process left over would go on holding leases.
     die_with_parent(os.getppid())
     # Only now, after the fork: connections and metric files must not be shared with the parent.
-    ready.wired = wire(settings, make_metrics(), node)
+    process.prepared = wire(settings, make_metrics(), node)
     log.info("worker_process_started", embedding=embedder_name(settings.embedding))

@@ -36,13 +36,13 @@ def private_queue(node: str) -> str:
 
 
 @dataclass
-class Hearing:
+class HeartbeatMonitor:
     """Keeps when a canary was sent, until any message comes."""
 
     silence_seconds: float
     sent_at: float | None = None
 
-    def hear(self) -> None:
+    def note_heartbeat(self) -> None:
         """Note that a message came."""
         self.sent_at = None
 
@@ -55,9 +55,9 @@ class Hearing:
 class Watchdog:
     """Sends canaries while the worker is idle, and ends it when they do not come back or a task never ends."""
 
-    hearing: Hearing
+    monitor: HeartbeatMonitor
     send: Callable[[], bool]
-    held: Callable[[], Iterable[str]]
+    current_tasks: Callable[[], Iterable[str]]
     """Names the tasks in hand."""
     give_up: Callable[[str], None]
     """Is told why, and does not return in a real worker."""
@@ -77,26 +77,26 @@ class Watchdog:
 
     def _run(self) -> None:
         self.announce()
-        while not self._over.wait(self.hearing.silence_seconds / 4):
+        while not self._over.wait(self.monitor.silence_seconds / 4):
             self.look()
 
     def look(self) -> None:
         """Look once: a task in hand must end in time, and an idle worker must hear its canary."""
         now = time.monotonic()
-        self._held_since = {task: self._held_since.get(task, now) for task in self.held()}
+        self._held_since = {task: self._held_since.get(task, now) for task in self.current_tasks()}
         if any(now - since > self.longest_task_seconds for since in self._held_since.values()):
             self.give_up("a task is in hand long after its time limit")
-        elif self.hearing.is_deaf() and not self._held_since:
+        elif self.monitor.is_deaf() and not self._held_since:
             self.give_up("its own canary did not come back")
         else:
             self.announce()
             if self._held_since:
-                self.hearing.hear()
-            elif self.hearing.sent_at is None:
+                self.monitor.note_heartbeat()
+            elif self.monitor.sent_at is None:
                 # Noted before it is sent: a canary can be back before the call that sends it returns.
-                self.hearing.sent_at = now
+                self.monitor.sent_at = now
                 if not self.send():
-                    self.hearing.sent_at = None
+                    self.monitor.sent_at = None
 
 
 _INSTEAD = base64.b64encode(b'[[], {"entryOfTheQueue": "no message"}, {}]').decode()

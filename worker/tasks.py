@@ -13,7 +13,7 @@ from shared.contracts.jobs import CANARY_TASK, JOB_TYPES, JobKind, JobMessage, t
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import JobFailed
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 PATIENCE_SECONDS = 20.0
 
@@ -22,17 +22,17 @@ PATIENCE_SECONDS = 20.0
 class WorkerProcess:
     """What the tasks of a pool process call; built after the fork."""
 
-    wired: Wired | None = None
+    prepared: WorkerServices | None = None
 
     @property
-    def now(self) -> Wired:
+    def services(self) -> WorkerServices:
         """What the tasks call. Raises: Configuration when this process was never prepared."""
-        if self.wired is None:
+        if self.prepared is None:
             raise Configuration("This process was not prepared; run the worker with the prefork pool.")
-        return self.wired
+        return self.prepared
 
 
-def register_tasks(app: Celery, ready: WorkerProcess) -> None:
+def register_tasks(app: Celery, process: WorkerProcess) -> None:
     """Register every task of a worker."""
 
     @app.task(name=CANARY_TASK)
@@ -41,7 +41,7 @@ def register_tasks(app: Celery, ready: WorkerProcess) -> None:
 
     @app.task(name=task_name(JobKind.END_CONVERSATION))
     def end_conversation(*unnamed: Any, **fields: Any) -> None:
-        understood = {**fields, **{f"argument {place}": "" for place, _ in enumerate(unnamed)}}
+        understood = {**fields, **{f"argument {index}": "" for index, _ in enumerate(unnamed)}}
         # There is no job row yet: while the database is away the message goes back to its queue.
         patiently = Retrying(
             retry=retry_if_exception_type(Transient),
@@ -52,19 +52,19 @@ def register_tasks(app: Celery, ready: WorkerProcess) -> None:
         try:
             for attempt in patiently:
                 with attempt:
-                    ready.now.end_conversation(understood)
+                    process.services.end_conversation(understood)
         except Transient as error:
             raise Reject(error.message, requeue=True) from error
 
     for kind in JOB_TYPES:
-        _register_job(app, ready, kind)
+        _register_job(app, process, kind)
 
 
-def _register_job(app: Celery, ready: WorkerProcess, kind: JobKind) -> None:
+def _register_job(app: Celery, process: WorkerProcess, kind: JobKind) -> None:
     @app.task(name=task_name(kind), throws=(JobFailed,))
     def carry_out(*unnamed: Any, **payload: Any) -> None:
-        message = _parse(kind, payload if not unnamed else {}, ready.now.metrics)
-        ready.now.attempts.run(message, kind, ready.now.pipelines[kind])
+        message = _parse(kind, payload if not unnamed else {}, process.services.metrics)
+        process.services.attempts.run(message, kind, process.services.pipelines[kind])
 
 
 def _parse(kind: JobKind, payload: dict[str, Any], metrics: Metrics) -> JobMessage:

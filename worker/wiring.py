@@ -35,7 +35,7 @@ from worker.pipelines.end_conversation import EndConversationByMessage
 
 
 @dataclass(frozen=True)
-class Wired:
+class WorkerServices:
     """What the tasks call."""
 
     database: Database
@@ -46,7 +46,7 @@ class Wired:
     tracing: Tracing
 
 
-def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = None) -> Wired:
+def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = None) -> WorkerServices:
     """Build everything a pool process needs."""
     clock = clock or SystemClock()
     database = Database(settings.database, pool_size=2)
@@ -58,7 +58,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     container = WorkerContainer(
         settings, database, clock, metrics, accountant, agents, rules, Store(settings.sessions_path)
     )
-    return Wired(
+    return WorkerServices(
         database=database,
         attempts=Attempts(database, clock, owner, settings, metrics, news, tracing),
         pipelines={kind: build_pipeline(kind, container) for kind in JOB_TYPES},

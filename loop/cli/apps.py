@@ -59,7 +59,7 @@ def export_app(
 
     Recorded sessions go by project: `afterthought sessions export`.
     """
-    archive = call.ask(call.client.export_app, app_id=app_id, user_id=user_id)
+    archive = call.invoke(call.client.export_app, app_id=app_id, user_id=user_id)
     text = json.dumps(archive, ensure_ascii=False, indent=2) + "\n"
     if file is None:
         sys.stdout.write(text)
@@ -87,11 +87,11 @@ def purge(
     whose = app_id if user_id is None else f"{user_id} in {app_id}"
     confirm(f"Erase {what} of {whose} for good? This cannot be taken back.", yes)
     if not everything:
-        answer = call.ask(call.client.purge_memories, app_id=app_id, user_id=user_id)
+        answer = call.invoke(call.client.purge_memories, app_id=app_id, user_id=user_id)
     elif user_id is None:
-        answer = call.ask(call.client.erase_app_data, app_id=app_id)
+        answer = call.invoke(call.client.erase_app_data, app_id=app_id)
     else:
-        answer = call.ask(call.client.erase_user_data, user_id, app_id=app_id)
+        answer = call.invoke(call.client.erase_user_data, user_id, app_id=app_id)
     show_receipt(call, answer)
 
 
@@ -108,10 +108,10 @@ def set_profile(
     notes: Annotated[str | None, typer.Option(help="Anything else, in free words.")] = None,
 ) -> None:
     """Write what is given into a user's profile; the rest of it stays."""
-    found = call.ask(call.client.show_profile, app_id=app_id, user_id=user_id)
+    found = call.invoke(call.client.show_profile, app_id=app_id, user_id=user_id)
     present = found["profile"] or {"preferences": {}, "context": {}, "freeformNotes": ""}
     preferences = given(codingStyle=style, preferredLanguages=language, frameworkExperience=framework)
-    answer = call.ask(
+    answer = call.invoke(
         call.client.write_profile, app_id=app_id, user_id=user_id, preferences=present["preferences"] | preferences,
         context=present["context"] | given(projectGoals=goals, domain=domain, constraints=constraints),
         freeform_notes=present["freeformNotes"] if notes is None else notes,
@@ -128,11 +128,11 @@ def consent(
 ) -> None:
     """Show whether a user agrees to having a profile, or change that. Withdrawing erases the profile at once."""
     if consent is None:
-        found = call.ask(call.client.show_consent, app_id=app_id, user_id=user_id)
+        found = call.invoke(call.client.show_consent, app_id=app_id, user_id=user_id)
     else:
         if not consent:
             confirm(f"Erase the profile of {_named(user_id)} in {app_id}, and keep none from now on?", yes)
-        found = call.ask(call.client.change_consent, consent, app_id=app_id, user_id=user_id)
+        found = call.invoke(call.client.change_consent, consent, app_id=app_id, user_id=user_id)
     call.show_card(found, _CONSENT)
 
 

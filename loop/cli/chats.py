@@ -51,11 +51,11 @@ _SHOWN = 60
 
 
 class UnusableFile(Exception):
-    """A line, or a part of one, cannot be used; the text says why, ``place`` which part it is."""
+    """A line, or a part of one, cannot be used; the text says why, ``part`` which part it is."""
 
-    def __init__(self, reason: str, place: str | None = None) -> None:
+    def __init__(self, reason: str, part: str | None = None) -> None:
         super().__init__(reason)
-        self.place = place
+        self.part = part
 
 
 class NothingSaid(UnusableFile):
@@ -117,10 +117,10 @@ class FileChat:
     shape: ChatShape
     conversation_id: str | None
     user_id: str | None
-    said: tuple[ChatLine, ...]
+    lines: tuple[ChatLine, ...]
     read_bytes: int = 0
     left_out: tuple[BadChatLine, ...] = ()
-    """What of it cannot be used; the rest stands in ``said``."""
+    """What of it cannot be used; the rest stands in ``lines``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,40 +242,40 @@ def _entry(where: str, value: Any, read_bytes: int) -> Entry:
 def _chat(where: str, value: Any, read_bytes: int) -> FileChat:
     """Return a conversation, without what of it cannot be used. Raises: UnusableFile when that is all."""
     shape, messages = _messages(value)
-    said: list[ChatLine] = []
+    lines: list[ChatLine] = []
     left_out: list[BadChatLine] = []
     for number, message in enumerate(messages, 1):
         odd: list[UnusableFile] = []
         try:
-            line = _said(message, odd)
-            said += [] if line is None else [line]
+            line = _line(message, odd)
+            lines += [] if line is None else [line]
         except UnusableFile as reason:
             odd.append(reason)
         own = f"element {number}" if where == _FILE else f"{where}, message {number}"
         own = where if shape is ChatShape.SINGLE else own
-        left_out += [BadChatLine(own if one.place is None else f"{where}, {one.place}", str(one)) for one in odd]
-    if left_out and not said:
+        left_out += [BadChatLine(own if one.part is None else f"{where}, {one.part}", str(one)) for one in odd]
+    if left_out and not lines:
         more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
         of_one = "" if shape is ChatShape.SINGLE else left_out[0].where.removeprefix(f"{where}, ") + ": "
         raise UnusableFile(f"{of_one}{left_out[0].reason}{more}")
     ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
     return FileChat(
-        where, shape, _text(value, ids), _text(value, _USERS), _timed(said, value), read_bytes, tuple(left_out)
+        where, shape, _text(value, ids), _text(value, _USERS), _timed(lines, value), read_bytes, tuple(left_out)
     )
 
 
-def _timed(said: Sequence[ChatLine], whole: Mapping[str, Any]) -> tuple[ChatLine, ...]:
+def _timed(lines: Sequence[ChatLine], whole: Mapping[str, Any]) -> tuple[ChatLine, ...]:
     """Return messages, those without a time with that of the one before; the first ones with that of the whole.
 
     A whole that is dated later than its first dated message is dated by its end, and then that message's time serves.
     """
     own = next(filter(None, (_moment_or_none(whole.get(name)) for name in TIMES_OF_ALL)), None)
-    first = next((one.created_at for one in said if one.created_at), None)
+    first = next((one.created_at for one in lines if one.created_at), None)
     time = min(filter(None, (own, first)), default=None)
     if time is None:
-        return tuple(said)
+        return tuple(lines)
     timed = []
-    for one in said:
+    for one in lines:
         timed.append(one.at(time))
         time = timed[-1].created_at
     return tuple(timed)
@@ -310,7 +310,7 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, Mapping) and ("role" in value or "from" in value) and not set(_LISTS) & value.keys()
 
 
-def _said(message: Any, odd: list[UnusableFile]) -> ChatLine | None:
+def _line(message: Any, odd: list[UnusableFile]) -> ChatLine | None:
     """Return a message, or None for one that says nothing; parts that cannot be used are added to ``odd``."""
     if isinstance(message, UnusableFile):
         raise message

@@ -85,15 +85,15 @@ def examine(call: Invocation) -> list[Finding]:
         return [*findings, check_python(), *_as_set_here(check_installation(settings, now)), response]
     ready = response.json()
     try:
-        told = call.ask(call.client.show_findings)
+        reported = call.invoke(call.client.show_findings)
     except (AfterthoughtError, ClientError) as error:
         found = "it did not say how it is set, so all is told as this shell is"
         findings += [check_python(), *_as_set_here(check_installation(settings, now))]
         findings += [warn("service", found, call.why(error)), *check_dependencies(ready)]
     else:
         if is_loopback(call.url):  # Of another machine's service nobody expects that it is set as this shell.
-            findings += check_difference(values_set(settings), told["settings"])
-        findings += TypeAdapter(list[Finding]).validate_python(told["findings"])
+            findings += check_difference(values_set(settings), reported["settings"])
+        findings += TypeAdapter(list[Finding]).validate_python(reported["findings"])
     return [*findings, _readiness(call.url, ready), *_dead_jobs(call), *_skew(response, now)]
 
 
@@ -132,11 +132,11 @@ def check_difference(here: Mapping[str, str], there: Mapping[str, str]) -> Itera
     if names:
         sides = ((name, there.get(name, "not set"), here.get(name, "not set")) for name in names)
         each = "; ".join(f"{name} is {of_service} there and {of_shell} here" for name, of_service, of_shell in sides)
-        mend = (
+        remedy = (
             "The service runs with its own, and all other lines are of it. To give it this shell's, start it again "
             "from here; before you start a worker here, set this shell or its .env as the service is."
         )
-        yield warn("settings", f"the service is set otherwise than this shell: {each}", mend)
+        yield warn("settings", f"the service is set otherwise than this shell: {each}", remedy)
 
 
 def check_python() -> Finding:
@@ -200,13 +200,13 @@ def check_disk(home: Path) -> Finding:
 def check_clock(now: datetime, home: Path) -> Finding:
     """Look whether the time is plausible and does not lie before what was already written."""
     found = f"{now:%Y-%m-%d %H:%M:%S} UTC"
-    mend = "Set the clock, for example with `timedatectl set-ntp true`."
+    remedy = "Set the clock, for example with `timedatectl set-ntp true`."
     if now.year not in _PLAUSIBLE_YEARS:
-        return fail("clock", found, mend)
+        return fail("clock", found, remedy)
     database = home / "afterthought.db"
     if database.exists() and database.stat().st_mtime > now.timestamp() + 60:
         written = datetime.fromtimestamp(database.stat().st_mtime, UTC)
-        return warn("clock", f"{found}, but the database was written at {written:%Y-%m-%d %H:%M:%S}", mend)
+        return warn("clock", f"{found}, but the database was written at {written:%Y-%m-%d %H:%M:%S}", remedy)
     return ok("clock", found)
 
 
@@ -243,8 +243,8 @@ def _ask_readiness(call: Invocation) -> httpx.Response | Finding:
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or not isinstance(answer.get("dependencies"), dict):
-        mend = "Stop it, or set AFTERTHOUGHT_PORT to another port."
-        return fail("service", f"something else answers at {call.url}", mend)
+        remedy = "Stop it, or set AFTERTHOUGHT_PORT to another port."
+        return fail("service", f"something else answers at {call.url}", remedy)
     return response
 
 
@@ -252,8 +252,8 @@ def _skew(response: httpx.Response, now: datetime) -> Iterator[Finding]:
     if "date" in response.headers:
         seconds = abs((parsedate_to_datetime(response.headers["date"]) - now).total_seconds())
         if seconds > _SKEW_SECONDS:
-            mend = "Set both clocks by NTP; dates in memories are the service's."
-            yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend)
+            remedy = "Set both clocks by NTP; dates in memories are the service's."
+            yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", remedy)
 
 
 def _nobody_there(call: Invocation) -> Finding:
@@ -261,8 +261,8 @@ def _nobody_there(call: Invocation) -> Finding:
     with contextlib.suppress(OSError):  # The address may be none of this machine's.
         if settings.port and not is_free(settings.host, settings.port):
             found = f"port {settings.port} on {settings.host} is taken by what does not speak HTTP"
-            mend = "Stop what holds the port, or set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
-            return fail("service", found, mend)
+            remedy = "Stop what holds the port, or set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
+            return fail("service", found, remedy)
     return fail("service", f"nothing answers at {call.url}", f"Start it with {start_command()}.")
 
 
@@ -285,7 +285,7 @@ def check_dependencies(answer: dict[str, Any]) -> Iterator[Finding]:
 
 def _dead_jobs(call: Invocation) -> Iterator[Finding]:
     try:
-        dead = call.ask(call.client.list_jobs, state="dead", limit=1)["jobs"]
+        dead = call.invoke(call.client.list_jobs, state="dead", limit=1)["jobs"]
     except (AfterthoughtError, ClientError) as error:
         yield warn("jobs", "they could not be looked at", call.why(error))
         return
@@ -378,8 +378,8 @@ def _named_redis(url: str) -> Iterator[Finding]:
     if policy not in {"noeviction", None}:
         yield fail("redis", f"it evicts ({policy}), so queued jobs can vanish", "Set maxmemory-policy noeviction.")
     if not facts.get("aof_enabled"):
-        mend = "Set appendonly yes; until then a restart of Redis sends queued jobs again."
-        yield warn("redis", "it keeps no append-only file", mend)
+        remedy = "Set appendonly yes; until then a restart of Redis sends queued jobs again."
+        yield warn("redis", "it keeps no append-only file", remedy)
 
 
 def _redis_info(url: str) -> dict[str, Any]:
@@ -396,13 +396,13 @@ def check_breaker(settings: Settings, now: datetime) -> Iterator[Finding]:
     pause = None if model is None else _with_database(settings, lambda session: find_pause(session, model))
     if pause is not None:
         found = f"{model} {pause.describe(now, has_rules=settings.on_bad_output == 'rules')}"
-        mend = (
+        remedy = (
             "Look at the model's server and its log; where it is only slow, raise AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS."
             if pause.is_of_server
             else "Choose another model (docs/guides/choose-a-model.md) and set AFTERTHOUGHT_MODEL, or unset it: the "
             "built-in agent then does all."
         )
-        yield warn("model", found, f"{mend} What was wrong stands in the reasons of `afterthought jobs list`.")
+        yield warn("model", found, f"{remedy} What was wrong stands in the reasons of `afterthought jobs list`.")
 
 
 _ENOUGH_CONVERSATIONS = 10
@@ -411,7 +411,7 @@ _EXAMPLE_AN_HOUR = 1000
 
 def check_energy(settings: Settings, now: datetime) -> Finding:
     """Reckon how many conversations an hour the refill carries, by what they cost here or are expected to cost."""
-    total, paid, asked = _spending(settings, now)
+    total, paid, ended = _spending(settings, now)
     is_measured = paid >= _ENOUGH_CONVERSATIONS
     cost = total // paid if is_measured else estimated_conversation(settings, is_small=_is_small(settings))
     refill, units = settings.energy_refill_per_second, to_units(cost)
@@ -423,10 +423,10 @@ def check_energy(settings: Settings, now: datetime) -> Finding:
         f"{settings.model or 'the built-in agent'} (about {each} units each, {how})"
     )
     name = environment_name("energy_refill_per_second")
-    if asked > carried * 24:
-        an_hour = -(-asked // 24)
-        mend = f"To carry {an_hour:,} an hour set {name}={refill_for(an_hour, cost):g}, if the model's server can."
-        return warn("energy", f"{found}; in 24 hours {asked:,} were ended, so more and more wait", mend)
+    if ended > carried * 24:
+        an_hour = -(-ended // 24)
+        remedy = f"To carry {an_hour:,} an hour set {name}={refill_for(an_hour, cost):g}, if the model's server can."
+        return warn("energy", f"{found}; in 24 hours {ended:,} were ended, so more and more wait", remedy)
     more = f"to carry {_EXAMPLE_AN_HOUR:,} an hour set {name}={refill_for(_EXAMPLE_AN_HOUR, cost):g}"
     return ok("energy", found if carried >= _EXAMPLE_AN_HOUR else f"{found}; {more}")
 
@@ -440,8 +440,8 @@ def _spending(settings: Settings, now: datetime) -> tuple[int, int, int]:
     models = [model for model in (settings.model or EXTRACTIVE, settings.small_model) if model is not None]
 
     def read(session: Session) -> tuple[int, int, int]:
-        asked = count_asked_since(session, JobKind.CREATE_MEMORY, now - timedelta(days=1))
-        return *paid_conversations(session, models), asked
+        ended = count_asked_since(session, JobKind.CREATE_MEMORY, now - timedelta(days=1))
+        return *paid_conversations(session, models), ended
 
     return _with_database(settings, read) or (0, 0, 0)
 
@@ -469,7 +469,7 @@ def check_tracing(settings: Settings) -> Iterator[Finding]:
     if not tracing.is_installed():
         yield warn("traces", f"none are sent to {where}: the libraries are missing", how_to_add(tracing.EXTRA))
     elif not is_there(settings.collector, "", _TIMEOUT_SECONDS):
-        mend = "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT; it has to take OTLP over HTTP."
-        yield warn("traces", f"nobody takes them at {where}", mend)
+        remedy = "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT; it has to take OTLP over HTTP."
+        yield warn("traces", f"nobody takes them at {where}", remedy)
     else:
         yield ok("traces", f"sent to {where}")

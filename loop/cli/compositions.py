@@ -106,8 +106,8 @@ def compose(
     """
     if project_id is None:
         first = sessions[0].partition("=")[0]
-        project_id = str(call.ask(call.client.show_session, first, app_id=app_id)["projectId"])
-    wanted: dict[str, Any] = {
+        project_id = str(call.invoke(call.client.show_session, first, app_id=app_id)["projectId"])
+    request: dict[str, Any] = {
         "components": _components(sessions, tokens or []),
         "total_token_budget": budget,
         "name": name,
@@ -118,11 +118,11 @@ def compose(
         **given(model=model),
     }
     if preview:
-        seen = call.ask(call.client.preview_composition, project_id, **wanted)
+        seen = call.invoke(call.client.preview_composition, project_id, **request)
         counts = f"{seen['allocated']} of {seen['tokenBudget']} tokens; {seen['compressions']} versions would be made."
         call.show(seen, lambda seen: Group(table(seen["components"], _FORESEEN), plain(counts)))
         return
-    _finish(call, app_id, call.ask(call.client.make_composition, project_id, replace=replace, **wanted), no_wait)
+    _finish(call, app_id, call.invoke(call.client.make_composition, project_id, replace=replace, **request), no_wait)
 
 
 def compose_again(
@@ -134,7 +134,7 @@ def compose_again(
 ) -> None:
     """Compose the same over what there is now."""
     known = _composition_id(call, app_id, composition_id)
-    _finish(call, app_id, call.ask(call.client.compose_again, known, app_id=app_id, **given(name=name)), no_wait)
+    _finish(call, app_id, call.invoke(call.client.compose_again, known, app_id=app_id, **given(name=name)), no_wait)
 
 
 def show_composition(
@@ -143,9 +143,9 @@ def show_composition(
     """Show what a composition is made of, or print what it says; that counts as a use."""
     known = _composition_id(call, app_id, composition_id)
     if content is not None:
-        print_document(call.ask(call.client.show_composition_text, known, content, app_id=app_id))
+        print_document(call.invoke(call.client.show_composition_text, known, content, app_id=app_id))
     else:
-        call.show(call.ask(call.client.show_composition, known, app_id=app_id), _composition)
+        call.show(call.invoke(call.client.show_composition, known, app_id=app_id), _composition)
 
 
 def _composition_id(call: Invocation, app_id: str, written: str) -> str:
@@ -188,18 +188,18 @@ def _components(sessions: Sequence[str], tokens: Sequence[str]) -> list[dict[str
     return components
 
 
-def _finish(call: Invocation, app_id: str, asked: Answer, no_wait: bool) -> None:
+def _finish(call: Invocation, app_id: str, requested: Answer, no_wait: bool) -> None:
     """Show a composition once it is whole, counting the versions it has. Raises: Conflict where it fails."""
-    composition = asked["composition"]
+    composition = requested["composition"]
     if no_wait or call.as_json:
-        composition_id, job_id = composition["compositionId"], asked["job"]["jobId"]
-        call.done(asked, f"Composition {composition_id} is being made by job {job_id}.")
+        composition_id, job_id = composition["compositionId"], requested["job"]["jobId"]
+        call.done(requested, f"Composition {composition_id} is being made by job {job_id}.")
         return
     with progress(f"composing {composition['name']}", len(composition["components"]) + 1) as update:
         while composition["state"] == "working":
             update(completed=sum(one["versionState"] in (None, "ready") for one in composition["components"]))
             time.sleep(POLL_SECONDS)
-            composition = call.ask(call.patient_client.show_composition, composition["compositionId"], app_id=app_id)
+            composition = call.invoke(call.patient_client.show_composition, composition["compositionId"], app_id=app_id)
     if composition["state"] != "ready":
         raise Conflict(f"Composition {composition['name']} failed: {composition['failure']}")
     call.show(composition, _composition)
@@ -231,10 +231,10 @@ def learn(
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask for it and come back at once.")] = False,
 ) -> None:
     """Look for patterns, decisions, preferences and facts in a project's sessions."""
-    asked = call.ask(call.client.learn_from_project, project_id, app_id=app_id)
-    job_id = asked["job"]["jobId"]
+    requested = call.invoke(call.client.learn_from_project, project_id, app_id=app_id)
+    job_id = requested["job"]["jobId"]
     if no_wait or call.as_json:
-        call.done(asked, f"Job {job_id} is asked for.")
+        call.done(requested, f"Job {job_id} is asked for.")
         return
     follow(call, app_id, job_id, f"learning from {project_id}")
     call.limit = 50

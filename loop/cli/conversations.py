@@ -46,7 +46,7 @@ def show_conversation(
     messages: Annotated[bool, typer.Option("--messages", help="Show what was said as well.")] = False,
 ) -> None:
     """Show a conversation, what it has cost and the jobs it gave rise to."""
-    found = call.ask(call.client.show_conversation, conversation_id, app_id=app_id)
+    found = call.invoke(call.client.show_conversation, conversation_id, app_id=app_id)
     if messages:
         found["messages"] = call.entries(call.client.iter_messages, conversation_id, app_id=app_id)
     call.show(found, _conversation)
@@ -180,8 +180,8 @@ def reset_tuning(
 
 def _tune(call: Invocation, app_id: str | None, changes: dict[str, Any]) -> Any:
     if app_id is None:
-        return call.ask(call.client.tune_all, **changes)
-    return call.ask(call.client.tune_app, app_id=app_id, **changes)
+        return call.invoke(call.client.tune_all, **changes)
+    return call.invoke(call.client.tune_app, app_id=app_id, **changes)
 
 
 def _values(found: Answer) -> RenderableType:
@@ -190,9 +190,9 @@ def _values(found: Answer) -> RenderableType:
 
 
 def _changed_values(changed: Answer) -> RenderableType:
-    told = [plain(f"{name} was brought within its bounds.") for name in changed["clamped"]]
-    told += [plain(changed["note"])] if changed["note"] else []
-    return Group(_values(changed), *told)
+    notes = [plain(f"{name} was brought within its bounds.") for name in changed["clamped"]]
+    notes += [plain(changed["note"])] if changed["note"] else []
+    return Group(_values(changed), *notes)
 
 
 COMMANDS = (

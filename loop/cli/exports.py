@@ -151,25 +151,25 @@ def from_claude(value: Any) -> Any:
 def _shown_by_claude(value: Mapping[str, Any], listed: list[Any]) -> list[int]:
     """Return the places of the messages of the branch that was shown last, and of what has no place in any."""
     ids = [one.get("uuid") if isinstance(one, Mapping) else None for one in listed]
-    places = {uuid: place for place, uuid in enumerate(ids) if isinstance(uuid, str)}
+    indexes = {uuid: index for index, uuid in enumerate(ids) if isinstance(uuid, str)}
     named = [one.get("parent_message_uuid") if isinstance(one, Mapping) else None for one in listed]
     # Older exports have no parents, and no branches.
-    if not any(isinstance(parent, str) and parent in places for parent in named):
+    if not any(isinstance(parent, str) and parent in indexes for parent in named):
         return list(range(len(listed)))
     parents: dict[int, int | None] = {}
-    for place, parent in enumerate(named):
-        known = places.get(parent) if isinstance(parent, str) else None
+    for index, parent in enumerate(named):
+        known = indexes.get(parent) if isinstance(parent, str) else None
         # Several may begin the conversation, as the first message was edited; they name what the first one names.
-        is_lost = known is None and place and (not isinstance(parent, str) or parent != named[0])
-        parents[place] = place - 1 if is_lost else known
+        is_lost = known is None and index and (not isinstance(parent, str) or parent != named[0])
+        parents[index] = index - 1 if is_lost else known
     current = value.get("current_leaf_message_uuid")
-    leaf = places.get(current) if isinstance(current, str) else None
+    leaf = indexes.get(current) if isinstance(current, str) else None
     if leaf is None:
-        leaf = _latest_leaf(parents, lambda place: _time_of(listed[place], "created_at"))
+        leaf = _latest_leaf(parents, lambda index: _time_of(listed[index], "created_at"))
     # What has no id is in nobody's branch, and would vanish unseen.
-    strays = [place for place, uuid in enumerate(ids) if not isinstance(uuid, str)]
+    strays = [index for index, uuid in enumerate(ids) if not isinstance(uuid, str)]
     branch = _branch(leaf, parents)
-    return branch + [place for place in strays if place not in branch]
+    return branch + [index for index in strays if index not in branch]
 
 
 def _of_claude(message: Any, odd: Odd) -> dict[str, Any] | None:
@@ -180,8 +180,8 @@ def _of_claude(message: Any, odd: Odd) -> dict[str, Any] | None:
         return None
     text = _text_of_claude(message, odd)
     frame, without_text = _attached(message, odd)
-    said = _message(role, "\n\n".join(filter(None, [text, frame])), message.get("created_at"))
-    return said and said | {chats.FILES_WITHOUT_TEXT: without_text}
+    converted = _message(role, "\n\n".join(filter(None, [text, frame])), message.get("created_at"))
+    return converted and converted | {chats.FILES_WITHOUT_TEXT: without_text}
 
 
 def _text_of_claude(message: Mapping[str, Any], odd: Odd) -> str:
@@ -205,8 +205,8 @@ def _text_of_claude(message: Mapping[str, Any], odd: Odd) -> str:
             odd.append(
                 chats.UnusableFile(f"block {number} is {what if isinstance(block, Mapping) else chats.kind_of(block)}")
             )
-    if said := "\n".join(filter(None, texts)):
-        return said
+    if joined := "\n".join(filter(None, texts)):
+        return joined
     if text is not None and not isinstance(text, str):
         odd.append(chats.UnusableFile(f"its text is {chats.kind_of(text)}"))
     return text if isinstance(text, str) else ""
@@ -252,8 +252,8 @@ def from_langchain(value: Any) -> Any:
     row = value.get("message")
     if row is not None:
         # As the chat histories of LangChain keep it in a table: the message may be JSON in a string.
-        told = {key: one for key, one in value.items() if key not in ("message", "id")}
-        return told | _of_langchain(chats.parsed(row) if isinstance(row, str) else row)
+        columns = {key: one for key, one in value.items() if key not in ("message", "id")}
+        return columns | _of_langchain(chats.parsed(row) if isinstance(row, str) else row)
     return _of_langchain(value)
 
 
@@ -269,8 +269,8 @@ def _of_langchain(value: Any) -> dict[str, Any]:
         message, data = as_openai(value), data_of(value)
     except Invalid as error:
         raise chats.UnusableFile(error.message) from None
-    told = [value, data, data.get("additional_kwargs"), data.get("response_metadata")]
-    times = [one for one in told if isinstance(one, Mapping)]
+    sources = [value, data, data.get("additional_kwargs"), data.get("response_metadata")]
+    times = [one for one in sources if isinstance(one, Mapping)]
     at = next((one[key] for one in times for key in ("created_at", "timestamp") if one.get(key) is not None), None)
     return message | ({} if at is None else {"created_at": at})
 
@@ -285,23 +285,23 @@ def _field(value: Any, name: str, kind: type, of_what: str) -> Any:
     return value[name]
 
 
-def _with_reasons(convert: Any, value: Any, place: str | None = None) -> Iterator[Any]:
+def _with_reasons(convert: Any, value: Any, part: str | None = None) -> Iterator[Any]:
     """Yield why parts of a message are left out, and the message, if it says anything."""
     odd: Odd = []
-    said = None
+    converted = None
     try:
-        said = convert(value, odd)
+        converted = convert(value, odd)
     except chats.UnusableFile as reason:
         odd.append(reason)
     for one in odd:
-        yield chats.UnusableFile(str(one), place)
-    if said is not None:
+        yield chats.UnusableFile(str(one), part)
+    if converted is not None:
         try:
-            chats.moment(said.get("created_at"))
+            chats.moment(converted.get("created_at"))
         except chats.UnusableFile as reason:
-            yield chats.UnusableFile(str(reason), place)
-            said = {**said, "created_at": None}
-        yield said
+            yield chats.UnusableFile(str(reason), part)
+            converted = {**converted, "created_at": None}
+        yield converted
 
 
 def _role(given: Any, person: str) -> str | None:
@@ -317,7 +317,7 @@ def _latest_leaf(parents: Mapping[Any, Any], time_of: Any) -> Any:
     """Return where the branch with the latest message ends, the last of several."""
     leaves = set(parents) - set(parents.values()) or set(parents)
     ends = [
-        (max(map(time_of, _branch(leaf, parents))), place, leaf) for place, leaf in enumerate(parents) if leaf in leaves
+        (max(map(time_of, _branch(leaf, parents))), index, leaf) for index, leaf in enumerate(parents) if leaf in leaves
     ]
     return max(ends, default=(0.0, 0, None))[2]
 

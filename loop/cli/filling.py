@@ -76,7 +76,7 @@ class Tally:
 
 
 @dataclass
-class _Filled:
+class _TargetConversation:
     conversation_id: str
     user_id: str | None
     names: MessageNames
@@ -92,7 +92,7 @@ class _Filled:
     last_at: str | None = None
     """When something was last said in it, by this run."""
     refused: str | None = None
-    told: set[str] = field(default_factory=set)
+    counted_lines: set[str] = field(default_factory=set)
     """The lines already counted as bad because of the refusal."""
     inherited: dict[str, Any] = field(default_factory=dict)
     """What the conversation that is gone on from says of memory and of whose days are meant."""
@@ -104,7 +104,7 @@ class _Filled:
 
 
 @dataclass
-class Filling:
+class ChatImporter:
     """Fills one app from one file; ``ends`` says whether to end each conversation."""
 
     call: Invocation
@@ -116,7 +116,7 @@ class Filling:
     dry_run: bool = False
     """Ask the service what is there, send nothing, and count what would become of it."""
     tally: Tally = field(default_factory=Tally)
-    _unfinished: dict[str, _Filled] = field(default_factory=dict)
+    _unfinished: dict[str, _TargetConversation] = field(default_factory=dict)
     _waiting: int = 0
     _rehearsed: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a dry run would have made by now."""
@@ -146,9 +146,9 @@ class Filling:
         if filled is None:
             user_id = self.user_id or portion.user_id
             self.tally.users.update(filter(None, [user_id]))
-            filled = _Filled(name, user_id, MessageNames(name), where)
+            filled = _TargetConversation(name, user_id, MessageNames(name), where)
             self._unfinished[name] = filled
-        for one in portion.said:
+        for one in portion.lines:
             sent = as_sent(one.role.value, one.content, one.name, one.payload)
             message = sent | {"messageId": filled.names.name(one)}
             if one.created_at is not None:
@@ -162,7 +162,7 @@ class Filling:
                 message["createdAt"] = filled.last_at
             self.tally.files_without_text += one.files_without_text
             filled.waiting.append((where, message))
-        self._waiting += len(portion.said)
+        self._waiting += len(portion.lines)
         if portion.whole:
             self._finish(self._unfinished.pop(name))
         elif len(filled.waiting) >= _BATCH and filled.last_at is not None:
@@ -177,7 +177,7 @@ class Filling:
         for conversation_id in list(self._unfinished):
             self._finish(self._unfinished.pop(conversation_id))
 
-    def _finish(self, filled: _Filled) -> None:
+    def _finish(self, filled: _TargetConversation) -> None:
         self._send(filled)
         if filled.refused is not None:
             return
@@ -193,7 +193,7 @@ class Filling:
             self.tally.job_ids += [job.job_id for job in answer.jobs]
         self.tally.conversations += 1
 
-    def _send(self, filled: _Filled) -> None:
+    def _send(self, filled: _TargetConversation) -> None:
         waiting, filled.waiting = filled.waiting, []
         self._waiting -= len(waiting)
         self.tally.undated += sum("createdAt" not in message for _, message in waiting)
@@ -211,10 +211,10 @@ class Filling:
         if filled.refused is not None:
             why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
             lines = dict.fromkeys([filled.first_where, *(where for where, _ in waiting)])
-            self.tally.bad += [chats.BadChatLine(where, why) for where in lines if where not in filled.told]
-            filled.told.update(lines)
+            self.tally.bad += [chats.BadChatLine(where, why) for where in lines if where not in filled.counted_lines]
+            filled.counted_lines.update(lines)
 
-    def _store(self, filled: _Filled, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    def _store(self, filled: _TargetConversation, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
         new = [message for _, message in waiting if message["messageId"] not in filled.known]
         while new and not filled.is_open:
             self._reach(filled)
@@ -223,7 +223,7 @@ class Filling:
         for batch in _batches(new):
             self._post(filled, batch)
 
-    def _reach(self, filled: _Filled) -> None:
+    def _reach(self, filled: _TargetConversation) -> None:
         """Open a conversation, or go on with one of an earlier run, or pass one that has ended.
 
         Raises: ApiError for one that no run opened, and for one of another user.
@@ -245,7 +245,7 @@ class Filling:
         filled.number += not filled.is_open
         filled.inherited = given(memory=found.get("memory"), time_zone=found.get("timeZone"))
 
-    def _found_or_opened(self, filled: _Filled) -> dict[str, Any] | None:
+    def _found_or_opened(self, filled: _TargetConversation) -> dict[str, Any] | None:
         """Return what is there under the name, or None where it was opened."""
         metadata = {_MARK: True} | ({} if filled.number == 1 else {_CONTINUES: filled.conversation_id})
         own = given(time_zone=self.time_zone)
@@ -267,11 +267,11 @@ class Filling:
             found = self._shown(filled)
         return found
 
-    def _shown(self, filled: _Filled) -> dict[str, Any]:
+    def _shown(self, filled: _TargetConversation) -> dict[str, Any]:
         found: dict[str, Any] = in_json(self.client.show_conversation(filled.target, app_id=self.app_id))
         return found
 
-    def _refuse_foreign(self, filled: _Filled, found: dict[str, Any]) -> None:
+    def _refuse_foreign(self, filled: _TargetConversation, found: dict[str, Any]) -> None:
         owner = found["userId"] or None
         if owner == filled.user_id:
             return
@@ -283,13 +283,13 @@ class Filling:
         what = f"it is there already and {there}, and {own}; nothing was overwritten: {do}"
         raise ApiError(409, "another_users", what)
 
-    def _message_ids(self, filled: _Filled) -> set[str]:
+    def _message_ids(self, filled: _TargetConversation) -> set[str]:
         if filled.target in self._rehearsed:
             return set(self._rehearsed[filled.target]["messageIds"])
         listed = self.client.iter_messages(filled.target, limit=_PAGE, app_id=self.app_id)
         return {in_json(message)["messageId"] for message in listed}
 
-    def _post(self, filled: _Filled, batch: list[dict[str, Any]]) -> None:
+    def _post(self, filled: _TargetConversation, batch: list[dict[str, Any]]) -> None:
         if self.dry_run:
             kept = self._rehearsed.get(filled.target, {}).get("messageIds", set())
             kept.update(message["messageId"] for message in batch)
@@ -347,7 +347,7 @@ class Portion:
 
     conversation_id: str
     user_id: str | None
-    said: Sequence[chats.ChatLine]
+    lines: Sequence[chats.ChatLine]
     whole: bool
 
 
@@ -369,30 +369,30 @@ class Grouping:
 
     def portions(self, chat: chats.FileChat) -> Iterator[Portion]:
         """Yield the conversations that a line adds to. Raises: UnusableFile."""
-        if not chat.said:
+        if not chat.lines:
             raise chats.UnusableFile("no message has any text")
         whole = chat.shape is not chats.ChatShape.SINGLE
         if self.per is ChatGrouping.FILE:
-            yield Portion(self._file_name, chat.user_id, chat.said, False)
+            yield Portion(self._file_name, chat.user_id, chat.lines, False)
         elif self.per is ChatGrouping.DAY:
             base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
             days: dict[str, list[chats.ChatLine]] = defaultdict(list)
-            for given in chat.said:
+            for given in chat.lines:
                 one = given.at(self._last.get(base))
                 if one.created_at is not None:
                     if not whole:
                         self._last[base] = one.created_at
                     days[one.created_at.astimezone(self.zone or one.created_at.tzinfo).date().isoformat()].append(one)
-            for day, said in days.items():
-                yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
-            if undated := len(chat.said) - sum(map(len, days.values())):
+            for day, lines in days.items():
+                yield Portion(as_id(f"{base}-{day}"), chat.user_id, lines, whole)
+            if undated := len(chat.lines) - sum(map(len, days.values())):
                 what = "a message" if undated == 1 else f"{undated} messages"
                 raise chats.UnusableFile(f"{what} without a time cannot be put on a day")
         elif chat.conversation_id is None and not whole:
             raise chats.UnusableFile("a message without a conversation id; --conversation-per file or day does without")
         else:
             name = _content_name(chat) if chat.conversation_id is None else as_id(chat.conversation_id)
-            yield Portion(name, chat.user_id, chat.said, whole)
+            yield Portion(name, chat.user_id, chat.lines, whole)
 
 
 def read_portions(
@@ -418,9 +418,9 @@ class MessageNames:
         self._conversation_id = conversation_id
         self._seen: Counter[bytes] = Counter()
 
-    def name(self, said: chats.ChatLine) -> str:
+    def name(self, line: chats.ChatLine) -> str:
         """Return the id of the next message."""
-        digest = hashlib.sha256(orjson.dumps([self._conversation_id, *_plain(said)])).digest()[:12]
+        digest = hashlib.sha256(orjson.dumps([self._conversation_id, *_plain(line)])).digest()[:12]
         self._seen[digest] += 1
         return f"in-{digest.hex()}-{self._seen[digest]}"
 
@@ -434,14 +434,14 @@ def as_id(given: str) -> str:
 
 
 def _content_name(chat: chats.FileChat) -> str:
-    return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
+    return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.lines)]))}"
 
 
-def _plain(said: chats.ChatLine) -> list[Any]:
+def _plain(line: chats.ChatLine) -> list[Any]:
     # The same message in a file that writes its offset otherwise is the same message.
-    own = said.created_at if said.has_own_time else None
+    own = line.created_at if line.has_own_time else None
     at = own.astimezone(UTC).isoformat() if own is not None else None
-    return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
+    return [line.role.value, line.name, line.content, at] + ([] if line.payload is None else [line.payload])
 
 
 def _hex(text: bytes) -> str:

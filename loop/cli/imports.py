@@ -113,7 +113,7 @@ def import_file(
             _import_statements(call, listing, app, user_id, zone, dry_run, strict, yes)
         return
     from loop.cli.chats import FileChat, read_chats  # what reads files is not needed for --help
-    from loop.cli.filling import Filling, Grouping, install_if_missing  # as above
+    from loop.cli.filling import ChatImporter, Grouping, install_if_missing  # as above
 
     with _unpacked(file, format) as files:
         converter = _converter(format)
@@ -124,7 +124,7 @@ def import_file(
                 f"nobody and is not recalled for any user of {app}."
             )
         if dry_run or strict:
-            rehearsal = Filling(call, app, user_id, end, time_zone, dry_run=True)
+            rehearsal = ChatImporter(call, app, user_id, end, time_zone, dry_run=True)
             for part in parts:
                 rehearsal.take_file(*part)
             if dry_run or rehearsal.tally.bad:
@@ -132,10 +132,10 @@ def import_file(
                 return
         holds = (isinstance(entry, FileChat) for one in files for entry in read_chats(one, converter))
         install_if_missing(call.patient_client, app, yes, lambda: any(holds))
-        filling = Filling(call, app, user_id, end, time_zone)
+        importer = ChatImporter(call, app, user_id, end, time_zone)
         for part in parts:
-            filling.take_file(*part)
-    tally = filling.tally
+            importer.take_file(*part)
+    tally = importer.tally
     states = _wait(call, tally, timeout) if wait else None
     answer = {"appId": app, "format": format, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
     call.show(answer, lambda _: _summary(tally, states))
@@ -216,12 +216,12 @@ def _unpacked(file: Path, format: ImportFormat) -> Iterator[list[Path]]:
         files = [one for one in inside if one.match("*.json*") and one.is_file()]
         found = [one for one in files if not links.keys() & {one, *one.parents}]
         if format in _PERSONAL:
-            wanted = _exported([str(one) for one in found])
+            names = _exported([str(one) for one in found])
         else:
-            wanted = [str(one) for one in found if one.suffix in (".json", ".jsonl")]
+            names = [str(one) for one in found if one.suffix in (".json", ".jsonl")]
     with TemporaryDirectory(prefix="import-") as folder:
         if file.is_dir() or not is_zipfile(file):
-            files = [Path(one) for one in _some(wanted, file, format)] if file.is_dir() else [file]
+            files = [Path(one) for one in _some(names, file, format)] if file.is_dir() else [file]
             yield [_in_utf8(one, Path(folder, str(nth))) for nth, one in enumerate(files)]
             return
         try:
@@ -348,7 +348,7 @@ def _import_archive(call: Invocation, file: Path, app: str | None, user_id: str 
         call.show_card({"appId": target} | counts)
         remark("Nothing was sent.")
         return
-    call.show_card(call.ask(call.client.import_app, archive, app_id=target))
+    call.show_card(call.invoke(call.client.import_app, archive, app_id=target))
 
 
 def _wait(call: Invocation, tally: Tally, timeout_seconds: float) -> Counter[str]:

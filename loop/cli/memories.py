@@ -94,7 +94,7 @@ def _card_of(name: str, shown: Columns) -> Callable[[Answer], RenderableType]:
 def _bulk(name: str, text: str, outcome: str, undo: bool = False, more: Any = ()) -> Command:
     """Return the row of what is done to several facts, all or none."""
 
-    def told(answer: Answer, given: dict[str, Any]) -> str:
+    def message(answer: Answer, given: dict[str, Any]) -> str:
         ids, category = given["ids"], given.get("category")
         named = f"Fact {ids[0]} is" if len(ids) == 1 else _counted(len(ids))
         fact = ids[0] if len(ids) == 1 else "FACT"
@@ -102,7 +102,7 @@ def _bulk(name: str, text: str, outcome: str, undo: bool = False, more: Any = ()
         return f"{named} {outcome}{'' if category is None else f' {category.value}'}.{again}"
 
     return Command(
-        name=f"facts {name}", operation="change_facts", help=text, arguments=(APP, *more, _FACTS), done=told,
+        name=f"facts {name}", operation="change_facts", help=text, arguments=(APP, *more, _FACTS), done=message,
         prepare=lambda given: given | {"action": name},
     )  # fmt: skip
 
@@ -116,9 +116,9 @@ def _counted(number: int) -> str:
 
 
 def _with_outcome(added: Answer) -> RenderableType:
-    told = [plain("It was known already, and is more certain now.")] if added["merged"] else []
-    told += [plain(f"Fact {one} went for it.") for one in added["evicted"]]
-    return Group(card(added, _FACT_CARD), *told)
+    notes = [plain("It was known already, and is more certain now.")] if added["merged"] else []
+    notes += [plain(f"Fact {one} went for it.") for one in added["evicted"]]
+    return Group(card(added, _FACT_CARD), *notes)
 
 
 def _eviction(run: Answer) -> RenderableType:

@@ -39,14 +39,14 @@ def ok(what: str, found: str) -> Finding:
     return Finding(what, Health.OK, found)
 
 
-def warn(what: str, found: str, mend: str) -> Finding:
+def warn(what: str, found: str, remedy: str) -> Finding:
     """Return that it works but should be looked at."""
-    return Finding(what, Health.WARN, found, mend)
+    return Finding(what, Health.WARN, found, remedy)
 
 
-def fail(what: str, found: str, mend: str) -> Finding:
+def fail(what: str, found: str, remedy: str) -> Finding:
     """Return that it does not work."""
-    return Finding(what, Health.FAIL, found, mend)
+    return Finding(what, Health.FAIL, found, remedy)
 
 
 _TIMEOUT_SECONDS = 3.0
@@ -81,12 +81,12 @@ def _size(parameters: int) -> str:
 def _unfit(settings: Settings, model: str, traits: ModelTraits) -> Iterator[Finding]:
     """Say what of a model or its server does not fit how it is used here."""
     provider, name = split_model(model)
-    window, wanted = traits.context_tokens, settings.model_context_tokens
+    window, configured = traits.context_tokens, settings.model_context_tokens
     if traits.ollama_address is not None:
         found = f"its server is Ollama, which cuts what is longer than {window} tokens there without a word"
         yield warn("model", found, f"Set AFTERTHOUGHT_MODEL=ollama:{name} and OLLAMA_HOST={traits.ollama_address}.")
-    elif window is not None and window < wanted:
-        found = f"its window has {window:,} tokens, fewer than AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={wanted}"
+    elif window is not None and window < configured:
+        found = f"its window has {window:,} tokens, fewer than AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={configured}"
         larger = "start its server with a larger window, or name another model"
         lower = f"Set AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={window}, {larger}."
         yield warn("model", found, lower if window >= LEAST_CONTEXT_TOKENS else f"{larger.capitalize()}.")

@@ -69,27 +69,29 @@ def replay_jobs(
     yes: YesOption = False,
 ) -> None:
     """Have a dead or cancelled job done again; or dead ones by app, kind and reason, counted first."""
-    wanted = given(app_id=app_id, kind=kind, reason=reason)
-    if (job_id is not None) + bool(wanted) + everything != 1:
+    job_filter = given(app_id=app_id, kind=kind, reason=reason)
+    if (job_id is not None) + bool(job_filter) + everything != 1:
         raise Invalid("Name one JOB; or narrow down with --app, --kind, --reason; or say --all.")
     if job_id is not None:
-        answer = call.ask(call.client.replay_job, job_id)
+        answer = call.invoke(call.client.replay_job, job_id)
         call.done(answer, f"Job {job_id} is {answer.get('state', 'pending')} again.")
         return
-    found = call.ask(call.client.replay_jobs, **wanted, dry_run=True)
+    found = call.invoke(call.client.replay_jobs, **job_filter, dry_run=True)
     if found["left"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in found["matching"].items())
         confirm(f"Replay {found['left']} dead jobs ({kinds})?", yes)
-        found = _replay_all(call, wanted)
-    said = f"{found['replayed']} dead jobs will be done again"
-    call.done(found, f"{said}; {found['refused']} stay dead, see their reasons." if found["refused"] else f"{said}.")
+        found = _replay_all(call, job_filter)
+    summary = f"{found['replayed']} dead jobs will be done again"
+    call.done(
+        found, f"{summary}; {found['refused']} stay dead, see their reasons." if found["refused"] else f"{summary}."
+    )
 
 
-def _replay_all(call: Invocation, wanted: dict[str, Any]) -> Answer:
+def _replay_all(call: Invocation, job_filter: dict[str, Any]) -> Answer:
     """Replay round after round; return what all of them came to."""
-    total = answer = call.ask(call.patient_client.replay_jobs, **wanted)
+    total = answer = call.invoke(call.patient_client.replay_jobs, **job_filter)
     while answer["cursor"] is not None:
-        answer = call.ask(call.patient_client.replay_jobs, **wanted, cursor=answer["cursor"])
+        answer = call.invoke(call.patient_client.replay_jobs, **job_filter, cursor=answer["cursor"])
         counts = {name: total[name] + answer[name] for name in ("replayed", "refused")}
         total = {**total, **counts, "left": answer["left"], "cursor": None}
     return dict(total)
@@ -100,15 +102,17 @@ def energy(
 ) -> None:
     """Show the energy level, or with --app what an app has spent."""
     if app_id is None:
-        call.show(call.ask(call.client.show_energy), _level)
+        call.show(call.invoke(call.client.show_energy), _level)
     else:
-        call.show_card(call.ask(call.client.show_app_energy, app_id=app_id), _SPENDING_CARD)
+        call.show_card(call.invoke(call.client.show_app_energy, app_id=app_id), _SPENDING_CARD)
 
 
 def follow(call: Invocation, app_id: str, job_id: str, what: str) -> None:
     """Wait until a job about sessions has its result. Raises: Conflict where it ended without one."""
     with progress(what) as update:
-        while (job := call.ask(call.patient_client.show_session_job, job_id, app_id=app_id))["state"] not in FINISHED:
+        while (job := call.invoke(call.patient_client.show_session_job, job_id, app_id=app_id))[
+            "state"
+        ] not in FINISHED:
             waits = f" ({job['reason']})" if job.get("reason") else ""
             steps = job["progress"]
             update(completed=steps["done"], total=steps["total"] or None, description=what + waits)
@@ -144,8 +148,8 @@ def follow_events(
     stream = call.client.follow_app(after=after, kinds=kinds, conversation_id=conversation_id, app_id=app_id)
     last = after
     try:
-        for number, told in enumerate(stream, 1):
-            event = {"kind": told.kind, **told.data}
+        for number, received in enumerate(stream, 1):
+            event = {"kind": received.kind, **received.data}
             if call.as_json:
                 typer.echo(json.dumps(event, ensure_ascii=False))
             else:

@@ -63,8 +63,8 @@ for name, group in _of_group.items():
     program.add_typer(group, name=name)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"afterthought {release()}")
         raise typer.Exit
 

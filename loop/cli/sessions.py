@@ -106,15 +106,15 @@ def show_settings(
         _assign(body, one)
     if project_id is not None:
         if changes:
-            found = call.ask(client.change_project, project_id, settings=body, app_id=app_id)["settings"]
+            found = call.invoke(client.change_project, project_id, settings=body, app_id=app_id)["settings"]
         else:
-            found = call.ask(client.show_project, project_id, app_id=app_id)["settings"]
+            found = call.invoke(client.show_project, project_id, app_id=app_id)["settings"]
     elif changes:
         names = {"keepitDecay": "keepit_decay"}
-        found = call.ask(client.change_session_settings, app_id=app_id,
+        found = call.invoke(client.change_session_settings, app_id=app_id,
                          **{names.get(name, name): value for name, value in body.items()})  # fmt: skip
     else:
-        found = call.ask(client.show_session_settings, app_id=app_id)
+        found = call.invoke(client.show_session_settings, app_id=app_id)
     call.show_card(found, {name: name for name in _leaves(found)})
 
 
@@ -146,7 +146,7 @@ def register_sessions(
             update(advance=1)
     answer = {"sessions": registered, "refused": refused}
     shown = _FORESEEN if dry_run else _COLUMNS
-    over = [plain(told) for one in registered if (told := _passed_over(one))]
+    over = [plain(note) for one in registered if (note := _passed_over(one))]
     call.show(answer, lambda answer: Group(table(answer["sessions"], shown, "None registered."), *over))
     for one in refused:
         complain(f"{one['file']}: {one['reason']}")
@@ -160,14 +160,14 @@ def _register(call: Invocation, project: str, file: Path, app_id: str, upload: b
     client, dry = call.slow_client, dry_run or None
     if not upload:
         try:
-            return call.ask(
+            return call.invoke(
                 client.register_session, project, file.stem, path=str(file.resolve()), dry_run=dry, app_id=app_id
             )
         except ApiError as error:
             if error.code not in _NOT_SEEN_THERE:
                 raise
     with file.open("rb") as content:
-        return call.ask(client.register_session, project, file.stem, content=content, dry_run=dry, app_id=app_id)
+        return call.invoke(client.register_session, project, file.stem, content=content, dry_run=dry, app_id=app_id)
 
 
 def sync_session(
@@ -179,7 +179,7 @@ def sync_session(
     """Take in what was added to a session since it was registered or synced."""
     with ExitStack() as opened:
         content = None if file is None else opened.enter_context(file.open("rb"))
-        synced = call.ask(call.slow_client.sync_session, session_id, content, app_id=app_id)
+        synced = call.invoke(call.slow_client.sync_session, session_id, content, app_id=app_id)
     passed_over = _passed_over(synced["session"])
     over = f" {passed_over}" if passed_over else ""
     call.done(synced, f"{session_id}: {synced['addedBytes']} bytes were added.{over}")
@@ -194,7 +194,7 @@ def scan_project(
     with progress("looking through", None, _COUNT) as update:
         while True:
             further = {"dry_run": True, "cursor": total["cursor"]} if dry_run else {}
-            scan = call.ask(call.slow_client.scan_project, project_id, app_id=app_id, **further)
+            scan = call.invoke(call.slow_client.scan_project, project_id, app_id=app_id, **further)
             unchanged = scan["unchanged"] + (total["unchanged"] if dry_run else 0)
             total = scan | {name: total[name] + scan[name] for name in lists} | {"unchanged": unchanged}
             update(advance=len(scan["registered"]) + len(scan["synced"]))
@@ -222,7 +222,7 @@ def list_keepits(call: Invocation, app_id: AppArgument, session_id: SessionArgum
     cursor = None
     while call.limit is None or len(found) < call.limit:
         most = PAGE if call.limit is None else min(call.limit - len(found), PAGE)
-        page = call.ask(call.client.list_keepits, session_id, limit=most, cursor=cursor, app_id=app_id)
+        page = call.invoke(call.client.list_keepits, session_id, limit=most, cursor=cursor, app_id=app_id)
         found += page["keepits"]
         if (cursor := page["cursor"]) is None:
             break
@@ -278,7 +278,7 @@ def import_project(
 ) -> None:
     """Take in a project that was exported; it is checked first, and nothing that is there is written over."""
     with file.open("rb") as content:
-        call.show_card(call.ask(call.slow_client.import_project, content, project_id=project_id, app_id=app_id))
+        call.show_card(call.invoke(call.slow_client.import_project, content, project_id=project_id, app_id=app_id))
 
 
 def _scanned(total: Answer, would: str = "") -> RenderableType:

@@ -142,7 +142,7 @@ class Invocation:
             )
         return read_or_make_secret(path)
 
-    def ask(self, operation: Callable[_P, Any], *given: _P.args, **arguments: _P.kwargs) -> Any:
+    def invoke(self, operation: Callable[_P, Any], *given: _P.args, **arguments: _P.kwargs) -> Any:
         """Return the answer of an operation of a client, as it is in JSON."""
         try:
             answer = operation(*given, **arguments)
@@ -343,8 +343,8 @@ class Command:
             return
         known = {one.name: one.resolve(call, given["app_id"], given[one.name]) for one in self.arguments if one.resolve}
         if self.question:
-            asked = self.question(given) if callable(self.question) else self.question.format(**given)
-            confirm(asked, given.pop("yes"))
+            question = self.question(given) if callable(self.question) else self.question.format(**given)
+            confirm(question, given.pop("yes"))
         arguments = self.prepare({name: value for name, value in (given | known).items() if value is not None})
         if self.needs and len(arguments) == sum(isinstance(one.info, ArgumentInfo) for one in self.arguments):
             raise typer.BadParameter(self.needs)
@@ -353,16 +353,16 @@ class Command:
             # Without --all, where that is one of its own options.
             call.limit = call.limit if self.field else arguments.pop("limit", call.limit)
             if self.field:
-                found = call.ask(getattr(call.client, operation), **arguments)[self.field]
+                found = call.invoke(getattr(call.client, operation), **arguments)[self.field]
             else:
                 found = call.entries(getattr(call.client, iterator_of(operation)), **arguments)
             shown, nothing = self.columns or {}, self.nothing.format(**given)
             call.show(found, self.rows or (lambda rows: table(rows, shown, nothing)))
             return
-        answer = call.ask(getattr(call.client, operation), **arguments)
+        answer = call.invoke(getattr(call.client, operation), **arguments)
         if self.done:
-            told = self.done(answer, given) if callable(self.done) else self.done.format(answer=answer, **given)
-            call.show(answer, lambda _: plain(told) if isinstance(told, str) else told)
+            message = self.done(answer, given) if callable(self.done) else self.done.format(answer=answer, **given)
+            call.show(answer, lambda _: plain(message) if isinstance(message, str) else message)
         else:
             call.show(answer, self.view or (lambda row: card(row, self.card)))
         if self.after is not None:

@@ -62,7 +62,7 @@ _AGED = columns(
     "session sessionId | version versionId | tokens | made (UTC) @createdAt | last used @lastUsed | used in usedIn"
     " | why reason"
 )
-_WANTED = columns("session sessionId | preset | why reason")
+_PROPOSED = columns("session sessionId | preset | why reason")
 
 
 def compress_session(
@@ -84,17 +84,17 @@ def compress_session(
     """Compress a session into a new version."""
     way = _compression(ratio, level, preset, tiers)
     more = given(keepit_mode=keepit, model=model, source_version=source, dry_run=dry_run or None)
-    asked = call.ask(
+    requested = call.invoke(
         call.client.make_version, session_id, session_distance=distance, skip_first_messages=skip, app_id=app_id, **way,
         **more,
     )  # fmt: skip
     if dry_run:
-        call.show(asked["foreseen"], _foreseen)
+        call.show(requested["foreseen"], _foreseen)
     elif no_wait or call.as_json:
-        call.done(asked, f"Version {asked['versionId']} is being made by job {asked['job']['jobId']}.")
+        call.done(requested, f"Version {requested['versionId']} is being made by job {requested['job']['jobId']}.")
     else:
-        follow(call, app_id, asked["job"]["jobId"], f"compressing {session_id}")
-        show_version(call, app_id, session_id, asked["versionId"])
+        follow(call, app_id, requested["job"]["jobId"], f"compressing {session_id}")
+        show_version(call, app_id, session_id, requested["versionId"])
 
 
 def age_versions(
@@ -117,7 +117,7 @@ def age_versions(
     run: Annotated[bool, typer.Option("--run", help="Do it now; changed rules must be shown first.")] = False,
 ) -> None:
     """Show or change the rules by which a project's versions age, and follow them now."""
-    shown = call.ask(call.client.show_ageing, project_id, app_id=app_id)
+    shown = call.invoke(call.client.show_ageing, project_id, app_id=app_id)
     change: dict[str, Any] = {} if keep is None else {"retention": _retention(keep)}
     decays = given(enabled=decay, schedule=schedule)
     rules = given(
@@ -131,9 +131,9 @@ def age_versions(
             del standing["createPreset"]
         change["auto_decay"] = shown["autoDecay"] | decays | {"rules": standing | rules}
     if change:
-        shown = call.ask(call.client.change_ageing, project_id, app_id=app_id, **change)
+        shown = call.invoke(call.client.change_ageing, project_id, app_id=app_id, **change)
     if plan or run:
-        call.show(call.ask(call.client.run_ageing, project_id, dry_run=not run, app_id=app_id), _plan)
+        call.show(call.invoke(call.client.run_ageing, project_id, dry_run=not run, app_id=app_id), _plan)
     else:
         call.show(shown, _rules)
 
@@ -156,10 +156,10 @@ def prune_versions(
         unused=unused or None, superseded=superseded or None, older_than_days=older_than,
         versions=[_named_version(one) for one in version] if version else None, app_id=app_id,
     )  # fmt: skip
-    pruned = call.ask(call.client.prune_versions, project_id, dry_run=True, **rules)
+    pruned = call.invoke(call.client.prune_versions, project_id, dry_run=True, **rules)
     if not dry_run and pruned["removed"]:
         confirm(f"Remove {len(pruned['removed'])} versions of {pruned['tokens']} tokens?", yes)
-        pruned = call.ask(call.client.prune_versions, project_id, dry_run=False, **rules)
+        pruned = call.invoke(call.client.prune_versions, project_id, dry_run=False, **rules)
     call.show(pruned, _pruned)
 
 
@@ -172,9 +172,9 @@ def show_version(
 ) -> None:
     """Show a version, or print what it says."""
     if content is not None:
-        print_document(call.ask(call.client.read_version_text, session_id, version_id, content, app_id=app_id))
+        print_document(call.invoke(call.client.read_version_text, session_id, version_id, content, app_id=app_id))
     else:
-        found = call.ask(call.client.read_version, session_id, version_id, app_id=app_id)
+        found = call.invoke(call.client.read_version, session_id, version_id, app_id=app_id)
         call.show(found, lambda shown: card(shown["version"], _VERSION_CARD))
 
 
@@ -274,7 +274,7 @@ def _plan(done: Answer) -> RenderableType:
     plan = done["plan"]
     verb = "would be" if done["dryRun"] else "are"
     return Group(
-        plain(f"Versions that {verb} asked for:"), table(plan["compress"], _WANTED, "none"),
+        plain(f"Versions that {verb} asked for:"), table(plan["compress"], _PROPOSED, "none"),
         plain(f"Versions that {verb} removed:"), table(plan["remove"], _AGED, "none"),
         plain("Versions that stay, though the rules name them:"), table(plan["keep"], _AGED, "none"),
     )  # fmt: skip

@@ -33,7 +33,7 @@ from loop.ui.tables import (
     show_time,
     show_views,
 )
-from loop.ui.visitors import FormError, in_words_of, tell_error, tell_success
+from loop.ui.visitors import FormError, in_words_of, notify_error, notify_success
 from shared.text.lines import read_json
 
 
@@ -81,7 +81,7 @@ class UserTable:
         if not await confirmed(f"Erase everything of {user_id}?", goes, user_id):
             return
         # Not in the row, which is shown anew.
-        with self.table.place:
+        with self.table.container:
             done = await self.view.client.erase_user_data(user_id)
             await self.table.refresh()
             show_receipt(done.receipt, done.note)
@@ -103,8 +103,8 @@ class TokenTable:
         with card("Issue a token"), ui.row().classes("items-center gap-3 w-full"):
             self.label = ui.input("What it is for").props("outlined dense maxlength=200").classes("w-64")
             self.label.on("keydown.enter", self._issue)
-            for grant, told in _GRANTS.items():
-                self.granted[grant] = ui.checkbox(f"May {told}").props("dense")
+            for grant, label in _GRANTS.items():
+                self.granted[grant] = ui.checkbox(f"May {label}").props("dense")
             action("Issue", self._issue, PRIMARY, icon="key")
         with card("Tokens"):
             head = ["For", "Number", "May also", "Issued", "By", ""]
@@ -157,7 +157,7 @@ def _show_once(token: str) -> None:
 
         async def copy() -> None:
             ui.clipboard.write(token)
-            tell_success("Copied.")
+            notify_success("Copied.")
 
         def close() -> None:
             field.value = ""
@@ -179,8 +179,8 @@ def build_archives(view: PageView) -> None:
             user = ui.input("Only of this user (empty: of all)").props("outlined dense").classes("w-64")
 
             async def export() -> None:
-                wanted = (user.value or "").strip() or None
-                archive = await view.client.export_app(user_id=wanted)
+                user_id = (user.value or "").strip() or None
+                archive = await view.client.export_app(user_id=user_id)
                 text = archive.model_dump_json(by_alias=True, exclude_unset=True)
                 ui.download.content(text, f"{view.app_id}.json", "application/json")
 
@@ -204,12 +204,12 @@ def build_archives(view: PageView) -> None:
                 "facts": found.facts.imported,
             }
             skipped = found.conversations.skipped + found.memories.skipped + found.facts.skipped
-            told = ", ".join(f"{number(count)} {name}" for name, count in added.items())
-            done.set_text(f"Added {told}; {number(skipped)} were there already.")
+            counts = ", ".join(f"{number(count)} {name}" for name, count in added.items())
+            done.set_text(f"Added {counts}; {number(skipped)} were there already.")
 
         upload = ui.upload(
             label="Import an exported app (JSON)", auto_upload=True, max_file_size=_MOST_BYTES, on_upload=put_in,
-            on_rejected=lambda: tell_error("The file is larger than 64 MB; use: afterthought import"),
+            on_rejected=lambda: notify_error("The file is larger than 64 MB; use: afterthought import"),
         )  # fmt: skip
         upload.props("accept=.json flat bordered color=blue-grey-9").classes("w-full max-w-md")
 
@@ -344,16 +344,16 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
         "shared_memory": ui.switch("What names no user is recalled for every user", value=details.shared_memory),
     }
     fields |= switches
-    held = {name: getattr(details, name) for name in fields}
+    saved = {name: getattr(details, name) for name in fields}
 
     async def save() -> None:
-        wanted = {name: one.value for name, one in fields.items() if one.value != held[name]}
-        if "weight" in wanted and wanted["weight"] is not None:
-            wanted["weight"] = int(wanted["weight"])
+        changes = {name: one.value for name, one in fields.items() if one.value != saved[name]}
+        if "weight" in changes and changes["weight"] is not None:
+            changes["weight"] = int(changes["weight"])
         with in_words_of(_LABELS):
-            changed = await view.client.change_app(**wanted)
-        held.update({name: getattr(changed, name) for name in fields})
-        tell_success("Saved.")
+            changed = await view.client.change_app(**changes)
+        saved.update({name: getattr(changed, name) for name in fields})
+        notify_success("Saved.")
 
     action("Save", save, PRIMARY)
 

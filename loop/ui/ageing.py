@@ -11,7 +11,7 @@ from afterthought_client import models
 from loop.ui.frame import PageView, in_turn
 from loop.ui.session_view import dialog, foot, minute, whole_number
 from loop.ui.tables import OUTLINED, PRIMARY, action, counted, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
 _KEPT = {"all": "All", "newest": "The newest of a session", "days": "Those of the last days"}
@@ -33,7 +33,7 @@ class ProjectRules:
         """Open the dialog with what is in force."""
         client = self._view.client
         project = await client.show_project(self._project_id)
-        held = await client.show_ageing(self._project_id)
+        ageing = await client.show_ageing(self._project_id)
         with dialog(f"Rules of {project.display_name}"):
             heading("New versions", 3)
             with ui.element("div").classes("fields"):
@@ -45,11 +45,11 @@ class ProjectRules:
                 )
             heading("Ageing", 3)
             with ui.element("div").classes("fields"):
-                self._build_ageing(held)
-            self._build_foot(held)
+                self._build_ageing(ageing)
+            self._build_foot(ageing)
 
-    def _build_ageing(self, held: models.AgeingAnswer) -> None:
-        retention, decay = held.retention, held.auto_decay
+    def _build_ageing(self, ageing: models.AgeingAnswer) -> None:
+        retention, decay = ageing.retention, ageing.auto_decay
         rules = decay.rules
         self._kept = ui.select(_KEPT, value=retention.keep, label="Versions kept")
         self._count = ui.number("How many, or days", value=retention.count or retention.days, min=1, step=1)
@@ -69,24 +69,24 @@ class ProjectRules:
                       *self._presets.values()):  # fmt: skip
             field.props("outlined dense options-dense")
 
-    def _build_foot(self, held: models.AgeingAnswer) -> None:
+    def _build_foot(self, ageing: models.AgeingAnswer) -> None:
         note("Nothing that a composition uses ever goes, nor a session's only version.")
         self._plan = ui.column().classes("card gap-1").props("role=status aria-label=Plan")
-        self._is_off = _is_off(held)
+        self._is_off = _is_off(ageing)
         with self._plan:
             if self._is_off:
                 ui.label(_OFF).classes("font-medium text-sm")
-            elif held.last_plan is None:
+            elif ageing.last_plan is None:
                 note("These rules did nothing yet.")
             else:
-                did = "Foreseen" if held.last_plan.dry_run else "Done"
-                _show_plan(held.last_plan.plan, f"{did} {minute(held.last_plan.at)} UTC by {held.last_plan.by}")
+                did = "Foreseen" if ageing.last_plan.dry_run else "Done"
+                _show_plan(ageing.last_plan.plan, f"{did} {minute(ageing.last_plan.at)} UTC by {ageing.last_plan.by}")
         if not self._view.may_write:
             return
         with ui.row().classes("w-full justify-end gap-2"):
             action("See what they would do", lambda: self._run(is_dry=True), OUTLINED)
             self._follow = ui.button("Follow them now", on_click=lambda: self._run(is_dry=False))
-            self._follow.props("outline no-caps").set_enabled(held.shown)
+            self._follow.props("outline no-caps").set_enabled(ageing.shown)
             action("Save rules", self._save, PRIMARY)
 
     async def _save(self) -> None:
@@ -106,7 +106,7 @@ class ProjectRules:
         saved = await client.change_ageing(self._project_id, retention=retention, auto_decay=decay)
         self._is_off = _is_off(saved)
         self._follow.set_enabled(saved.shown)
-        tell_success("Rules saved.")
+        notify_success("Rules saved.")
 
     async def _run(self, *, is_dry: bool) -> None:
         done = await self._view.client.run_ageing(self._project_id, dry_run=is_dry)
@@ -121,14 +121,14 @@ class ProjectRules:
             await self._changed()
 
 
-def _is_off(held: models.AgeingAnswer) -> bool:
-    return not held.auto_decay.enabled and held.retention.keep == "all"
+def _is_off(ageing: models.AgeingAnswer) -> bool:
+    return not ageing.auto_decay.enabled and ageing.retention.keep == "all"
 
 
 def _show_plan(plan: dict[str, Any], when: str) -> None:
     counts = plan["counts"]
-    told = f"{counts['compress']:,} to compress, {counts['remove']:,} to remove, {counts['keep']:,} kept"
-    ui.label(f"{when}: {told}.").classes("font-medium text-sm")
+    summary = f"{counts['compress']:,} to compress, {counts['remove']:,} to remove, {counts['keep']:,} kept"
+    ui.label(f"{when}: {summary}.").classes("font-medium text-sm")
     for name, verb in (("compress", "Compress"), ("remove", "Remove"), ("keep", "Keep")):
         for one in plan[name][:_SHOWN]:
             what = one.get("versionId") or one["preset"]
@@ -166,7 +166,7 @@ class Pruning:
     @in_turn
     async def _look(self) -> None:
         found: models.Pruned | None = None
-        async with self._view.errors_told():
+        async with self._view.show_errors():
             rules = self._rules()
             if rules["superseded"] or rules["unused"] or "older_than_days" in rules:
                 found = await self._view.client.prune_versions(self._project_id, **rules, dry_run=True)
@@ -178,8 +178,8 @@ class Pruning:
             if found is None:
                 note("Choose a rule.")
                 return
-            told = f"{counted(len(found.removed), 'version')} would go, {found.tokens:,} tokens."
-            ui.label(told).classes("font-medium text-sm")
+            summary = f"{counted(len(found.removed), 'version')} would go, {found.tokens:,} tokens."
+            ui.label(summary).classes("font-medium text-sm")
             for verb, decisions in (("Remove", found.removed), ("Keep", found.kept)):
                 for one in decisions[:_SHOWN]:
                     ui.label(f"{verb} {one.session_id} {one.version_id}: {one.reason}").classes("said text-sm")
@@ -188,6 +188,6 @@ class Pruning:
 
     async def _prune(self) -> None:
         done = await self._view.client.prune_versions(self._project_id, **self._shown, dry_run=False)
-        tell_success(f"Removed {counted(len(done.removed), 'version')}.")
+        notify_success(f"Removed {counted(len(done.removed), 'version')}.")
         await self._changed()
         self._dialog.close()

@@ -36,7 +36,7 @@ from loop.ui.tables import (
     show_time,
     token_labels,
 )
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 _SHOWN_CHARACTERS = 300
 _OF = {"memories": "Memories", "facts": "Facts", "profiles": "Profiles", "settings": "Settings of sessions"}
@@ -217,10 +217,10 @@ async def build_erasures(view: PageView) -> None:
     await erasing.receipts.refresh()
 
 
-def _offer(name: str, told: str, action: Any) -> None:
+def _offer(name: str, explanation: str, action: Any) -> None:
     with ui.row().classes("items-center gap-3 w-full"):
         ui.button(name, on_click=action, color=None).props("outline no-caps").classes("danger")
-        note(told)
+        note(explanation)
 
 
 def _row(one: models.Receipt, labels: TokenLabels) -> Row:
@@ -247,11 +247,11 @@ class Erasing:
         if await confirmed(f"Purge the memories of {app.name}?", goes, self.view.app_id, button="Purge"):
             done = await self.view.client.purge_memories()
             left = done.still_remembered
-            told = (
+            summary = (
                 f"Still remembered: {counted(left.facts, 'fact')}, {counted(left.messages, 'message')}, "
                 f"{counted(left.summaries, 'summary', 'summaries')}."
             )
-            await self._show(done.receipt, f"{told} {done.note or ''}".strip())
+            await self._show(done.receipt, f"{summary} {done.note or ''}".strip())
 
     async def erase(self) -> None:
         """Erase everything."""
@@ -276,7 +276,7 @@ class Erasing:
         if not await confirmed(f"Uninstall {app.name}?", goes, self.view.app_id, button="Uninstall"):
             return
         done = await self.view.client.uninstall_app(purge_memories=purge)
-        tell_success(f"Uninstalled. Memories kept: {done.memories_kept:,}.")
+        notify_success(f"Uninstalled. Memories kept: {done.memories_kept:,}.")
         if done.receipt is not None:
             await self._show(done.receipt, done.note)
 

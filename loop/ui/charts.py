@@ -51,26 +51,28 @@ class Chart:
 
     def show(self, steps: Sequence[str], series: Mapping[str, Sequence[float]]) -> None:
         """Show these numbers."""
-        told = {name: values for name, values in series.items() if any(values)}
-        self._none.set_visibility(not told)
-        self._whole.set_visibility(bool(told))
+        not_empty = {name: values for name, values in series.items() if any(values)}
+        self._none.set_visibility(not not_empty)
+        self._whole.set_visibility(bool(not_empty))
         self._chart.options.clear()
-        self._chart.options.update(_options(steps, told, self._as_lines, self._most))
+        self._chart.options.update(_options(steps, not_empty, self._as_lines, self._most))
         self._chart.props["aria-label"] = f"{self._title}: " + "; ".join(
-            f"{name} {_in_short(values, self._as_lines, self._unit)}" for name, values in told.items()
+            f"{name} {_in_short(values, self._as_lines, self._unit)}" for name, values in not_empty.items()
         )
         self._chart.update()
         self._legend.clear()
         with self._legend:
             # Show which colour is whose. That of the chart itself cuts names.
-            for name, colour in zip(told, cycle(_COLOURS), strict=False):
+            for name, colour in zip(not_empty, cycle(_COLOURS), strict=False):
                 with ui.row().classes("items-center gap-1 no-wrap min-w-0"):
                     ui.element("span").classes("shrink-0 w-3 h-3 rounded-sm").style(f"background: {colour}")
                     ui.label(name).classes("said").props("dir=auto")
         self._table.clear()
         with self._table:
-            rows = [[step, *(amount(values[index]) for values in told.values())] for index, step in enumerate(steps)]
-            show_table(self._title, ["When", *told], rows)
+            rows = [
+                [step, *(amount(values[index]) for values in not_empty.values())] for index, step in enumerate(steps)
+            ]
+            show_table(self._title, ["When", *not_empty], rows)
 
 
 def _in_short(values: Sequence[float], as_lines: bool, unit: str) -> str:

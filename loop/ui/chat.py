@@ -13,7 +13,7 @@ from loop.ui.frame import Frame, PageView, chat_address, in_turn, live, press_on
 from loop.ui.memory_panel import MemoryPanel, choose_subject
 from loop.ui.session_view import long_text
 from loop.ui.tables import FLAT, PRIMARY, action, badge, counted, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 _LISTED = 30
 _SHOWN = 50
@@ -91,7 +91,7 @@ def register(frame: Frame) -> None:
         chat.is_answered = (await view.client.show_app()).answered_by == "loop"
         await chat.build()
         if conversation:
-            async with view.errors_told():
+            async with view.show_errors():
                 await chat.open(conversation, around=message or None)
 
 
@@ -105,7 +105,7 @@ class ChatPage:
     conversation: models.ConversationDetails | None = None
     first_position: int = 0
     shown: set[str] = field(default_factory=set)
-    told: dict[str, ui.label] = field(default_factory=dict)
+    status_labels: dict[str, ui.label] = field(default_factory=dict)
     """What the list says of each conversation."""
     cursor: str | None = None
     is_answered: bool = True
@@ -130,7 +130,9 @@ class ChatPage:
                 self.earlier = action("Earlier messages", self.show_earlier, FLAT, icon="expand_less")
                 self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
                 self.foot = ui.column().classes("w-full gap-2")
-            self.beside = ui.column().classes("beside gap-2").props("role=complementary aria-label='What was recalled'")
+            self.recalled_panel = (
+                ui.column().classes("beside gap-2").props("role=complementary aria-label='What was recalled'")
+            )
         remember = ui.button("Remember", icon="psychology", on_click=self.remember)
         remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
         ui.run_javascript(_SCRIPT)
@@ -150,7 +152,7 @@ class ChatPage:
         await self._list()
 
     async def _list(self) -> None:
-        async with self.view.errors_told():
+        async with self.view.show_errors():
             page = await self.view.client.list_conversations(user_id=self.user_id, limit=_LISTED, cursor=self.cursor)
             self.cursor = page.cursor
             self.more.set_visibility(page.cursor is not None)
@@ -172,7 +174,7 @@ class ChatPage:
         )
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
             ui.label(_title_of(one)).classes("ellipsis w-full text-left")
-            self.told[one.conversation_id] = ui.label(_told_of(one)).classes("muted text-xs")
+            self.status_labels[one.conversation_id] = ui.label(_status_of(one)).classes("muted text-xs")
 
     async def begin(self) -> None:
         """Open a conversation of the user's who is looked at."""
@@ -188,14 +190,14 @@ class ChatPage:
         self.whole.classes("reading")
         self.log.clear()
         self.shown.clear()
-        self.beside.clear()
+        self.recalled_panel.clear()
         if around:
             page = await client.list_messages(conversation_id, around=around, limit=_SHOWN)
         else:
             page = await client.list_messages(
                 conversation_id, before=max(self.conversation.message_count, 1), limit=_SHOWN
             )
-        self._say(page.messages, sought=around)
+        self._show_messages(page.messages, sought=around)
         self._build_head()
         self._build_foot()
         if not around:
@@ -213,9 +215,11 @@ class ChatPage:
         page = await self.view.client.list_messages(
             self.conversation.conversation_id, before=self.first_position, limit=_SHOWN
         )
-        self._say(page.messages, at_the_top=True)
+        self._show_messages(page.messages, at_the_top=True)
 
-    def _say(self, messages: list[dict[str, Any]], *, at_the_top: bool = False, sought: str | None = None) -> None:
+    def _show_messages(
+        self, messages: list[dict[str, Any]], *, at_the_top: bool = False, sought: str | None = None
+    ) -> None:
         new = [one for one in messages if one["messageId"] not in self.shown]
         self.shown |= {one["messageId"] for one in new}
         if new and (at_the_top or len(self.shown) == len(new)):
@@ -263,26 +267,26 @@ class ChatPage:
                 return
             if not self.is_answered:
                 note("Nobody answers here: it is kept as what the user said.")
-            said = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full draft")
+            field = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full draft")
             draft = json.dumps(f"{self.view.app_id}/{conversation.conversation_id}")
             ui.run_javascript(f"keepDraft({draft})")
 
             async def send() -> None:
-                if said.value and said.value.strip():
-                    text, said.value = said.value, ""
+                if field.value and field.value.strip():
+                    text, field.value = field.value, ""
                     if await self.send(text):
                         ui.run_javascript(f"sessionStorage.removeItem({draft})")
-                    elif not said.value:
-                        said.value = text
+                    elif not field.value:
+                        field.value = text
 
-            said.on("keydown.enter.exact.prevent", send)
+            field.on("keydown.enter.exact.prevent", send)
             action("Send", send, PRIMARY, icon="send")
 
     async def send(self, text: str) -> bool:
         """Say something, and show what is recalled for it; return whether it was taken."""
         assert self.conversation is not None
         name = self.conversation.conversation_id
-        async with self.view.errors_told():
+        async with self.view.show_errors():
             await self._show_recalled(text)
             await self.view.client.add_messages(name, [{"role": "user", "content": text}])
             await self._refresh()
@@ -297,9 +301,9 @@ class ChatPage:
         found = await self.view.client.show_conversation(name)
         page = await self.view.client.list_messages(name, before=max(found.message_count, 1), limit=_SHOWN)
         changed, self.conversation = found.state != self.conversation.state, found
-        if name in self.told:
-            self.told[name].set_text(_told_of(found))
-        self._say(page.messages)
+        if name in self.status_labels:
+            self.status_labels[name].set_text(_status_of(found))
+        self._show_messages(page.messages)
         if changed:
             self._build_head()
             self._build_foot()
@@ -322,8 +326,8 @@ class ChatPage:
                 memories |= {one.id: one for one in remembered.memories}
         if name != self.conversation.conversation_id:
             return  # Another was opened meanwhile, perhaps another user's.
-        self.beside.clear()
-        with self.beside:
+        self.recalled_panel.clear()
+        with self.recalled_panel:
             ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
             used = f"{context.memory_tokens} tokens, {context.percent_used or 0:.0f} % of the window used"
             stays = f"the first {context.stable_prefix_tokens} stay the same for the next question"
@@ -356,7 +360,7 @@ class ChatPage:
             return
         user_id = self.conversation.user_id
         kept = await self.view.client.write_fact(text, user_id=user_id)
-        tell_success(f"Remembered as {kept.category}.")
+        notify_success(f"Remembered as {kept.category}.")
         ui.run_javascript("document.getSelection().removeAllRanges()")
 
 
@@ -368,7 +372,7 @@ def _title_of(one: models.ConversationAnswer | models.ConversationDetails) -> st
     return one.conversation_id if is_given else f"Of {one.created_at:%d %b %Y, %H:%M} UTC"
 
 
-def _told_of(one: models.ConversationAnswer | models.ConversationDetails) -> str:
+def _status_of(one: models.ConversationAnswer | models.ConversationDetails) -> str:
     return f"{one.user_id or 'nobody named'} · {counted(one.message_count, 'message')} · {one.state}"
 
 
@@ -404,5 +408,5 @@ def _recalled(kind: str, text: str, why: str) -> None:
 
 def _why_found(found: models.SearchResult) -> str:
     parts = sorted((found.explanation or {}).items(), key=lambda one: -one[1])
-    told = [f"{_SIGNALS.get(name, name)} {value:.2f}" for name, value in parts if value > 0.005]
-    return ", ".join(told[:4]) or f"score {found.score:.2f}"
+    signals = [f"{_SIGNALS.get(name, name)} {value:.2f}" for name, value in parts if value > 0.005]
+    return ", ".join(signals[:4]) or f"score {found.score:.2f}"

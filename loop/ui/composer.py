@@ -18,7 +18,7 @@ from loop.ui.frame import Frame, PageView, in_turn, live
 from loop.ui.session_view import day, made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
 from loop.ui.tables import CHOICES, FLAT, OUTLINED, PRIMARY, PagedSelect, action, counted, fill, heading, note
-from loop.ui.visitors import FormError, in_words_of, tell_success
+from loop.ui.visitors import FormError, in_words_of, notify_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
 _DRAG = (
@@ -56,13 +56,13 @@ class PartCard:
                 for field in (self._version, self._tokens):
                     field.props("outlined dense options-dense debounce=200")
             self._recompress = ui.checkbox("Recompress from original", on_change=self._switch)
-            self._place = ui.column().classes("w-full")
-            self._told = ui.label().classes("text-sm said")
+            self._form_area = ui.column().classes("w-full")
+            self._status = ui.label().classes("text-sm said")
         self.card.on("dragover", js_handler="(e) => e.preventDefault()")
         self.card.on("drop", lambda: composer.drop(self), js_handler="(e) => { e.preventDefault(); emit(); }")
 
-    def stand(self, number: int, count: int) -> None:
-        """Say where it stands, from 1."""
+    def set_number(self, number: int, count: int) -> None:
+        """Show the number it has among the parts, from 1."""
         self._title.set_text(f"{number}. {self.session.session_id}")
         self.up.set_enabled(number > 1)
         self.down.set_enabled(number < count)
@@ -97,7 +97,7 @@ class PartCard:
         way = _WAYS[item.way].format(item.version_id)
         stale = " It covers less than the session holds by now." if item.stale else ""
         why = f": {item.reason}" if item.reason else ""
-        self._tell(f"{way}, {item.allocation:,} tokens{why}.{stale}", item.allocation)
+        self._show_status(f"{way}, {item.allocation:,} tokens{why}.{stale}", item.allocation)
 
     def show_composed(self, name: str, item: models.ComponentItem | None) -> None:
         """Show as what it went into a composition."""
@@ -105,14 +105,14 @@ class PartCard:
             return
         is_original, is_made = item.version_id == ORIGINAL, item.version_state == "working"
         way = _WAYS["original" if is_original else "join" if is_made else "version"].format(item.version_id)
-        self._tell(f"Composed as part of {name}. {way}, {item.allocation:,} tokens.", item.allocation)
+        self._show_status(f"Composed as part of {name}. {way}, {item.allocation:,} tokens.", item.allocation)
 
     def forget(self) -> None:
         """Take back what was foreseen, once what it rests on has changed."""
-        self._tell("", None)
+        self._show_status("", None)
 
-    def _tell(self, text: str, tokens: int | None) -> None:
-        self._told.set_text(text)
+    def _show_status(self, text: str, tokens: int | None) -> None:
+        self._status.set_text(text)
         if not self._tokens.enabled:
             self._tokens.set_value(tokens)
 
@@ -122,11 +122,11 @@ class PartCard:
             self._changed()
 
     def _switch(self) -> None:
-        self._place.clear()
+        self._form_area.clear()
         self._form = None
         self._version.set_enabled(not self._recompress.value)
         if self._recompress.value:
-            with self._place:
+            with self._form_area:
                 self._form = CompressionForm(self._changed)
         self._changed()
 
@@ -170,7 +170,7 @@ def register(frame: Frame) -> None:
         composer = Composer(view)
         await composer.build(project)
         for one in filter(None, session.split(",")):
-            async with view.errors_told():
+            async with view.show_errors():
                 await composer.add(one)
 
 
@@ -193,7 +193,7 @@ class Composer:
             self._bar = ui.linear_progress(0, show_value=False, size="12px").props(
                 "rounded aria-label='Budget against the window'"
             )
-            self._told = ui.label().props("role=status aria-label=Budget")
+            self._status = ui.label().props("role=status aria-label=Budget")
         heading("Parts")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
         with ui.row().classes("w-full items-center gap-2"):
@@ -217,7 +217,7 @@ class Composer:
         self._history.build()
         await self._projects.load(project_id or None)
         await self._choose()
-        self._tell()
+        self._show_budget()
         live(self._view).on({"job.finished"}, self._history.refresh)
 
     def _fields(self) -> None:
@@ -226,7 +226,9 @@ class Composer:
             self._choice = self._projects.select
             self._name = ui.input("Name", placeholder="feature-x")
             self._budget = ui.number("Token budget", value=_BUDGET, min=100, step=500, on_change=self.change)
-            self._window = ui.number("Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._tell)
+            self._window = ui.number(
+                "Context window (tokens)", value=_WINDOW, min=1, step=1000, on_change=self._show_budget
+            )
             self._strategy = ui.select(_STRATEGIES, value="equal", label="Allocation", on_change=self.change)
             self._order = ui.select(_ORDERS, value="as-given", label="Order", on_change=self.change)
             fields = (self._name, self._budget, self._window, self._strategy, self._order)
@@ -240,7 +242,7 @@ class Composer:
         self._parts.clear()
         self._list.clear()
         self._suggested.clear()
-        async with self._view.errors_told():
+        async with self._view.show_errors():
             await self._sessions.load()
             self._session.set_value(None)
         await self._history.show(self._project_id)
@@ -278,9 +280,9 @@ class Composer:
     def _suggestion(self, one: models.SuggestedSession) -> None:
         why = ", ".join([*one.matched_topics[:3], *one.matched_files[:3]])
         form = one.version_id or "a new version"
-        told = f"{one.session_id}, {form}: about {one.suggested_tokens:,} tokens" + (f" ({why})" if why else "")
+        summary = f"{one.session_id}, {form}: about {one.suggested_tokens:,} tokens" + (f" ({why})" if why else "")
         with ui.row().classes("card items-center no-wrap gap-2").props("role=listitem") as row:
-            ui.label(told).classes("said grow min-w-0 text-sm")
+            ui.label(summary).classes("said grow min-w-0 text-sm")
 
             async def take() -> None:
                 row.delete()
@@ -292,30 +294,30 @@ class Composer:
     @in_turn
     async def take_over(self, former: models.CompositionAnswer) -> None:
         """Put what a composition was asked for back into the fields."""
-        asked = former.request
+        request = former.request
         self._name.set_value(former.name)
         self._budget.set_value(former.token_budget)
-        self._strategy.set_value(asked.get("strategy", "equal"))
-        self._order.set_value(asked.get("order", "as-given"))
-        self._markdown.set_value(asked.get("outputFormat", "both") != "jsonl")
-        self._jsonl.set_value(asked.get("outputFormat", "both") != "markdown")
+        self._strategy.set_value(request.get("strategy", "equal"))
+        self._order.set_value(request.get("order", "as-given"))
+        self._markdown.set_value(request.get("outputFormat", "both") != "jsonl")
+        self._jsonl.set_value(request.get("outputFormat", "both") != "markdown")
         self._parts.clear()
         self._list.clear()
-        for one in asked["components"]:
+        for one in request["components"]:
             chosen = models.ComponentRequest.model_validate(one)
-            async with self._view.errors_told():
+            async with self._view.show_errors():
                 await self.add(chosen.session_id, chosen)
 
     def move(self, part: PartCard, by: int) -> None:
         """Move a part by so many places."""
-        self._place(part, self._parts.index(part) + by)
+        self._insert_part(part, self._parts.index(part) + by)
         # Moving an element takes the focus away; at an end its button cannot have it any more.
         button = part.up if by < 0 else part.down
         if not button.enabled:
             button = part.down if by < 0 else part.up
         ui.run_javascript(f"setTimeout(() => getHtmlElement({button.id}).focus(), 50)")
 
-    def _place(self, part: PartCard, index: int) -> None:
+    def _insert_part(self, part: PartCard, index: int) -> None:
         self._parts.remove(part)
         self._parts.insert(index, part)
         part.card.move(target_index=index)
@@ -329,7 +331,7 @@ class Composer:
         """Put the part that is dragged in the place of another."""
         dragged, self._dragged = self._dragged, None
         if dragged is not None and dragged is not onto:
-            self._place(dragged, self._parts.index(onto))
+            self._insert_part(dragged, self._parts.index(onto))
 
     def remove(self, part: PartCard) -> None:
         """Take a part away."""
@@ -339,33 +341,33 @@ class Composer:
 
     def _arrange(self) -> None:
         for number, part in enumerate(self._parts, 1):
-            part.stand(number, len(self._parts))
+            part.set_number(number, len(self._parts))
         self.change()
 
     def change(self) -> None:
         """Something else would be composed than what was foreseen."""
         self._changes += 1
         self._foreseen = ""
-        self._tell()
+        self._show_budget()
         for part in self._parts:
             part.forget()
 
-    def _tell(self) -> None:
+    def _show_budget(self) -> None:
         """Show the budget against the window, and what is given out by hand against the budget."""
         budget, window = int(self._budget.value or 0), int(self._window.value or 0)
         by_hand = self._strategy.value == "custom"
         for part in self._parts:
             part.allow_allocation(by_hand)
         self._bar.set_value(min(budget / window, 1.0) if window else 0)
-        told = f"{budget:,} of {window:,} tokens: {budget / window:.0%} of the context window." if window else ""
+        status = f"{budget:,} of {window:,} tokens: {budget / window:.0%} of the context window." if window else ""
         if by_hand:
             given = sum(part.tokens for part in self._parts)
-            told += f" Total: {given:,} / {budget:,} tokens."
+            status += f" Total: {given:,} / {budget:,} tokens."
             if given > budget:
-                told += " That is more than the budget."
-        self._told.set_text(f"{told} {self._foreseen}".strip())
+                status += " That is more than the budget."
+        self._status.set_text(f"{status} {self._foreseen}".strip())
 
-    def _asked(self) -> list[models.ComponentRequest]:
+    def _component_requests(self) -> list[models.ComponentRequest]:
         if not self._parts or self._project_id is None:
             raise FormError("Add a session first.")
         return [part.request(with_tokens=self._strategy.value == "custom") for part in self._parts]
@@ -378,9 +380,9 @@ class Composer:
     async def preview(self) -> None:
         """Show what each part would be."""
         async with self._told_by_labels():
-            asked, before = self._asked(), self._changes
+            components, before = self._component_requests(), self._changes
             found = await self._view.client.preview_composition(
-                self._project_id or "", asked, int(self._budget.value or 0),
+                self._project_id or "", components, int(self._budget.value or 0),
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
                 name=self._name.value or None,
             )  # fmt: skip
@@ -395,19 +397,19 @@ class Composer:
                 else "All versions are there."
             )
             self._foreseen = f"Preview: {found.allocated:,} of {found.token_budget:,} tokens. {made}"
-            self._tell()
+            self._show_budget()
 
     async def compose(self) -> None:
         """Ask for it."""
         async with self._told_by_labels():
-            asked, before = self._asked(), self._changes
+            components, before = self._component_requests(), self._changes
             if not self._name.value:
                 raise FormError("Give the composition a name.")
             made = await self._view.client.make_composition(
-                self._project_id or "", asked, int(self._budget.value or 0), self._name.value,
+                self._project_id or "", components, int(self._budget.value or 0), self._name.value,
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
             )  # fmt: skip
-            tell_success(f"{made.composition.name} is being composed.")
+            notify_success(f"{made.composition.name} is being composed.")
             if before == self._changes:
                 # Show in the place of what was foreseen as what each part went in.
                 self.change()

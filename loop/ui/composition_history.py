@@ -12,7 +12,7 @@ from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, long_text, minute
 from loop.ui.tables import FLAT, action, badge, counted, fill, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
 _SHOWN = 10
@@ -47,7 +47,7 @@ class CompositionHistory:
         """Show them as they are now, as many as were shown."""
         if self._project_id is None:
             return
-        async with self._view.errors_told():
+        async with self._view.show_errors():
             found: list[models.CompositionAnswer] = []
             cursor: str | None = None
             while len(found) < self._shown:
@@ -113,7 +113,7 @@ class CompositionHistory:
 
     async def _again(self, one: models.CompositionAnswer) -> None:
         await self._view.client.compose_again(one.composition_id)
-        tell_success(f"{one.name} is composed again.")
+        notify_success(f"{one.name} is composed again.")
         await self.refresh()
 
     def _ask_who_used(self, one: models.CompositionAnswer) -> None:

@@ -12,7 +12,7 @@ from loop.ui.ageing import TIER_PRESETS
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, made_how, whole_number
 from loop.ui.tables import FLAT, action, badge, heading, note
-from loop.ui.visitors import FormError, tell_success
+from loop.ui.visitors import FormError, notify_success
 
 _MODES = {"uniform": "Uniform", "tiered": "Tiered"}
 _TIER_LEVELS = {"minimal": "Minimal", "moderate": "Moderate", "aggressive": "Aggressive"}
@@ -49,21 +49,21 @@ class CompressionForm:
     def settings(self) -> models.CompressionSettings:
         """Return the settings. Raises: FormError where a number is missing or out of bounds."""
         is_uniform = self._mode.value == "uniform"
-        asked = {
+        settings = {
             "mode": self._mode.value,
             "keepit_mode": self._keepits.value,
             "session_distance": whole_number(self._distance, 1),
             "skip_first_messages": whole_number(self._skip, 0),
         }
         if is_uniform:
-            asked["compaction_ratio"] = whole_number(self._ratio, 2, 100)
+            settings["compaction_ratio"] = whole_number(self._ratio, 2, 100)
             if self._level.value:
-                asked["aggressiveness"] = self._level.value
+                settings["aggressiveness"] = self._level.value
         else:
-            asked["tier_preset"] = self._tiers.value
+            settings["tier_preset"] = self._tiers.value
             if self._tiers.value == _CUSTOM:
-                asked["custom_tiers"] = self._by_hand.tiers()
-        return models.CompressionSettings(**asked)
+                settings["custom_tiers"] = self._by_hand.tiers()
+        return models.CompressionSettings(**settings)
 
     def _switch(self) -> None:
         is_uniform = self._mode.value == "uniform"
@@ -132,7 +132,7 @@ class VersionRequest:
         self._view = view
         self._session = session
         self._made = made
-        self._asked = 0
+        self._request_number = 0
         self._texts: dict[str, str] = {}
 
     async def open(self) -> None:
@@ -145,24 +145,24 @@ class VersionRequest:
         with dialog(f"Create compression of {session.session_id}") as self._dialog:
             ui.label(f"Original: {session.original_tokens:,} tokens, {session.original_messages:,} messages")
             self._client = ui.context.client
-            self._source = ui.select(sources, value="", label="Made from", on_change=self._ask)
+            self._source = ui.select(sources, value="", label="Made from", on_change=self._request_preview)
             self._source.props("outlined dense options-dense").classes("w-full")
             # Its first change comes while it is built.
             self._form: CompressionForm | None = None
-            self._form = CompressionForm(self._ask)
+            self._form = CompressionForm(self._request_preview)
             heading("Preview", 3)
             self._preview = ui.column().classes("card gap-1").props("role=status aria-label=Preview")
             foot(self._dialog, "Create compression", self._create)
-        await self._foresee(self._asked)
+        await self._foresee(self._request_number)
 
-    def _ask(self) -> None:
+    def _request_preview(self) -> None:
         if self._form is not None:
-            self._asked += 1
-            background_tasks.create(self._foresee_settled(self._asked), name="preview of a version")
+            self._request_number += 1
+            background_tasks.create(self._foresee_settled(self._request_number), name="preview of a version")
 
     async def _foresee_settled(self, number: int) -> None:
         await asyncio.sleep(_SETTLE_SECONDS)
-        if number == self._asked:
+        if number == self._request_number:
             with self._client:
                 await self._foresee(number)
 
@@ -175,10 +175,10 @@ class VersionRequest:
             with self._preview:
                 ui.label(str(error))
             return
-        async with self._view.errors_told():
+        async with self._view.show_errors():
             found = await self._request(settings, dry_run=True)
             # Answers of a large session may come after those to later questions.
-            if number == self._asked and found.foreseen is not None:
+            if number == self._request_number and found.foreseen is not None:
                 self._preview.clear()
                 with self._preview:
                     self._show(found.foreseen)
@@ -210,7 +210,7 @@ class VersionRequest:
     async def _create(self) -> None:
         assert self._form is not None
         made = await self._request(self._form.settings(), dry_run=False)
-        tell_success(f"{made.version_id} is being made.")
+        notify_success(f"{made.version_id} is being made.")
         await self._made()
         self._dialog.close()
 

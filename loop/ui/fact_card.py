@@ -75,7 +75,7 @@ class FactCard:
                     self._bar.props("role=meter aria-valuemin=0 aria-valuemax=100")
                     with self._bar:
                         self._fill = ui.element("div")
-                    self._said = ui.label().classes("muted text-xs ellipsis w-full")
+                    self._heard_label = ui.label().classes("muted text-xs ellipsis w-full")
                 # In the place of the button, while many are managed.
                 self._pinned = ui.icon("push_pin", size="xs", color="deep-orange-9").props(
                     "role=img aria-label=Pinned aria-hidden=false"
@@ -113,8 +113,8 @@ class FactCard:
         self._pin.props(
             f"aria-label={'Unpin' if fact.pinned else 'Pin'} color={'deep-orange-9' if fact.pinned else ''}"
         )
-        said = f"heard {ago(fact.last_seen)}" + (f", {fact.mention_count} times" if fact.mention_count > 1 else "")
-        self._said.set_text(f"{fact.user_id or 'nobody named'} · {said}" if self._tells_user else said)
+        when = f"heard {ago(fact.last_seen)}" + (f", {fact.mention_count} times" if fact.mention_count > 1 else "")
+        self._heard_label.set_text(f"{fact.user_id or 'nobody named'} · {when}" if self._tells_user else when)
 
     def manage(self, on: bool) -> None:
         """Let the card be chosen, or be mended again."""

@@ -32,7 +32,7 @@ class FactCards:
         self._user_id = user_id
         self._changed = changed
         self._category: Category | None = None
-        self._wanted = PAGE
+        self._limit = PAGE
         self._total = 0
         self._clear_undo_until: datetime | None = None
         self._managing = False
@@ -121,12 +121,12 @@ class FactCards:
         shown = {fact.id for fact in facts}
         for gone in set(self._cards) - shown:
             self._cards.pop(gone).element.delete()
-        places = dict.fromkeys(self._groups, 0)
+        indexes = dict.fromkeys(self._groups, 0)
         for fact in facts:
-            self._place(fact, places[fact.category])
-            places[fact.category] += 1
+            self._show_at(fact, indexes[fact.category])
+            indexes[fact.category] += 1
         for name, (group, _) in self._groups.items():
-            group.set_visibility(places[name] > 0)
+            group.set_visibility(indexes[name] > 0)
         self._empty.set_visibility(not facts)
         self._more.set_visibility(self._total > len(facts))
         self._manage.set_visibility(self._view.may_write and (bool(facts) or self._managing))
@@ -140,15 +140,15 @@ class FactCards:
             page = await self._view.client.list_facts(
                 category=self._category,
                 user_id=self._user_id,
-                limit=min(self._wanted - len(facts), _MOST_AT_ONCE),
+                limit=min(self._limit - len(facts), _MOST_AT_ONCE),
                 cursor=cursor,
             )
             facts, cursor, self._total = facts + page.facts, page.cursor, page.total
             self._offer_to_undo_clear(page.clear_undo_until)
-            if cursor is None or len(facts) >= self._wanted:
+            if cursor is None or len(facts) >= self._limit:
                 return facts
 
-    def _place(self, fact: FactAnswer, index: int) -> None:
+    def _show_at(self, fact: FactAnswer, index: int) -> None:
         _, cards = self._groups[fact.category]
         card = self._cards.get(fact.id)
         if card is None:
@@ -158,17 +158,17 @@ class FactCards:
             self._cards[fact.id] = card
         else:
             card.show(fact)
-        beside = cards.default_slot.children
-        if index >= len(beside) or beside[index] is not card.element:
+        siblings = cards.default_slot.children
+        if index >= len(siblings) or siblings[index] is not card.element:
             card.element.move(cards, index)
 
     async def _filter(self, event: ValueChangeEventArguments[Any]) -> None:
         self._category = None if event.value == _ALL else cast(Category, event.value)
-        self._wanted = PAGE
+        self._limit = PAGE
         await self.refresh()
 
     async def _show_more(self) -> None:
-        self._wanted += PAGE
+        self._limit += PAGE
         await self.refresh()
 
     async def _after_change(self) -> None:

@@ -23,10 +23,10 @@ from nicegui import background_tasks, ui
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
-from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, message_of, way_in
+from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, message_of
 
 P = ParamSpec("P")
-TOLD = (AfterthoughtError, FormError)
+SHOWN_ERRORS = (AfterthoughtError, FormError)
 """What a page shows instead of failing."""
 _SHOWN = "shown on a page"
 Build = Callable[Concatenate["PageView", P], Awaitable[None]]
@@ -72,15 +72,15 @@ class PageView:
         return self.visitor.may_write
 
     @asynccontextmanager
-    async def errors_told(self) -> AsyncIterator[None]:
+    async def show_errors(self) -> AsyncIterator[None]:
         """Show what the service refuses and go on; without it, that is shown and ends what was clicked."""
         # Asked now: what was clicked may be gone from the page when the service has answered.
         page = ui.context.client
         try:
             yield
-        except TOLD as error:
+        except SHOWN_ERRORS as error:
             with page:
-                await self.visitors.tell(error)
+                await self.visitors.show_error(error)
 
 
 class Frame:
@@ -100,7 +100,7 @@ class Frame:
             async def shown(*args: Any, **given: Any) -> Response | None:
                 visitor = self.visitors.current()
                 if visitor is None:
-                    return RedirectResponse(self.visitors.way_in())
+                    return RedirectResponse(self.visitors.login_url())
                 view = PageView(self.visitors, visitor, given.get("app_id", ""))
                 show_errors(self.visitors)
                 with _surroundings(visitor, self.visitors, title, given.get("app_id")) as named:
@@ -108,7 +108,7 @@ class Frame:
                         if view.app_id:
                             named.set_text((await view.client.show_app()).name)
                         await build(view, *args, **given)
-                    except TOLD as error:
+                    except SHOWN_ERRORS as error:
                         if not await self.visitors.has_ended(error):
                             ui.label(message_of(error)).classes("said").props("role=alert")
                             ui.link("Go to the apps", "/")
@@ -129,10 +129,10 @@ def show_errors(visitors: Visitors) -> None:
     """Have the page that is being built show what the service refuses to what is clicked on it."""
 
     def show(error: Exception) -> Awaitable[None] | None:
-        if not isinstance(error, TOLD):
+        if not isinstance(error, SHOWN_ERRORS):
             return None
         error.add_note(_SHOWN)
-        return visitors.tell(error)
+        return visitors.show_error(error)
 
     ui.on_exception(show)
     # The library writes each down afterwards, with where it was raised; what a page showed is no fault of ours.
@@ -144,9 +144,9 @@ def _is_fault(record: logging.LogRecord) -> bool:
     return _SHOWN not in getattr(error, "__notes__", ())
 
 
-def chat_address(app_id: str, **asked: str) -> str:
+def chat_address(app_id: str, **parameters: str) -> str:
     """Return the address of a conversation's page."""
-    return f"/chat/{quote(app_id, safe='')}?{urlencode(asked)}"
+    return f"/chat/{quote(app_id, safe='')}?{urlencode(parameters)}"
 
 
 @contextmanager
@@ -288,7 +288,7 @@ class PageEvents:
     async def _listen(self) -> None:
         with self._client:
             try:
-                async with self._view.errors_told():
+                async with self._view.show_errors():
                     client = self._view.client
                     async for event in client.follow_app() if self._view.app_id else client.follow_all():
                         # Of a gap nobody knows what was in it.
@@ -301,7 +301,7 @@ class PageEvents:
                     raise
             # Also where another call of this page was the first to find the token revoked.
             if self._view.visitors.current() is not self._view.visitor:
-                ui.navigate.to(way_in(ENDED))
+                ui.navigate.to(login_url(ENDED))
 
     async def _show(self) -> None:
         while True:
@@ -313,11 +313,11 @@ class PageEvents:
             began = monotonic()
             with self._client:
                 if self._view.visitors.current() is not self._view.visitor:
-                    ui.navigate.to(way_in(ENDED))
+                    ui.navigate.to(login_url(ENDED))
                     return
                 for kinds, refresh in self._listeners:
                     if happened & kinds or _GAP in happened:
-                        async with self._view.errors_told():
+                        async with self._view.show_errors():
                             await refresh()
             self._cost = min(monotonic() - began, _MOST_SECONDS)
 
@@ -332,9 +332,9 @@ async def _wait_for_a_turn(cost: float) -> None:
 
 def live(view: PageView) -> PageEvents:
     """Return the stream of the page that is being built; there is one of each app."""
-    held = ui.context.client.storage
+    storage = ui.context.client.storage
     key = f"live of {view.app_id}"
-    if key not in held:
-        held[key] = PageEvents(view)
-    found: PageEvents = held[key]
+    if key not in storage:
+        storage[key] = PageEvents(view)
+    found: PageEvents = storage[key]
     return found

@@ -12,7 +12,7 @@ from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn, live
 from loop.ui.tables import apps_to_choose, badge, counted, heading, note, number, show_table, show_time
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 _LISTED = 25
 _STATES = get_args(models.JobAnswer.model_fields["state"].annotation)
@@ -68,8 +68,8 @@ class JobTable:
     @in_turn
     async def refresh(self) -> None:
         """Show the page as it is now."""
-        wanted: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
-        page = await self.view.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **wanted)
+        filters: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
+        page = await self.view.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **filters)
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
         self.boxes = {job_id: box for job_id, box in self.boxes.items() if job_id in self.shown}
@@ -160,7 +160,7 @@ class JobTable:
         # Not in the row, which is shown anew.
         with self.found:
             for one in jobs:
-                async with self.view.errors_told():
+                async with self.view.show_errors():
                     await call(one.job_id)
             self.chosen.clear()
             await self.refresh()
@@ -192,7 +192,7 @@ class DeadLetters:
         self.found = ui.column().classes("card w-full gap-2 min-w-0")
         await apps.load()
 
-    def _wanted(self) -> dict[str, Any]:
+    def _job_filter(self) -> dict[str, Any]:
         return {
             "kind": OMIT if self.kind.value == _ALL else self.kind.value,
             "app_id": self.app.value or None,
@@ -203,7 +203,7 @@ class DeadLetters:
         """Count without changing anything; a reader's token may not even ask that, and sees those that are listed."""
         matching: dict[str, int] | None = None
         if self.view.may_write:
-            matching = (await self.view.client.replay_jobs(dry_run=True, **self._wanted())).matching
+            matching = (await self.view.client.replay_jobs(dry_run=True, **self._job_filter())).matching
         kind, app_id = None if self.kind.value == _ALL else self.kind.value, self.app.value or None
         page = await self.view.client.list_jobs(state="dead", kind=kind, app_id=app_id, limit=_LISTED)
         reason = (self.reason.value or "").strip().casefold()
@@ -232,11 +232,11 @@ class DeadLetters:
         with self.found:
             replayed, refused, cursor = 0, 0, None
             while True:
-                round_ = await self.view.client.replay_jobs(cursor=cursor or OMIT, **self._wanted())
+                round_ = await self.view.client.replay_jobs(cursor=cursor or OMIT, **self._job_filter())
                 replayed, refused, cursor = replayed + round_.replayed, refused + round_.refused, round_.cursor
                 if cursor is None:
                     break
-            tell_success(f"{replayed:,} run again, {refused:,} cannot be.")
+            notify_success(f"{replayed:,} run again, {refused:,} cannot be.")
             await self.count()
 
 

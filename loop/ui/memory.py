@@ -100,7 +100,7 @@ class MemorySection:
     def __init__(self, view: PageView, user_id: str | None) -> None:
         self.view = view
         self.user_id = user_id
-        self._wanted = _PAGE
+        self._limit = _PAGE
         self._cards: dict[int, MemoryCard] = {}
         with ui.column().classes("w-full gap-3"):
             with ui.row().classes("w-full items-center gap-3"):
@@ -123,7 +123,7 @@ class MemorySection:
 
     async def refresh(self) -> None:
         """Show the memories as they are now."""
-        found = await self.view.client.list_memories(user_id=self.user_id, limit=self._wanted)
+        found = await self.view.client.list_memories(user_id=self.user_id, limit=self._limit)
         shown = {memory.id for memory in found.memories}
         for gone in set(self._cards) - shown:
             self._cards.pop(gone).element.delete()
@@ -134,8 +134,8 @@ class MemorySection:
                     card = self._cards[memory.id] = MemoryCard(self, memory)
             else:
                 card.show(memory)
-            beside = self._list.default_slot.children
-            if beside[index] is not card.element:
+            siblings = self._list.default_slot.children
+            if siblings[index] is not card.element:
                 card.element.move(self._list, index)
         is_one = self.user_id is not None
         self._used.set_text(f"{len(found.memories)} of {found.cap}" if is_one else f"at most {found.cap} of each user")
@@ -145,7 +145,7 @@ class MemorySection:
         self._more.set_visibility(found.cursor is not None)
 
     async def _show_more(self) -> None:
-        self._wanted = min(self._wanted + _PAGE, 200)
+        self._limit = min(self._limit + _PAGE, 200)
         await self.refresh()
 
     def _open_form(self) -> None:
@@ -197,7 +197,7 @@ class RemovedSection:
         self._view = view
         self._user_id = user_id
         self._memories = memories
-        self._wanted = _PAGE
+        self._limit = _PAGE
         with ui.expansion("Removed memories", icon="restore").classes("w-full card p-0") as self._expansion:
             self._list = ui.column().classes("w-full gap-3").props("role=list aria-label='Removed memories'")
             self._more = ui.button("Look further back", on_click=self._show_more, color=None)
@@ -208,11 +208,11 @@ class RemovedSection:
         """Show what was removed lately, where this is open."""
         if not self._expansion.value:
             return
-        found = await self._view.client.list_memory_changes(user_id=self._user_id, limit=self._wanted)
+        found = await self._view.client.list_memory_changes(user_id=self._user_id, limit=self._limit)
         latest: dict[int, models.ChangeAnswer] = {}
         for change in found.changes:
             latest.setdefault(change.memory_id, change)
-        self._more.set_visibility(found.cursor is not None and self._wanted < _MOST_CHANGES)
+        self._more.set_visibility(found.cursor is not None and self._limit < _MOST_CHANGES)
         removed = [one for one in latest.values() if one.kind in _REMOVALS and one.before is not None]
         fill(self._list, removed, self._show, "None of the latest changes removed one.")
 
@@ -227,7 +227,7 @@ class RemovedSection:
                 ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
 
     async def _show_more(self) -> None:
-        self._wanted = min(self._wanted + _PAGE, _MOST_CHANGES)
+        self._limit = min(self._limit + _PAGE, _MOST_CHANGES)
         await self.refresh()
 
 

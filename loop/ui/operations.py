@@ -155,7 +155,7 @@ async def show_now(view: PageView) -> None:
     """Show how things stand, and go on showing it."""
     now = Now(view)
     for refresh in (now.refresh_energy, now.refresh_work, now.refresh_history):
-        async with view.errors_told():
+        async with view.show_errors():
             await refresh()
     follow = live(view)
     follow.on({"energy"}, now.refresh_energy)
@@ -185,10 +185,10 @@ class Now:
             bar = ui.linear_progress(max(0.0, found.percentage / 100), show_value=False, size="8px")
             bar.props["aria-label"] = f"Energy: {found.percentage:.0f} %"
             opens = found.seconds_until_open
-            told = "never" if opens is None else "now" if opens == 0 else f"in {timedelta(seconds=round(opens))}"
+            opening = "never" if opens is None else "now" if opens == 0 else f"in {timedelta(seconds=round(opens))}"
             share = None if found.memory_share is None else 100 * found.memory_share
             rows = [
-                ["Memory work starts above", f"{found.gate_percent:g} %, {told}"],
+                ["Memory work starts above", f"{found.gate_percent:g} %, {opening}"],
                 ["Set aside for calls under way", amount(found.reserved)],
                 ["Deferred jobs", number(found.deferred_jobs)],
                 ["Share of memory work in 24 hours", number(share, 1, " %")],
@@ -276,12 +276,12 @@ def _show_waiting(figures: Figures) -> None:
 async def show_doctor(view: PageView) -> None:
     """Show what the doctor finds, the worst first, and look again when that is asked for."""
     with _section("What the doctor finds"):
-        place = ui.column().classes("w-full gap-2")
+        content = ui.column().classes("w-full gap-2")
 
         async def look() -> None:
             found = (await view.client.show_findings()).findings
-            place.clear()
-            with place:
+            content.clear()
+            with content:
                 rows = [_finding(one) for one in sorted(found, key=lambda one: _WORST_FIRST.index(one.health))]
                 show_table("Findings, the worst first", ["What", "State", "Found", "What to do"], rows)
 

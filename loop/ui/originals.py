@@ -17,12 +17,12 @@ from afterthought_client import models
 from loop.ui.frame import PageView, press_once
 from loop.ui.session_view import PRESETS, dialog, long_text, minute, weight_name
 from loop.ui.tables import badge, heading, note
-from loop.ui.visitors import FormError, tell_success
+from loop.ui.visitors import FormError, notify_success
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""
 _SHOWN = 20
-_HELD = {"whole": ("in the version", "green-9"), "part": ("in part", "cyan-9"), "none": ("left out", "grey-8")}
+_EXTENT_BADGES = {"whole": ("in the version", "green-9"), "part": ("in part", "cyan-9"), "none": ("left out", "grey-8")}
 
 
 @dataclass
@@ -41,7 +41,7 @@ class OriginalReader:
         self._log = ui.column().classes("w-full gap-2").props("role=log aria-label=Original tabindex=0")
         self._more = press_once(ui.button("More messages", icon="expand_more"), self._show_more)
         self._more.props("flat dense no-caps")
-        async with self.view.errors_told():
+        async with self.view.show_errors():
             await self._show_more(from_uuid)
 
     async def _show_more(self, from_uuid: str | None = None) -> None:
@@ -71,7 +71,7 @@ class OriginalReader:
                 if message.is_error:
                     badge("failed", "red-9")
                 if message.held is not None:
-                    badge(*_HELD[message.held])
+                    badge(*_EXTENT_BADGES[message.held])
             if message.held == "none":
                 card.classes("dropped")
             self._show_parts(message)
@@ -129,11 +129,11 @@ async def edit_keepit(view: PageView, session_id: str, marker_id: str, changed: 
     """Open the editor of a marker; ``changed`` is called once another weight holds."""
     marker = await _marker(view, session_id, marker_id)
     # The thresholds of all cells of the table, at once.
-    wanted = [(ratio, distance) for distance in _DISTANCES for ratio in _RATIOS]
+    thresholds = [(ratio, distance) for distance in _DISTANCES for ratio in _RATIOS]
     found = await asyncio.gather(
-        *(view.client.preview_decay(session_id, ratio, _RATIOS[ratio], distance) for ratio, distance in wanted)
+        *(view.client.preview_decay(session_id, ratio, _RATIOS[ratio], distance) for ratio, distance in thresholds)
     )
-    cells = dict(zip(wanted, found, strict=True))
+    cells = dict(zip(thresholds, found, strict=True))
     KeepitEditor(view, session_id, marker, cells, changed).build()
 
 
@@ -154,7 +154,7 @@ class KeepitEditor:
             if marker.before.strip():
                 long_text(marker.before.strip())
             with ui.column().classes("marked gap-1 w-full"):
-                self._told = ui.label().classes("text-xs font-medium")
+                self._status = ui.label().classes("text-xs font-medium")
                 long_text(marker.content)
             if marker.after.strip():
                 long_text(marker.after.strip())
@@ -197,13 +197,13 @@ class KeepitEditor:
 
     def _show(self) -> None:
         weight = float(self._slider.value)
-        self._told.set_text(f"keepit {weight:.2f} {weight_name(weight)}")
+        self._status.set_text(f"keepit {weight:.2f} {weight_name(weight)}")
         for (ratio, distance), label in self._fates.items():
             label.set_text(fate(weight, self.cells[ratio, distance]))
 
     async def _save(self, weight: float | None) -> None:
         await self.view.client.weigh_keepit(self.session_id, self.marker.marker_id, weight=weight)
-        tell_success("Weight saved. The original was not touched.")
+        notify_success("Weight saved. The original was not touched.")
         await self.changed()
         self._dialog.close()
 

@@ -107,6 +107,6 @@ def _build(interface: InProcess) -> FastAPI:
     return front
 
 
-def _is_own(origin: str, asked: Mapping[str, str]) -> bool:
+def _is_own(origin: str, environ: Mapping[str, str]) -> bool:
     """Whether a page of this address asks; its scheme does not tell, as a proxy may speak TLS and this process not."""
-    return urlsplit(origin).netloc in {asked.get("HTTP_HOST"), asked.get("HTTP_X_FORWARDED_HOST")}
+    return urlsplit(origin).netloc in {environ.get("HTTP_HOST"), environ.get("HTTP_X_FORWARDED_HOST")}

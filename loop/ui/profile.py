@@ -9,7 +9,7 @@ from afterthought_client.models import Context, Preferences, ProfileAnswer, Prof
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn
 from loop.ui.tables import counted, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 
 class ProfileSection:
@@ -64,7 +64,7 @@ class ProfileSection:
         with self._shown:
             if not event.value and not await confirmed(
                 "Take consent back?",
-                held(self._found.profile if self._found else None),
+                described(self._found.profile if self._found else None),
                 button="Take back and erase",
                 cancel="Keep",
                 more="This goes at once and for good. Drafts of answers that may quote it are withdrawn, and agreeing "
@@ -116,7 +116,7 @@ class ProfileSection:
             )
             await self.refresh()
             with self._shown:
-                tell_success("The profile is saved.")
+                notify_success("The profile is saved.")
 
         if self._view.may_write:
             ui.button("Save the profile", on_click=save, color=None).props("outline no-caps dense").classes("px-2")
@@ -125,7 +125,7 @@ class ProfileSection:
         self._is_being_written = True
 
 
-def held(profile: ProfileItem | None) -> list[str]:
+def described(profile: ProfileItem | None) -> list[str]:
     """Return in words what a profile holds."""
     if profile is None:
         return ["nothing: the profile is empty"]

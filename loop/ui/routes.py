@@ -27,7 +27,7 @@ def register(interface: InProcess) -> None:
 
     visitors = Visitors(client)
     frame = Frame(visitors)
-    _way_in(frame)
+    _login_page(frame)
 
     @frame.page("/", "Apps")
     async def apps(view: PageView) -> None:
@@ -59,7 +59,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
     return client.build_response(request, 404)
 
 
-def _way_in(frame: Frame) -> None:
+def _login_page(frame: Frame) -> None:
     @ui.page("/login", title="Log in - Afterthought")
     def log_in(next: str = "", why: str = "") -> None:
         show_errors(frame.visitors)

@@ -15,7 +15,7 @@ from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
 from loop.ui.session_view import UNKNOWN, made_how, minute, rows, short, size, time_range, weight_name
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 _VERSIONS = 20
 _MARKERS = 20
@@ -33,7 +33,7 @@ class SessionDetails:
 
     view: PageView
     session_id: str
-    place: ui.column
+    container: ui.column
     removed: Callable[[], Awaitable[None]]
     thinned: Callable[[], Awaitable[None]]
     shown: object = None
@@ -41,7 +41,7 @@ class SessionDetails:
     async def show(self) -> None:
         """Show everything as it is now."""
         view, name = self.view, self.session_id
-        async with view.errors_told():
+        async with view.show_errors():
             session = await view.client.show_session(name)
             listed = await view.client.list_versions(name, limit=_VERSIONS)
             markers = await view.client.list_keepits(name, limit=_MARKERS)
@@ -49,8 +49,8 @@ class SessionDetails:
             if (session, listed, markers, progress) == self.shown:
                 return  # A button that is made anew loses a click that is on its way.
             self.shown = (session, listed, markers, progress)
-            self.place.clear()
-            with self.place:
+            self.container.clear()
+            with self.container:
                 heading(name).classes("text-lg").style("overflow-wrap: anywhere")
                 self._figures(session)
                 self._actions(session)
@@ -81,8 +81,8 @@ class SessionDetails:
         return "asked for"
 
     def _figures(self, session: models.SessionDetail) -> None:
-        held = session.storage
-        told = [
+        storage = session.storage
+        figures = [
             ("Original", f"{session.original_tokens:,} tokens, {size(session.size_bytes)}"),
             ("Messages", f"{session.original_messages:,}"),
             ("Date", time_range(session.first_timestamp, session.last_timestamp)),
@@ -92,11 +92,11 @@ class SessionDetails:
             ("Topics", ", ".join(session.metadata.get("primaryTopics") or ()) or UNKNOWN),
             (
                 "Storage",
-                f"{counted(held.versions, 'version')} {size(held.version_bytes)}, "
-                f"{counted(held.compositions, 'composition')}",
+                f"{counted(storage.versions, 'version')} {size(storage.version_bytes)}, "
+                f"{counted(storage.compositions, 'composition')}",
             ),
         ]
-        rows(told)
+        rows(figures)
 
     def _actions(self, session: models.SessionDetail) -> None:
         view = self.view
@@ -174,10 +174,10 @@ class SessionDetails:
 
         with ui.row().classes("marked w-full no-wrap items-start gap-2").props("role=listitem"):
             with ui.column().classes("gap-0 min-w-0 grow"):
-                told = f"keepit {marker.weight:.2f} {weight_name(marker.weight)}"
+                title = f"keepit {marker.weight:.2f} {weight_name(marker.weight)}"
                 if marker.weight != marker.written_weight:
-                    told += f", {marker.written_weight:.2f} is written"
-                ui.label(told).classes("text-xs font-medium")
+                    title += f", {marker.written_weight:.2f} is written"
+                ui.label(title).classes("text-xs font-medium")
                 ui.label(marker.content[:300]).classes("said").props("dir=auto")
                 kept = ", ".join(marker.survived_in) or "none"
                 lost = ", ".join(marker.summarized_in) or "none"
@@ -186,7 +186,7 @@ class SessionDetails:
 
     async def _sync(self) -> None:
         found = await self.view.client.sync_session(self.session_id)
-        tell_success(f"{size(found.added_bytes)} were added.")
+        notify_success(f"{size(found.added_bytes)} were added.")
         await self.show()
 
     async def _remove(self, session: models.SessionDetail) -> None:

@@ -13,7 +13,7 @@ from afterthought_client.calls import OMIT, Omit
 from loop.ui.frame import PageView
 from loop.ui.session_view import dialog, foot, rows, size, time_range, weight_name
 from loop.ui.tables import counted, heading
-from loop.ui.visitors import in_words_of, tell_error, tell_success
+from loop.ui.visitors import in_words_of, notify_error, notify_success
 
 Taken = Callable[[str, str], Awaitable[None]]
 """Called with the project and the session that were taken in; the latter is empty where it is a project."""
@@ -48,7 +48,7 @@ async def look_at(view: PageView, transcript: TranscriptSource, taken: Taken) ->
 
     async def add() -> None:
         await _register(view, transcript, dry_run=False)
-        tell_success(f"{transcript.session_id} is in memory.")
+        notify_success(f"{transcript.session_id} is in memory.")
         await taken(transcript.project_id, transcript.session_id)
         shown.close()
 
@@ -105,7 +105,7 @@ def import_project(view: PageView, taken: Taken) -> None:
 
         async def given(event: events.UploadEventArguments) -> None:
             found = await view.client.import_project(await event.file.read(), project_id=name.value or None)
-            tell_success(
+            notify_success(
                 f"Imported {found.display_name}: {counted(found.sessions, 'session')}, "
                 f"{counted(found.versions, 'version')}, {counted(found.compositions, 'composition')}."
             )
@@ -121,7 +121,7 @@ def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArgume
         auto_upload=True,
         max_file_size=_MOST_BYTES,
         on_upload=given,
-        on_rejected=lambda: tell_error("This file is too large, or of another kind."),
+        on_rejected=lambda: notify_error("This file is too large, or of another kind."),
     )
     upload.props(f"accept={accepted} flat bordered").classes("w-full")
     upload.add_slot("header", _CHOOSER)

@@ -70,12 +70,12 @@ def rows(pairs: Sequence[tuple[str, str]]) -> None:
 
 def long_text(text: str, most: int = _SHOWN_CHARACTERS) -> None:
     """Show the beginning of a text, and the rest when it is asked for."""
-    said = ui.label(text[:most]).classes("said w-full").props("dir=auto")
+    label = ui.label(text[:most]).classes("said w-full").props("dir=auto")
     if len(text) > most:
         more = ui.button(f"Show all {len(text):,} characters").props("flat dense no-caps")
 
         def show_all() -> None:
-            said.set_text(text)
+            label.set_text(text)
             more.delete()
 
         more.on_click(show_all)
@@ -123,10 +123,10 @@ def weight_name(weight: float) -> str:
 
 def made_how(version: VersionAnswer) -> str:
     """Return what a version was made with, in a few words."""
-    asked = version.settings
-    if asked.get("mode") == "uniform":
-        return f"uniform {asked.get('compactionRatio') or 10}:1 {asked.get('aggressiveness') or ''}".strip()
-    return f"tiered {asked.get('tierPreset') or ('custom' if asked.get('customTiers') else 'standard')}"
+    settings = version.settings
+    if settings.get("mode") == "uniform":
+        return f"uniform {settings.get('compactionRatio') or 10}:1 {settings.get('aggressiveness') or ''}".strip()
+    return f"tiered {settings.get('tierPreset') or ('custom' if settings.get('customTiers') else 'standard')}"
 
 
 def whole_number(field: ui.number, least: int, most: int | None = None) -> int:

@@ -123,22 +123,22 @@ class SessionBrowser:
         self._sessions.clear()
         self._foreseen.clear()
         self._cursor = self._scan_cursor = None
-        async with self._view.errors_told():
-            await self._tell_storage()
+        async with self._view.show_errors():
+            await self._show_storage()
             await self._list_more()
         self._draw()
         # Reads whole files, and what is in memory can be shown meanwhile.
         with self._whole:
             ui.timer(0, self._look, once=True)
 
-    async def _tell_storage(self) -> None:
+    async def _show_storage(self) -> None:
         if self._project_id is not None:
             found = await self._view.client.show_project(self._project_id)
-            held = found.storage
+            storage = found.storage
             self._storage.set_text(
-                f"Originals {size(held.original_bytes)} · "
-                f"{counted(held.versions, 'version')} {size(held.version_bytes)} · "
-                f"{counted(held.compositions, 'composition')} {size(held.composition_bytes)}"
+                f"Originals {size(storage.original_bytes)} · "
+                f"{counted(storage.versions, 'version')} {size(storage.version_bytes)} · "
+                f"{counted(storage.compositions, 'composition')} {size(storage.composition_bytes)}"
             )
             self._folder = found.source_folder
 
@@ -184,11 +184,11 @@ class SessionBrowser:
 
     def _entry(self, one: _Session) -> None:
         is_known = isinstance(one, models.SessionItem)
-        told = [day(one.last_timestamp), "in memory" if is_known else "not in memory"]
+        details = [day(one.last_timestamp), "in memory" if is_known else "not in memory"]
         if one.markers:
-            told.append(f"{one.markers} marked")
+            details.append(f"{one.markers} marked")
         if isinstance(one, models.SessionItem) and one.versions:
-            told.append(counted(one.versions, "version"))
+            details.append(counted(one.versions, "version"))
 
         async def opened() -> None:
             if isinstance(one, models.SessionItem):
@@ -197,7 +197,7 @@ class SessionBrowser:
                 transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
                 await session_intake.look_at(self._view, transcript, self._taken)
 
-        _link(one.session_id, f"{short(one.original_tokens)} · {' · '.join(told)}", opened,
+        _link(one.session_id, f"{short(one.original_tokens)} · {' · '.join(details)}", opened,
               icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
 
     async def _search(self, text: str) -> None:
@@ -229,7 +229,7 @@ class SessionBrowser:
     @in_turn
     async def open(self, session_id: str) -> None:
         """Show a session's details."""
-        self._details = SessionDetails(self._view, session_id, self._detail, self._changed, self._tell_storage)
+        self._details = SessionDetails(self._view, session_id, self._detail, self._changed, self._show_storage)
         await self._details.show()
         self._session_id = session_id
         self._whole.classes("reading")
@@ -239,8 +239,8 @@ class SessionBrowser:
 
     @in_turn
     async def _refresh(self) -> None:
-        async with self._view.errors_told():
-            await self._tell_storage()
+        async with self._view.show_errors():
+            await self._show_storage()
         if self._session_id is not None:
             await self._details.show()
 
@@ -278,14 +278,14 @@ def _action(name: str, icon: str, act: Action) -> ui.button:
     return ui.button(name, icon=icon, on_click=act).props("flat dense no-caps").classes("px-2")
 
 
-def _link(name: str, told: str, opened: Action, *, icon: str) -> None:
+def _link(name: str, details: str, opened: Action, *, icon: str) -> None:
     with ui.element("li"):
         button = ui.button(on_click=opened).props("flat no-caps align=left color='' text-color=''")
         with button.classes("w-full font-normal"), ui.row().classes("no-wrap gap-2 w-full items-start"):
             ui.icon(icon, size="xs").props("aria-hidden=true").classes("mt-1")
             with ui.column().classes("gap-0 min-w-0 items-start"):
                 ui.label(name).classes("text-left").style("overflow-wrap: anywhere")
-                ui.label(told).classes("muted text-xs text-left").style("overflow-wrap: anywhere").props("dir=auto")
+                ui.label(details).classes("muted text-xs text-left").style("overflow-wrap: anywhere").props("dir=auto")
 
 
 def _said_last(one: _Session) -> datetime:

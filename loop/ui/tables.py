@@ -64,7 +64,7 @@ def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> T
 class KeptInPlace:
     """What is shown in a place: what did not change stays there, as what is built anew loses clicks and writing."""
 
-    place: ui.element
+    container: ui.element
     built: dict[str, tuple[object, ui.element]] = field(default_factory=dict)
 
     def show(self, items: Iterable[tuple[str, object, Callable[[], ui.element]]], anyway: Collection[str] = ()) -> None:
@@ -75,7 +75,7 @@ class KeptInPlace:
             if old is not None and (old[0] == shown or key in anyway):
                 self.built[key] = before.pop(key)
             else:
-                with self.place:
+                with self.container:
                     self.built[key] = (shown, build())
             self.built[key][1].move(target_index=index)
         for key, old in before.items():
@@ -100,10 +100,10 @@ class Table:
 ItemT = TypeVar("ItemT")
 
 
-def fill(place: ui.element, items: Collection[ItemT], build: Callable[[ItemT], object], nothing: str = "") -> None:
+def fill(container: ui.element, items: Collection[ItemT], build: Callable[[ItemT], object], nothing: str = "") -> None:
     """Show items in the place of what was there; a sentence where there are none."""
-    place.clear()
-    with place:
+    container.clear()
+    with container:
         if nothing and not items:
             ui.label(nothing).classes("muted").props("role=listitem")
         for one in items:
@@ -115,12 +115,12 @@ Fetch = Callable[[str | None], Awaitable[tuple[Iterable[ItemT], str | None]]]
 
 
 def rows_of(
-    listing: Callable[..., Awaitable[Any]], field: str, row: Callable[[Any], ItemT], limit: int = 25, **wanted: object
+    listing: Callable[..., Awaitable[Any]], field: str, row: Callable[[Any], ItemT], limit: int = 25, **filters: object
 ) -> Fetch[ItemT]:
     """Return what fetches a listing of the client, of whose answers ``field`` has the items, made into rows."""
 
     async def fetch(cursor: str | None) -> tuple[list[ItemT], str | None]:
-        page = await listing(limit=limit, cursor=cursor, **wanted)
+        page = await listing(limit=limit, cursor=cursor, **filters)
         return [row(one) for one in getattr(page, field)], page.cursor
 
     return fetch
@@ -146,7 +146,7 @@ class PagedTable:
         self._rows: list[Row] = []
         self._pages = 1
         self._cursor: str | None = None
-        self.place = ui.column().classes("w-full gap-2 min-w-0")
+        self.container = ui.column().classes("w-full gap-2 min-w-0")
         self._more = press_once(ui.button("More").props("flat dense no-caps"), self._show_more)
         self._more.set_visibility(False)
 
@@ -158,8 +158,8 @@ class PagedTable:
 
     def _draw(self) -> None:
         self._more.set_visibility(self._cursor is not None)
-        self.place.clear()
-        with self.place:
+        self.container.clear()
+        with self.container:
             if self._rows:
                 show_table(self._caption, self._head, self._rows)
             else:

@@ -10,7 +10,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import PageView
 from loop.ui.tables import OUTLINED, PRIMARY, action, card, note, number, show_table
-from loop.ui.visitors import Labels, in_words_of, tell_success
+from loop.ui.visitors import Labels, in_words_of, notify_success
 from shared.base.settings import AppTuning, Tuning, bounds_of
 
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
@@ -23,12 +23,12 @@ async def show_settings(view: PageView) -> None:
         note("They hold at once, for apps that have none of their own.")
         _build_form(view, ui.column().classes("w-full gap-3"), tuning)
     with card("Storage"):
-        place = ui.column().classes("w-full gap-2")
+        content = ui.column().classes("w-full gap-2")
 
         async def look() -> None:
             found = await view.client.show_storage()
-            place.clear()
-            with place:
+            content.clear()
+            with content:
                 ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
                 rows = [
                     [one.table, number(one.rows), _size(one.size_bytes),
@@ -37,7 +37,7 @@ async def show_settings(view: PageView) -> None:
                 ]  # fmt: skip
                 show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
 
-        with place:
+        with content:
             # Not by itself: on SQLite it goes through the whole database.
             action("Look at the tables", look, OUTLINED, icon="storage")
 
@@ -50,11 +50,11 @@ async def show_settings_of(view: PageView) -> None:
         _build_form(view, ui.column().classes("w-full gap-3"), tuning)
 
 
-def _build_form(view: PageView, place: ui.column, tuning: models.TuningAnswer) -> None:
-    place.clear()
+def _build_form(view: PageView, container: ui.column, tuning: models.TuningAnswer) -> None:
+    container.clear()
     group = AppTuning if view.app_id else Tuning
     fields: dict[str, Any] = {}
-    with place:
+    with container:
         for name in (name for name, one in group.model_fields.items() if one.annotation is bool):
             with ui.row().classes("items-center gap-2"):
                 _build_field(fields, name, tuning)
@@ -64,23 +64,23 @@ def _build_form(view: PageView, place: ui.column, tuning: models.TuningAnswer) -
                     _build_field(fields, name, tuning)
                     fields[name].props("outlined dense").classes("w-full")
 
-        async def change(wanted: dict[str, Any]) -> None:
+        async def change(changes: dict[str, Any]) -> None:
             tune = view.client.tune_app if view.app_id else view.client.tune_all
             with in_words_of(_labels()):
-                changed = await tune(**wanted)
-            told = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
-            tell_success(" ".join(told))
-            _build_form(view, place, changed)
+                changed = await tune(**changes)
+            notes = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
+            notify_success(" ".join(notes))
+            _build_form(view, container, changed)
 
         async def save() -> None:
             # What differs from what is in force; whole numbers as such.
-            wanted: dict[str, Any] = {}
+            changes: dict[str, Any] = {}
             for name, field in fields.items():
                 is_whole = Tuning.model_fields[name].annotation is int
                 value = int(field.value) if is_whole and field.value is not None else field.value
                 if value != getattr(tuning, name).value:
-                    wanted[name] = value
-            await change(wanted)
+                    changes[name] = value
+            await change(changes)
 
         async def take_back() -> None:
             await change(dict.fromkeys(fields))
@@ -89,7 +89,7 @@ def _build_form(view: PageView, place: ui.column, tuning: models.TuningAnswer) -
             action("Save settings", save, PRIMARY)
             ui.button("Take all changes back", on_click=take_back).props("flat no-caps")
     if not view.may_write:
-        for one in [one for one in place.descendants() if hasattr(one, "disable")]:
+        for one in [one for one in container.descendants() if hasattr(one, "disable")]:
             one.disable()
 
 
@@ -98,16 +98,16 @@ def _build_field(fields: dict[str, Any], name: str, tuning: models.TuningAnswer)
     field = Tuning.model_fields[name]
     kind: Any = field.annotation
     label = str(field.title)
-    held, bounds = getattr(tuning, name), bounds_of(name)
+    current, bounds = getattr(tuning, name), bounds_of(name)
     if bounds is not None:
         places, step = (0, 1.0) if kind is int else (2, 0.05)
         label = f"{label}, {bounds[0]:,} to {bounds[1]:,}" if kind is int else label
-        fields[name] = ui.number(label, value=held.value, precision=places, step=step)
+        fields[name] = ui.number(label, value=current.value, precision=places, step=step)
     elif kind is bool:
-        fields[name] = ui.switch(label, value=held.value)
+        fields[name] = ui.switch(label, value=current.value)
     else:
-        fields[name] = ui.select([one.value for one in kind], value=held.value, label=label)
-    ui.label(_SOURCES.get(held.source, held.source)).classes("muted text-xs")
+        fields[name] = ui.select([one.value for one in kind], value=current.value, label=label)
+    ui.label(_SOURCES.get(current.source, current.source)).classes("muted text-xs")
 
 
 def _labels() -> Labels:

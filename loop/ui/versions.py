@@ -12,7 +12,7 @@ from loop.ui.frame import PageView, press_once
 from loop.ui.originals import OriginalReader
 from loop.ui.session_view import day, dialog, foot, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading, note
-from loop.ui.visitors import tell_success
+from loop.ui.visitors import notify_success
 
 _VERSIONS = 100
 _DIFFERENCES = 20
@@ -24,17 +24,17 @@ async def read_version(view: PageView, session_id: str, version: models.VersionA
     name = version.version_id
     found = await view.client.read_version(session_id, name)
     with dialog(f"{session_id}, {name}", is_wide=True):
-        told = [
+        figures = [
             ("Tokens", f"{found.version.input_tokens:,} before, {found.version.output_tokens:,} after"),
             ("Ratio", f"{found.version.compression_ratio:.1f} to 1"),
             ("Made", f"{day(found.version.created_at)} by {found.version.agent or 'nobody yet'}"),
         ]
         if found.version.keepit_stats:
             kept = found.version.keepit_stats
-            told.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
+            figures.append(("Keepits", f"{kept.preserved} preserved, {kept.summarized} summarised"))
         if found.version.why:
-            told.append(("Dropped", found.version.why))
-        rows(told)
+            figures.append(("Dropped", found.version.why))
+        rows(figures)
         with ui.element("div").classes("side-by-side"):
             with ui.column().classes("gap-2 min-w-0"):
                 heading(f"{name}: {made_how(version)}", 3)
@@ -63,17 +63,17 @@ class Comparison:
                 self._other = ui.select(self._names, value=names[0], label="With", on_change=self._compare)
                 for field in (self._one, self._other):
                     field.props("outlined dense options-dense").classes("min-w-[14rem]")
-            self._place = ui.column().classes("w-full gap-3")
+            self._content = ui.column().classes("w-full gap-3")
         await self._compare()
 
     async def _compare(self) -> None:
         self._cursor = None
-        self._place.clear()
-        found = await self._ask()
-        with self._place:
+        self._content.clear()
+        found = await self._fetch()
+        with self._content:
             self._show(found)
 
-    async def _ask(self) -> models.VersionComparison:
+    async def _fetch(self) -> models.VersionComparison:
         found = await self._view.client.compare_versions(
             self._session_id, self._one.value, self._other.value,
             limit=_DIFFERENCES, cursor=self._cursor,
@@ -110,7 +110,7 @@ class Comparison:
         self._show_differences(found)
 
     async def _show_more(self) -> None:
-        self._show_differences(await self._ask())
+        self._show_differences(await self._fetch())
 
     def _show_differences(self, found: models.VersionComparison) -> None:
         self._more.set_visibility(found.cursor is not None)
@@ -139,7 +139,7 @@ class VersionManager:
             ui.label(f"Original: {session.original_tokens:,} tokens, {size(session.size_bytes)}")
             self._refusals = ui.column().classes("w-full gap-1").props("role=alert")
             self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Compressions")
-            self._told = ui.label().props("role=status")
+            self._status = ui.label().props("role=status")
             self._delete = foot(self._dialog, "Delete selected", self._remove, is_danger=True)
         await self._fill()
 
@@ -181,7 +181,7 @@ class VersionManager:
         tokens = sum(one.output_tokens for one in self._chosen.values())
         in_use = sum(bool(one.used_in) for one in self._chosen.values())
         warning = f" {in_use} of them in use: the service refuses to remove what a composition uses." if in_use else ""
-        self._told.set_text(f"Selected: {counted(len(self._chosen), 'version')} ({tokens:,} tokens).{warning}")
+        self._status.set_text(f"Selected: {counted(len(self._chosen), 'version')} ({tokens:,} tokens).{warning}")
         self._delete.set_enabled(bool(self._chosen) and self._view.may_write)
 
     async def _remove(self) -> None:
@@ -191,12 +191,12 @@ class VersionManager:
             return
         self._refusals.clear()
         removed = 0
-        async with self._view.errors_told():
+        async with self._view.show_errors():
             for version in chosen:
                 removed += await self._remove_one(version)
             await self._changed()
         if removed:
-            tell_success(f"Removed {removed} of {len(chosen)}.")
+            notify_success(f"Removed {removed} of {len(chosen)}.")
         await self._fill()
 
     async def _remove_one(self, version: models.VersionAnswer) -> bool:

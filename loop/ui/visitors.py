@@ -27,21 +27,21 @@ class FormError(Exception):
     """What somebody gave a page is missing or out of bounds; the message says what to give."""
 
 
-def tell_success(message: str) -> None:
+def notify_success(message: str) -> None:
     """Tell that something was done."""
-    told: list[ui.notification] = ui.context.client.storage.pop(_ERRORS, [])
-    for one in told:
+    notifications: list[ui.notification] = ui.context.client.storage.pop(_ERRORS, [])
+    for one in notifications:
         if not one.is_deleted:
             one.dismiss()
     ui.notify(message, type="positive")
 
 
-def tell_error(message: str) -> None:
+def notify_error(message: str) -> None:
     """Tell what did not succeed, until it is closed, something succeeds, or some seconds are over."""
     # The library's own button to close is blue, which on red nobody can read.
     close = {"label": "Close", "color": "white"}
-    told = ui.notification(message, type="negative", multi_line=True, timeout=_ERROR_SECONDS, actions=[close])
-    ui.context.client.storage.setdefault(_ERRORS, []).append(told)
+    notification = ui.notification(message, type="negative", multi_line=True, timeout=_ERROR_SECONDS, actions=[close])
+    ui.context.client.storage.setdefault(_ERRORS, []).append(notification)
 
 
 @contextmanager
@@ -135,24 +135,24 @@ class Visitors:
             return False
         await self.log_out()
         self._known[_browser()] = None
-        ui.navigate.to(way_in(ENDED))
+        ui.navigate.to(login_url(ENDED))
         return True
 
-    def way_in(self) -> str:
+    def login_url(self) -> str:
         """Return the address to log in at, for a page that is asked for by somebody not known."""
         # Another page of this browser may have been the first to find out, and nobody looks at it any more.
-        return way_in(ENDED if _browser() in self._known and self._known[_browser()] is None else "")
+        return login_url(ENDED if _browser() in self._known and self._known[_browser()] is None else "")
 
-    async def tell(self, error: Exception) -> None:
+    async def show_error(self, error: Exception) -> None:
         """Show an error of the service's; who is not known any more goes to the way in."""
         if not await self.has_ended(error):
-            tell_error(message_of(error))
+            notify_error(message_of(error))
 
 
-def way_in(why: str = "") -> str:
+def login_url(why: str = "") -> str:
     """Return the address to log in at, which leads back to the page that is being built or used."""
-    asked = ui.context.client.request.url
-    page = asked.path + (f"?{asked.query}" if asked.query else "")
+    request_url = ui.context.client.request.url
+    page = request_url.path + (f"?{request_url.query}" if request_url.query else "")
     given = ({"next": page} if page != "/" else {}) | ({"why": why} if why else {})
     return f"/login?{urlencode(given)}" if given else "/login"
 

@@ -28,7 +28,7 @@ from tests.contracts.test_gate_promises import (
 from tests.support.api import Api, open_api
 from tests.support.openai_server import OpenAiServer
 from tests.support.working import open_worker, work_off
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 Said = dict[str, Any]
 GOES_ON = ("Thanks, and?", "Great!", "What else?")
@@ -77,7 +77,7 @@ class Door:
     """An app behind ``/v1``, whose loop and worker ask one model, or only its loop."""
 
     api: Api
-    worker: Wired
+    worker: WorkerServices
     model: Model
     token: str
 

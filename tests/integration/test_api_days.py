@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from tests.support.api import Api
 from tests.support.model_server import ModelServer
 from tests.support.working import open_worker, work_off
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 MORNING_IN_JAPAN = "2026-11-25T07:10:00+09:00"
@@ -27,7 +27,7 @@ class Desk:
     """The interface, and a worker without a model beside it."""
 
     api: Api
-    worker: Wired
+    worker: WorkerServices
     path: str
 
     def chat(self, *said: tuple[str | None, str], end: bool = True, **opened: Any) -> str:

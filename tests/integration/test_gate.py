@@ -25,7 +25,7 @@ from tests.support.recordings import PROJECT, Shelf
 from tests.support.settings import served_at
 from tests.support.working import open_worker, work_off
 from tests.unit.test_secrets import HARMLESS, SECRETS
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 KEY = "sk-test-51Habcd1234567890"
 MAIL = (
@@ -40,7 +40,7 @@ class Service:
     """The interface, a worker's objects, and the model they ask."""
 
     api: Api
-    worker: Wired
+    worker: WorkerServices
     server: OllamaServer
     registry: CollectorRegistry
 
@@ -243,7 +243,7 @@ def api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
 
 
 @pytest.fixture
-def worker(api: Api, sqlite_url: str, tmp_path: Path) -> Iterator[Wired]:
+def worker(api: Api, sqlite_url: str, tmp_path: Path) -> Iterator[WorkerServices]:
     with open_worker(sqlite_url, tmp_path / "home", api.clock, CollectorRegistry()) as opened:
         yield opened
 
@@ -428,7 +428,7 @@ def test_whatever_was_let_in_by_hand_holds_no_secret(api: Api, way: str, text: s
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.lists(texts, min_size=1, max_size=4))
-def test_whatever_is_made_of_a_talk_holds_no_secret(api: Api, worker: Wired, said: list[str]) -> None:
+def test_whatever_is_made_of_a_talk_holds_no_secret(api: Api, worker: WorkerServices, said: list[str]) -> None:
     conversation = f"c{next(_numbers)}"
     path = api.converse("/apps/chat", conversation, *(f"I live in Lyon. {text}" for text in said))
     api.ask("POST", f"{path}/end")
@@ -439,7 +439,7 @@ def test_whatever_is_made_of_a_talk_holds_no_secret(api: Api, worker: Wired, sai
 
 
 def test_what_is_learnt_from_sessions_and_reworded_by_hand_holds_no_secret(
-    api: Api, worker: Wired, tmp_path: Path
+    api: Api, worker: WorkerServices, tmp_path: Path
 ) -> None:
     shelf = Shelf(api.loop, tmp_path, api.loop.store)
     shelf.add(shelf.transcript("s1").human(f"Always run make lint. Never forget: {SECRET}."), app_id="chat")

@@ -16,7 +16,7 @@ from tests.support.model_server import Act
 from tests.support.ollama_server import OllamaServer
 from tests.support.settings import served_at
 from tests.support.working import open_worker, work_off
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 VITAL = "Stung by a wasp she cannot breathe; the adrenaline pen hangs by the door"
 FILM = {"memory": "Asked for a film on Friday", "facts": []}
@@ -37,7 +37,7 @@ class Ana:
     """A user with ten memories by hand, the oldest of them vital and the others slight."""
 
     api: Api
-    worker: Wired
+    worker: WorkerServices
     server: OllamaServer
     vital: int
 

@@ -24,7 +24,7 @@ from tests.support.ollama_server import OllamaServer
 from tests.support.providers import SERVERS, over_each
 from tests.support.settings import served_at
 from tests.support.working import open_worker, work_off
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 GARBAGE = {
     "prose": Act(answer="Of course! Here is what I found out about the user, who seems to be very nice indeed."),
@@ -43,7 +43,7 @@ class Service:
     """The interface, a worker's objects, and the model they ask."""
 
     api: Api
-    worker: Wired
+    worker: WorkerServices
     server: ModelServer
     metrics: CollectorRegistry
     model: str

@@ -189,12 +189,12 @@ def _install() -> None:
     embed_messages.EmbedMessages = FaultyEmbedMessages  # type: ignore[misc]
     compress_session.CompressSession = FaultyCompression  # type: ignore[misc]
     compose_context.ComposeContext = FaultyComposition  # type: ignore[misc]
-    from worker.celery_app import ready  # reads the settings when imported
+    from worker.celery_app import process  # reads the settings when imported
 
     @signals.worker_process_init.connect(weak=False)
     def wrap(**_: Any) -> None:
-        wired = ready.now
-        ready.wired = dataclasses.replace(wired, attempts=FaultyAttempts(wired.attempts))  # type: ignore[arg-type]
+        prepared = process.services
+        process.prepared = dataclasses.replace(prepared, attempts=FaultyAttempts(prepared.attempts))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

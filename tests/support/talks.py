@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.support.api import Api, open_api
 from tests.support.working import open_worker, work_off
-from worker.wiring import Wired
+from worker.wiring import WorkerServices
 
 _CONVERSATIONS = "/apps/chat/conversations"
 
@@ -28,7 +28,7 @@ class Talks:
     """An app and its users."""
 
     api: Api
-    worker: Wired
+    worker: WorkerServices
     numbers: Iterator[int] = field(default_factory=itertools.count)
     last: str = ""
     """The path of the last conversation."""

@@ -18,11 +18,13 @@ from shared.telemetry.metrics import Metrics
 from tests.support.api import NO_REDIS
 from tests.support.settings import default_settings
 from worker.pipelines.attempt import JobFailed
-from worker.wiring import Wired, wire
+from worker.wiring import WorkerServices, wire
 
 
 @contextmanager
-def open_worker(url: str, home: Path, clock: Clock, registry: CollectorRegistry, **chosen: Any) -> Iterator[Wired]:
+def open_worker(
+    url: str, home: Path, clock: Clock, registry: CollectorRegistry, **chosen: Any
+) -> Iterator[WorkerServices]:
     """Build what a worker with these settings has."""
     settings = default_settings(database_url=url, redis_url=NO_REDIS, home=home, embedding="ngrams", **chosen)
     worker = wire(settings, Metrics(registry), "node", clock)
@@ -35,7 +37,7 @@ def open_worker(url: str, home: Path, clock: Clock, registry: CollectorRegistry,
             worker.pipelines[JobKind.CREATE_MEMORY].agent.chat.close()  # type: ignore[attr-defined]
 
 
-def work_off(worker: Wired, clock: Clock) -> None:
+def work_off(worker: WorkerServices, clock: Clock) -> None:
     """Carry out every due job, as workers would."""
     for _ in range(10_000):
         with worker.database.write() as session:

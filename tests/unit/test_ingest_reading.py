@@ -51,7 +51,7 @@ FORMS = {
 @pytest.mark.parametrize(("text", "shape", "talks"), FORMS.values(), ids=FORMS)
 def test_each_form_is_recognised(tmp_path: Path, text: str, shape: ChatShape, talks: int) -> None:
     read = chats(tmp_path, text)
-    assert (len(read), read[0].shape, read[0].said[0].content) == (talks, shape, "Hello.")
+    assert (len(read), read[0].shape, read[0].lines[0].content) == (talks, shape, "Hello.")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_each_form_is_recognised(tmp_path: Path, text: str, shape: ChatShape, ta
 )  # fmt: skip
 def test_roles_are_read_by_their_usual_names(tmp_path: Path, given: str, role: Role) -> None:
     (chat,) = chats(tmp_path, lines({"messages": [{"role": given, "content": "x"}]}))
-    assert chat.said[0].role is role
+    assert chat.lines[0].role is role
 
 
 CONTENTS: dict[str, tuple[dict[str, Any], str]] = {
@@ -76,7 +76,7 @@ CONTENTS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("message", "text"), CONTENTS.values(), ids=CONTENTS)
 def test_content_is_read_in_its_usual_forms(tmp_path: Path, message: dict[str, Any], text: str) -> None:
     (chat,) = chats(tmp_path, lines({"messages": [{"role": "assistant", **message}]}))
-    assert chat.said[0].content == text
+    assert chat.lines[0].content == text
 
 
 BAD_LINES = {
@@ -139,7 +139,7 @@ def test_what_is_no_time_is_refused(given: object) -> None:
 def test_the_time_of_a_conversation_is_that_of_messages_without_one(tmp_path: Path) -> None:
     later = {"role": "user", "content": "b", "createdAt": "2026-03-02T00:00:00Z"}
     (chat,) = chats(tmp_path, lines({"messages": [HELLO, later], "timestamp": "2026-03-01T00:00:00Z"}))
-    assert [one.created_at.day for one in chat.said if one.created_at] == [1, 2]
+    assert [one.created_at.day for one in chat.lines if one.created_at] == [1, 2]
 
 
 def test_results_of_tools_and_calls_of_functions_are_read_as_they_are(tmp_path: Path) -> None:
@@ -148,15 +148,15 @@ def test_results_of_tools_and_calls_of_functions_are_read_as_they_are(tmp_path: 
         {"from": "function_call", "value": '{"name": "look", "arguments": {"at": 1}}'},
     ]
     (chat,) = chats(tmp_path, lines({"messages": said}))
-    assert [(one.role, one.content) for one in chat.said] == [(Role.TOOL, "rain"), (Role.ASSISTANT, "")]
+    assert [(one.role, one.content) for one in chat.lines] == [(Role.TOOL, "rain"), (Role.ASSISTANT, "")]
     function = {"name": "look", "arguments": '{"at": 1}'}
     called = {"role": "assistant", "content": None, "function_call": function}
-    assert [one.payload for one in chat.said] == [said[0], called]
+    assert [one.payload for one in chat.lines] == [said[0], called]
 
 
 def test_messages_without_text_are_left_out(tmp_path: Path) -> None:
     (chat,) = chats(tmp_path, lines({"messages": [HELLO, {"role": "assistant", "content": " "}]}))
-    assert len(chat.said) == 1
+    assert len(chat.lines) == 1
 
 
 def names(tmp_path: Path, text: str, per: Per = Per.AUTO) -> list[str]:

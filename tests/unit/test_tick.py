@@ -21,7 +21,7 @@ from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
-from worker.lifecycle import Hearing, Watchdog
+from worker.lifecycle import HeartbeatMonitor, Watchdog
 
 
 @dataclass
@@ -199,11 +199,11 @@ def test_news_wakes_the_ticker_at_once() -> None:
 
 def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
     ended: list[str] = []
-    hearing = Hearing(silence_seconds=0.0)
-    watch = Watchdog(hearing, lambda: True, list, ended.append, 60)
+    monitor = HeartbeatMonitor(silence_seconds=0.0)
+    watch = Watchdog(monitor, lambda: True, list, ended.append, 60)
     watch.look()
-    assert hearing.sent_at is not None and ended == []
-    hearing.hear()
+    assert monitor.sent_at is not None and ended == []
+    monitor.note_heartbeat()
     watch.look()
     assert ended == []
     watch.look()
@@ -211,24 +211,24 @@ def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
 
 
 def test_a_canary_that_is_back_before_sending_returns_is_heard() -> None:
-    hearing = Hearing(silence_seconds=0.0)
+    monitor = HeartbeatMonitor(silence_seconds=0.0)
 
     def send_and_hear_at_once() -> bool:
-        hearing.hear()
+        monitor.note_heartbeat()
         return True
 
-    watch = Watchdog(hearing, send_and_hear_at_once, list, pytest.fail, 60)
+    watch = Watchdog(monitor, send_and_hear_at_once, list, pytest.fail, 60)
     for _ in range(3):
         watch.look()
 
 
 def test_a_worker_with_a_task_in_hand_is_not_called_deaf_until_the_task_is_overdue() -> None:
     ended: list[str] = []
-    patient = Watchdog(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 60)
+    patient = Watchdog(HeartbeatMonitor(0.0), lambda: True, lambda: ["task"], ended.append, 60)
     for _ in range(3):
         patient.look()
     assert ended == []
-    strict = Watchdog(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 0)
+    strict = Watchdog(HeartbeatMonitor(0.0), lambda: True, lambda: ["task"], ended.append, 0)
     strict.look()
     wait_until(lambda: strict.look() or ended, 60, "the stuck task to be seen")
     assert ended[0] == "a task is in hand long after its time limit"

@@ -19,7 +19,7 @@ _VALUE = re.compile(r"(?<![A-Za-z0-9_-])\d+(?:[.,:]\d+)*(?:[a-z]{1,2}(?![^\W\d_]
 _WRITTEN = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{'|'.join(MONTHS)}) )?(?:19|20)\d\d\b")
 _BEHIND = re.compile(r"\.?\s*([\u3040-\u9fff\uac00-\ud7a3]|[^\W\d_]+|[%€$£])")
 _BEFORE = re.compile(r"([^\W\d_]+)\s*\Z")
-_BESIDE = re.compile(r"\D{0,24}[^\W\d_]\D{0,24}|,\s+")
+_BETWEEN_VALUES = re.compile(r"\D{0,24}[^\W\d_]\D{0,24}|,\s+")
 """What stands between the two values of a correction: words or a comma, so that "57-75" is none."""
 _TOKEN = re.compile(r"[\u3400-\u9fff々]+|[\u30a0-\u30ff]+|(?<![\w-])[^\W\d_\u3040-\u9fff]+(?:['’][^\W_]+)?(?![\w-])")
 """A word, or in Japanese a run of one script."""
@@ -113,17 +113,17 @@ def _is_of_same(text: str, later: str, is_sure: bool) -> bool:
     units = set.intersection(*({unit for value in _values(each) for unit in value.units} for each in (text, later)))
     if set.intersection(*values) or any(unit[0] == "<" and unit[1:] not in _DAYS for unit in units):
         return True
-    said = _DAYS | VAGUE | {unit.strip("<>") for unit in units}
-    here, there = ({_folded(word[0]) for word in _words_of(each)} - said for each in (text, later))
+    names_of_values = _DAYS | VAGUE | {unit.strip("<>") for unit in units}
+    here, there = ({_folded(word[0]) for word in _words_of(each)} - names_of_values for each in (text, later))
     return len(there - here) <= (1 if is_sure or here & there else 0)
 
 
 def with_values_of(text: str, later: str) -> str:
     """Return a text with the values that a later one gives of the same units; else with the one that it corrects."""
-    said = _WRITTEN.sub(" ", later)
+    spoken = _WRITTEN.sub(" ", later)
     # A value that stands in both is told again, and corrects nothing.
     right, put, given = text, set[str](), {value.text for value in _values(text)}
-    for value in (one for one in _values(said) if one.text not in given):
+    for value in (one for one in _values(spoken) if one.text not in given):
         # "From 14 to 19" corrects "from 12 to 17": of several that fit, the one with most of the words beside it.
         rest = [one for one in _values(right) if one.text not in put]
         most = max((len(one.units & value.units) for one in rest), default=0)
@@ -131,7 +131,7 @@ def with_values_of(text: str, later: str) -> str:
         if most and len(wrong) == 1:
             right = _replaced(right, wrong[0], value.text)
             put.add(value.text)
-    return right if right != text else _with_other(text, said)
+    return right if right != text else _with_other(text, spoken)
 
 
 def with_only_of(text: str, later: str) -> str:
@@ -223,15 +223,15 @@ def differ_in_values_only(one: str, other: str) -> bool:
     return _VALUE.sub("0", one) == _VALUE.sub("0", other)
 
 
-def _with_other(text: str, said: str) -> str:
+def _with_other(text: str, correction: str) -> str:
     """Put the value a text does not have in the place of the one it has, of two that a correction names together."""
-    found = list(_VALUE.finditer(said))
+    found = list(_VALUE.finditer(correction))
     for one, other in pairwise(found):
-        if not _BESIDE.fullmatch(said[one.end() : other.start()]):
+        if not _BETWEEN_VALUES.fullmatch(correction[one.end() : other.start()]):
             continue
         here = {value.text: value for value in _values(text)}
         for wrong, right in ((one, other), (other, one)):
-            if wrong[0] in here and right[0] not in here and _is_denied(said, wrong):
+            if wrong[0] in here and right[0] not in here and _is_denied(correction, wrong):
                 return _replaced(text, here[wrong[0]], right[0])
     return text
 

@@ -139,7 +139,7 @@ def written(day: date) -> str:
 
 
 def _dated(match: re.Match[str], said_on: date) -> str:
-    found = {group: " ".join((said or "").lower().split()) for group, said in match.groupdict().items()}
+    found = {group: " ".join((value or "").lower().split()) for group, value in match.groupdict().items()}
     unit = found["unit"] or found["now"] or found["units"]
     ahead = found["side"] in ("next", "this coming") or not (found["side"] or found["ago"])
     count = found["count"]

@@ -67,13 +67,13 @@ def _extracted(segment: ExtractionRequest) -> Extraction:
         own, repeated = without_known(turn.content, segment.known)
         turns.append(replace(turn, content=own))
         refused[Refusal.RECALLED] += repeated if turn.role == "user" else 0
-    found = _told(read_statements(turns, segment.before), segment.known)
+    found = _fact_statements(read_statements(turns, segment.before), segment.known)
     return Extraction(once_each(found), len(segment.turns), +refused)
 
 
-def _told(said: Sequence[SpokenStatement], known: Sequence[PresentFact]) -> Iterator[Statement]:
+def _fact_statements(spoken: Sequence[SpokenStatement], known: Sequence[PresentFact]) -> Iterator[Statement]:
     """Yield what the classifier takes for facts."""
-    for one in said:
+    for one in spoken:
         if may_correct(one) and (right := _put_right(one, known)) is not None:
             yield right
             if one.is_short:
@@ -95,10 +95,10 @@ def stated_facts(segment: ExtractionRequest) -> tuple[Statement, ...]:
     return _extracted(segment).statements
 
 
-def updated_fact(said: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
+def updated_fact(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that a statement, stored as ``text``, changes or contradicts."""
-    changed = _changed(said, known) if may_correct(said) else None
-    return _contradicted(said, text, known) if changed is None else changed
+    changed = _changed(statement, known) if may_correct(statement) else None
+    return _contradicted(statement, text, known) if changed is None else changed
 
 
 _ALIKE = 0.4
@@ -108,25 +108,25 @@ _CLEARLY = 0.15
 """By so much more of its words than of any other's."""
 
 
-def _put_right(said: SpokenStatement, known: Sequence[PresentFact]) -> Statement | None:
+def _put_right(correction: SpokenStatement, known: Sequence[PresentFact]) -> Statement | None:
     """Return the one known fact that a correction puts right, as it puts it; none of one that names another thing."""
-    is_next = is_surely_change(said)
+    is_next = is_surely_change(correction)
     right = [
         (fact, text)
         for fact in known
-        if (text := put_right(fact.statement, said.text, is_sure=is_next, is_next=is_next)) != fact.statement
-        and all(name in text.lower() for name in gist(said.text).names)
+        if (text := put_right(fact.statement, correction.text, is_sure=is_next, is_next=is_next)) != fact.statement
+        and all(name in text.lower() for name in gist(correction.text).names)
     ]
     if len(right) != 1:
         return None
     fact, text = right[0]
-    return Statement(text, fact.category, (said.turn.message_id,), fact.fact_id)
+    return Statement(text, fact.category, (correction.turn.message_id,), fact.fact_id)
 
 
-def _changed(said: SpokenStatement, known: Sequence[PresentFact]) -> int | None:
+def _changed(statement: SpokenStatement, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact that a change, or a clause of it, is about; None where it may be none, or several."""
-    least = _ALIKE if said.judged.change >= CHANGED else _DENIED
-    for text in (said.text, *(part for part, judged in said.parts() if judged.change >= CHANGED)):
+    least = _ALIKE if statement.judged.change >= CHANGED else _DENIED
+    for text in (statement.text, *(part for part, judged in statement.parts() if judged.change >= CHANGED)):
         words = content_stems(text)
         shares = sorted(((_share(words, fact.statement), fact.fact_id) for fact in known), reverse=True)
         best, second = [*shares, (0.0, 0), (0.0, 0)][:2]
@@ -135,18 +135,18 @@ def _changed(said: SpokenStatement, known: Sequence[PresentFact]) -> int | None:
     return None
 
 
-def _contradicted(said: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
+def _contradicted(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact of which a text says most words, but denies it, or gives another value or wish."""
-    words, told = content_stems(text), gist(text)
-    is_wish = said.judged.sort is StatementSort.WISH
+    words, after = content_stems(text), gist(text)
+    is_wish = statement.judged.sort is StatementSort.WISH
     against = []
     for fact in known:
         before = gist(fact.statement)
         is_alike = _share(words, fact.statement) >= _DENIED
         # "Answer in French", "Answer in English": the rest of the shorter one stands in the other.
-        is_other_wish = is_wish and len(told.names) == len(before.names) == 1 and _is_rest_alike(told, before)
+        is_other_wish = is_wish and len(after.names) == len(before.names) == 1 and _is_rest_alike(after, before)
         has_other_value = is_alike and with_values_of(fact.statement, text) != fact.statement
-        if (is_alike and before.positive != told.positive) or has_other_value or is_other_wish:
+        if (is_alike and before.positive != after.positive) or has_other_value or is_other_wish:
             against.append(fact.fact_id)
     return against[0] if len(against) == 1 else None
 
@@ -175,7 +175,7 @@ def once_each(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Give each statement once, with the messages of every time; of two that contradict each other, the later."""
     kept: dict[str, tuple[Statement, Gist]] = {}
     for new in statements:
-        key, said = normal(new.text), gist(new.text)
+        key, meaning = normal(new.text), gist(new.text)
         if key not in kept:
             has_value = single_value(new.text) is not None
             kept = {
@@ -185,12 +185,12 @@ def once_each(statements: Iterable[Statement]) -> tuple[Statement, ...]:
                 if not (
                     (old.updates is not None and old.updates == new.updates)
                     or (has_value and contradict(old.text, new.text))
-                    or are_opposed(before, said)
+                    or are_opposed(before, meaning)
                 )
             }
-        old = kept.get(key, (None, said))[0]
+        old = kept.get(key, (None, meaning))[0]
         if old is not None:
             ids = tuple(dict.fromkeys((*old.message_ids, *new.message_ids)))
             new = replace(old, message_ids=ids, updates=old.updates if new.updates is None else new.updates)
-        kept[key] = new, said
+        kept[key] = new, meaning
     return tuple(one for one, _ in kept.values())

@@ -26,7 +26,7 @@ def spoken_gate(given: Transcript | SummaryRequest) -> Gate:
     """Return the gate of a memory or of a summary's points: users or assistants said it, names may be known before."""
     before = given.known if isinstance(given, Transcript) else (given.previous or "",)
     known = (given.app_name, *before, *_ROLES, *_dates(given.turns))
-    return Gate(_said(given.turns), known, prompt_rows())
+    return Gate(_spoken_texts(given.turns), known, prompt_rows())
 
 
 def fact_gate(segment: ExtractionRequest, bearing: Container[str] | None = None, corrected: str = "") -> Gate:
@@ -37,9 +37,9 @@ def fact_gate(segment: ExtractionRequest, bearing: Container[str] | None = None,
     """
     turns = (*segment.before, *segment.turns)
     users = [turn for turn in turns if turn.role == "user"]
-    said = [turn for turn in users if bearing is None or turn.message_id in bearing]
-    known = (*_said(users), *(fact.statement for fact in segment.known), *_dates(users))
-    return Gate((*_said(said), *_asked(turns, said), corrected), known, prompt_rows())
+    spoken = [turn for turn in users if bearing is None or turn.message_id in bearing]
+    known = (*_spoken_texts(users), *(fact.statement for fact in segment.known), *_dates(users))
+    return Gate((*_spoken_texts(spoken), *_questions_before(turns, spoken), corrected), known, prompt_rows())
 
 
 def judge_merged(
@@ -65,7 +65,7 @@ def line_gate(chunk: Chunk) -> Gate:
     return Gate(texts, None, prompt_rows())
 
 
-def _said(turns: Iterable[TranscriptTurn]) -> tuple[str, ...]:
+def _spoken_texts(turns: Iterable[TranscriptTurn]) -> tuple[str, ...]:
     spoken = [turn for turn in turns if turn.role in SPOKEN_ROLES]
     return (*(turn.content for turn in spoken), *dict.fromkeys(turn.name for turn in spoken if turn.name))
 
@@ -81,7 +81,7 @@ def _near(day: datetime) -> str:
     return f"{day.year - 1} {day.year} {day.year + 1}"
 
 
-def _asked(turns: Sequence[TranscriptTurn], answers: Container[TranscriptTurn]) -> Iterator[str]:
+def _questions_before(turns: Sequence[TranscriptTurn], answers: Container[TranscriptTurn]) -> Iterator[str]:
     """Yield what an assistant asked before one of the answers, and said last where the answer takes that up."""
     for before, turn in pairwise(turns):
         if before.role == "assistant" and turn in answers:

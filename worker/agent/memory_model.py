@@ -158,7 +158,7 @@ class ModelAgent(ModelPart):
         ids: JsonDict = {"enum": [NEW, *(memory.id for memory in existing)]}
         form = bounded(CompactionAnswer, target_id=ids, absorbed_id=ids, new_content=longest(limit + SPARE_CHARS))
         question = self.question(COMPACT, WorkKind.COMPACT, form, tokens, **shown)
-        answer = self.ask(question, meter, lambda a: unfit(a.decision()), lambda a: unfit(a.decision(limit)))
+        answer = self.answer(question, meter, lambda a: unfit(a.decision()), lambda a: unfit(a.decision(limit)))
         return answer.decision(limit)
 
     def _shorten(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft:
@@ -175,7 +175,7 @@ class ModelAgent(ModelPart):
         question = self.question(
             shortening_model.SHORTEN, WorkKind.CREATE, shortening_model.shortening(len(offered)), tokens, lines=lines
         )
-        answer = self.ask(question, meter, lambda _: None)
+        answer = self.answer(question, meter, lambda _: None)
         shorter = list(shortening_model.shortened(answer.short, offered))
         if not shorter:
             raise ModelOutput("None of the lines that the model shortened says what was said.")
@@ -200,7 +200,7 @@ class ModelAgent(ModelPart):
         parts = prompt.fitting_parts(lines, self.budget_beside(reading(conversation="")))
         judge = _TalkJudge(transcript, limit, is_whole=len(parts) == 1)
         answers = [
-            self.ask(reading(conversation=prompt.written(part)), meter, judge.complaint, judge.refusal)
+            self.answer(reading(conversation=prompt.written(part)), meter, judge.complaint, judge.refusal)
             for part in parts
         ]
         return judge.outcome(answers)
@@ -266,7 +266,7 @@ _SAME = 0.6
 """A fact of whose words so many stand in one that the rules found is that one."""
 _NEAR = 0.8
 """A statement of a memory of whose words so many stand in a clause of a user's tells of that."""
-_TOLD = 0.8
+_COVERED = 0.8
 """With so many in all of theirs together, it only joins what they say."""
 
 
@@ -322,7 +322,7 @@ class _TalkJudge:
     """Whether the model saw all of it: of a part it cannot know what stands in the others."""
 
     @cached_property
-    def _said(self) -> list[SpokenStatement]:
+    def _user_statements(self) -> list[SpokenStatement]:
         return read_statements(self.transcript.turns)
 
     @cached_property
@@ -347,31 +347,31 @@ class _TalkJudge:
     def _is_reversed(self, text: str) -> bool:
         # Only beside the nearest clause that has nearly all of its words: what is put together of several says "not
         # me, my flatmate" in other words. The later of two that are as near, as it may take back the other.
-        near, _, clause = max(((gate.share_of(text), at, said) for at, (gate, said) in enumerate(self._clauses)),
+        near, _, clause = max(((gate.share_of(text), at, statement) for at, (gate, statement) in enumerate(self._clauses)),
                               default=(0.0, 0, ""))  # fmt: skip
         if near >= _NEAR and reverses(text, clause):
             return True
-        return any(gate.holds(text) and turns_round(text, said) for gate, said in self._statements)
+        return any(gate.holds(text) and turns_round(text, statement) for gate, statement in self._statements)
 
     @cached_property
     def _clauses(self) -> list[tuple[Gate, str]]:
-        return [(Gate([clause]), clause) for one in self._said for clause in clauses_of(one.text)]
+        return [(Gate([clause]), clause) for one in self._user_statements for clause in clauses_of(one.text)]
 
     @cached_property
     def _statements(self) -> list[tuple[Gate, str]]:
-        return [(Gate([one.text]), one.text) for one in self._said]
+        return [(Gate([one.text]), one.text) for one in self._user_statements]
 
     def complaint(self, answer: TalkAnswer) -> str | None:
         """The same, and what can be mended: too long, or something left out that must not be."""
         text = answer.content
         if not text:
-            is_nothing = not (self.is_whole and vital(self._said, WORTH_KEEPING))
+            is_nothing = not (self.is_whole and vital(self._user_statements, WORTH_KEEPING))
             return (
                 None if is_nothing else "it says there is nothing worth keeping, and the user stated something that is"
             )
         if len(text) > self.limit + SPARE_CHARS:
             return f"the memory has {len(text)} characters and may have at most {self.limit}"
-        missing = left_out(text, vital(self._said, NOT_TO_BE_LOST)) if self.is_whole else []
+        missing = left_out(text, vital(self._user_statements, NOT_TO_BE_LOST)) if self.is_whole else []
         if missing and len(text) + len(missing[0].text) <= self.limit:
             return "the memory leaves out what must not be forgotten: a harm, a limit, or a wish that stands"
         return self.refusal(answer)
@@ -386,10 +386,10 @@ class _TalkJudge:
             why = "The model found nothing worth keeping." if not memory else "It only repeats what is remembered."
             return NothingToRemember(why, facts, refused)
         gate = Gate([memory])
-        said = [one for one in self._said if gate.holds(one.text)]
-        own = tuple(dict.fromkeys(one.turn.message_id for one in said))
+        covered = [one for one in self._user_statements if gate.holds(one.text)]
+        own = tuple(dict.fromkeys(one.turn.message_id for one in covered))
         everyone = prompt.message_ids(prompt.spoken_lines(self.transcript.turns))
-        importance = max((one.judged.importance for one in said), default=WORTH_KEEPING)
+        importance = max((one.judged.importance for one in covered), default=WORTH_KEEPING)
         pieces = [MemoryPiece(memory)]
         return MemoryDraft(memory, importance, tags_of(pieces), own or everyone, facts, refused)
 
@@ -425,7 +425,7 @@ class _TalkJudge:
                 refused[Refusal.MALFORMED] += 1
                 continue
             is_known = any(len(words & others) >= _SAME * len(words) for others in found)
-            is_known |= len(words & everything) >= _TOLD * len(words)
+            is_known |= len(words & everything) >= _COVERED * len(words)
             if is_known:
                 continue
             # It has to stand in one message, or the words of one that touches it in all of them together.
@@ -435,9 +435,9 @@ class _TalkJudge:
             if not bearing or self._reverses(text):
                 refused[Refusal.UNSAID] += 1
                 continue
-            said = SpokenStatement(text, bearing[-1], 0, judge(text))
+            statement = SpokenStatement(text, bearing[-1], 0, judge(text))
             ids = tuple(turn.message_id for turn in bearing)
-            statements.append(Statement(text, one.sort, ids, updated_fact(said, text, talk.facts)))
+            statements.append(Statement(text, one.sort, ids, updated_fact(statement, text, talk.facts)))
         return once_each(statements), refused
 
 

@@ -88,19 +88,19 @@ def fresh_statements(transcript: Transcript) -> list[SpokenStatement] | NothingT
         is_machine = turn.name == transcript.app_name or _MACHINE_NAME.search(turn.name or "")
         return is_user(turn) or (all_named and not is_machine)
 
-    said = [one for one in read_statements(spoken, speaks=is_person) if one.judged.keep >= KEPT]
-    if not any(one.judged.keep >= _SOLID for one in said):
+    solid = [one for one in read_statements(spoken, speaks=is_person) if one.judged.keep >= KEPT]
+    if not any(one.judged.keep >= _SOLID for one in solid):
         return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
     # What a present memory already says in full is not remembered a second time.
     remembered = [words_of(memory) for memory in transcript.known]
-    told = [words_of(text) for memory in transcript.known for text in memory.split("; ")]
+    statements = [words_of(text) for memory in transcript.known for text in memory.split("; ")]
 
     def is_denied(words: frozenset[str]) -> bool:
-        return any(words - {"not"} <= those and ("not" in words) != ("not" in those) for those in told)
+        return any(words - {"not"} <= those and ("not" in words) != ("not" in those) for those in statements)
 
     # Unless another one says that it is not so: then it is so again.
     fresh = [
-        one for one in said if all(new_share(one.text, words) for words in remembered) or is_denied(words_of(one.text))
+        one for one in solid if all(new_share(one.text, words) for words in remembered) or is_denied(words_of(one.text))
     ]
     return fresh or NothingToRemember("everything said in it is already remembered")
 
@@ -161,7 +161,7 @@ def decide_compaction(existing: Sequence[CompactionCandidate], new: CompactionCa
             return Decision(Action.DELETE, one.memory.id, reason)
     # Oldest first and the new one last: the older of two is rewritten, and never the new one.
     loose.sort(key=lambda one: (one.memory.id == NEW, one.memory.updated_at.timestamp(), one.memory.id))
-    losses = [(one, total(one.pieces, _said_beside([one], every))) for one in loose]
+    losses = [(one, total(one.pieces, _words_elsewhere([one], every))) for one in loose]
     may_go = [one for one in losses if one[0].memory.id != NEW or is_clearly_least(new, existing)]
     goes, loss = min(may_go, key=lambda one: one[1])
     # Of what loses the same, what is vital is not crowded by what is not.
@@ -177,7 +177,7 @@ def _understand(memory: CompactionCandidate) -> _Read:
     return _Read(memory, pieces, words_of(memory.content))
 
 
-def _said_beside(some: Sequence[_Read], every: Sequence[_Read]) -> frozenset[str]:
+def _words_elsewhere(some: Sequence[_Read], every: Sequence[_Read]) -> frozenset[str]:
     return frozenset().union(*(one.says for one in every if one not in some))
 
 
@@ -185,18 +185,18 @@ def _merges(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Itera
     """Yield the merges that keep something of both: what each loses, and whether only one of the two is vital."""
     for pair in combinations(loose, 2):
         target, absorbed = pair
-        said = _said_beside(pair, every)
+        elsewhere = _words_elsewhere(pair, every)
         both = [replace(piece, position=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
-        kept = choose(both, limit, said)
+        kept = choose(both, limit, elsewhere)
         if len({piece.position < len(target.pieces) for piece in kept}) < sum(bool(one.pieces) for one in pair):
             continue
-        let_go = len(both) - len(kept)
-        rest = f"the {let_go} that matter least are let go" if let_go else "nothing is lost"
+        dropped = len(both) - len(kept)
+        rest = f"the {dropped} that matter least are let go" if dropped else "nothing is lost"
         names = f"{_called(target)} takes in {_called(absorbed)}"
         reason = f"{names}, the pair that loses least: of {len(both)} statements {len(kept)} are kept and {rest}"
         is_mixed = len({any(piece.sort in _VITAL for piece in one.pieces) for one in pair}) > 1
         decision = Decision(Action.EDIT, target.memory.id, reason, render(kept), absorbed.memory.id)
-        yield total(both, said) - total(kept, said), is_mixed, decision
+        yield total(both, elsewhere) - total(kept, elsewhere), is_mixed, decision
 
 
 def _called(one: _Read) -> str:

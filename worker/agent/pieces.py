@@ -43,18 +43,18 @@ def words_of(text: str) -> frozenset[str]:
     return content_stems(text) | (frozenset() if gist(text).positive else {"not"})
 
 
-def new_share(text: str, said: frozenset[str]) -> float:
-    """Return how much of what a text says is not in ``said``, 0..1."""
+def new_share(text: str, known: frozenset[str]) -> float:
+    """Return how much of what a text says is not in ``known``, 0..1."""
     words = words_of(text)
-    return len(words - said) / len(words) if words else 0.0
+    return len(words - known) / len(words) if words else 0.0
 
 
 def render(pieces: Iterable[MemoryPiece]) -> str:
     """Write pieces as one text, in the order they were said, those of one speaker together."""
-    said: dict[str, list[str]] = {}
+    by_speaker: dict[str, list[str]] = {}
     for piece in sorted(pieces, key=lambda piece: piece.position):
-        said.setdefault(piece.speaker, []).append(piece.text)
-    parts = [f"{speaker}: {'; '.join(texts)}" if speaker else "; ".join(texts) for speaker, texts in said.items()]
+        by_speaker.setdefault(piece.speaker, []).append(piece.text)
+    parts = [f"{speaker}: {'; '.join(texts)}" if speaker else "; ".join(texts) for speaker, texts in by_speaker.items()]
     return " ".join([*(part if part.endswith("?") else f"{part}." for part in parts[:-1]), *parts[-1:]])
 
 
@@ -67,14 +67,14 @@ def read(content: str) -> list[MemoryPiece]:
     return [MemoryPiece(text, who, one.worth, one.sort, position=i) for i, (text, who, one) in enumerate(judged)]
 
 
-def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = frozenset()) -> list[MemoryPiece]:
+def choose(pieces: Sequence[MemoryPiece], limit: int, elsewhere: frozenset[str] = frozenset()) -> list[MemoryPiece]:
     """Choose the pieces that are worth most within ``limit`` characters, given what is said elsewhere.
 
     One after another by worth per length, sure harms first; a piece that no longer fits is passed over. Where room is
     left, a part gives way to the whole of which it is one.
     """
     chosen: list[MemoryPiece] = []
-    covered = said
+    covered = elsewhere
     left = [(piece, words) for piece in pieces if (words := words_of(piece.text))]
     while True:
         # What says too little new now says no more later, and what no longer fits never will.
@@ -103,9 +103,9 @@ def _gain(piece: MemoryPiece, words: frozenset[str], covered: frozenset[str]) ->
     return piece.worth * new / len(words) * float(new**_WORDS_POWER) if words else 0.0
 
 
-def total(pieces: Iterable[MemoryPiece], said: frozenset[str] = frozenset()) -> float:
+def total(pieces: Iterable[MemoryPiece], elsewhere: frozenset[str] = frozenset()) -> float:
     """Return what pieces are worth together, beyond what is said elsewhere."""
-    covered, worth = said, 0.0
+    covered, worth = elsewhere, 0.0
     for piece in pieces:
         words = words_of(piece.text)
         worth += _gain(piece, words, covered)

@@ -87,7 +87,7 @@ class ModelPart:
         user = Template(prompt.user).substitute(shown)
         return Question(kind, prompt.system, user, answer, max_tokens, fresh=user, examples=prompt.examples)
 
-    def ask(
+    def answer(
         self, question: Question[AnswerT], meter: Meter, complaint: Check[AnswerT], last: Check[AnswerT] | None = None
     ) -> AnswerT:
         """Ask, and again with the complaint; ``last`` complains of a later answer that cannot be used all the same."""
@@ -196,7 +196,7 @@ def _speaker(turn: TranscriptTurn) -> str:
 def written(lines: Iterable[PromptLine]) -> str:
     """Return the lines as one text, with the day wherever it changes."""
     days = groupby(lines, key=lambda line: line.day)
-    parts = ([*([f"({day.isoformat()})"] if day else []), *(line.text for line in said)] for day, said in days)
+    parts = ([*([f"({day.isoformat()})"] if day else []), *(line.text for line in of_day)] for day, of_day in days)
     return "\n".join(text for part in parts for text in part)
 
 
@@ -273,9 +273,9 @@ def readable(turns: Sequence[TranscriptTurn], budget: int) -> tuple[list[list[Pr
 
 
 def _pieces(line: PromptLine, budget: int) -> list[list[PromptLine]]:
-    speaker, _, said = line.text.partition(": ")
+    speaker, _, spoken = line.text.partition(": ")
     begins = f"{speaker[:80]}: "
-    texts = split_text(said, budget - line_tokens(begins) - _DAY_TOKENS)
+    texts = split_text(spoken, budget - line_tokens(begins) - _DAY_TOKENS)
     return [[replace(line, text=begins + text)] for text in texts]
 
 

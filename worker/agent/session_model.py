@@ -138,7 +138,7 @@ class ModelCompressionAgent(ModelPart):
         shareable = (name for name in chunk.must_keep if not has_secret(name))
         names = first_fitting(shareable, _NAMES_CHARS, lambda name: len(name) + 2)
         question = self._question(record, ", ".join(names), limit, len(shown))
-        answer = self.ask(question, meter, complaint)
+        answer = self.answer(question, meter, complaint)
         taken = [line for line in answer.lines if not _invented(line, record)]
         return CondensedChunk((), tuple(_blocks(taken, shown, limit)))
 
@@ -269,7 +269,7 @@ class ModelLearningAgent(ModelPart):
             return None
 
         texts = "\n".join(f"[{number}] {masked(prompt.text)}" for number, prompt in enumerate(shown, 1))
-        answer = self.ask(asking(prompts=texts), meter, complaint)
+        answer = self.answer(asking(prompts=texts), meter, complaint)
         proposals = (
             _proposal(one, prompt)
             for one in answer.findings[:_MAX_FINDINGS]
@@ -293,5 +293,5 @@ def _proposal(one: FindingAnswer, prompt: SessionPrompt) -> SemanticProposal:
 
 def _bears(prompt: SessionPrompt, one: FindingAnswer) -> bool:
     """Whether a prompt says what a finding does, with each path, command and version; what it asks bears nothing."""
-    said = "\n".join(each for each in own_sentences(prompt.text) if not each.rstrip().endswith(("?", "？")))
-    return not missing_in(names_in(one.content), said) and Gate([said], ()).judge(one.content) is None
+    statements = "\n".join(each for each in own_sentences(prompt.text) if not each.rstrip().endswith(("?", "？")))
+    return not missing_in(names_in(one.content), statements) and Gate([statements], ()).judge(one.content) is None

@@ -39,8 +39,8 @@ class ExtractiveCompressionAgent(CompressionAgent):
         return CondensedChunk(tuple(sorted(piece.number for piece in pieces if piece.number is not None)))
 
 
-def _tokens(said: Iterable[BlockPiece | SessionPrompt]) -> int:
-    return sum(estimate_tokens(one.text) for one in said)
+def _tokens(texts: Iterable[BlockPiece | SessionPrompt]) -> int:
+    return sum(estimate_tokens(one.text) for one in texts)
 
 
 def _best_first(chunk: Chunk) -> Iterator[BlockPiece]:
@@ -111,10 +111,13 @@ class ExtractiveLearningAgent(LearningAgent):
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         estimate = CallEstimate(WorkKind.LEARN, EXTRACTIVE, _tokens(prompts), _tokens(prompts))
         found = (one for prompt in prompts for one in _found(prompt))
-        told = metered(
-            meter, estimate, lambda: tuple(found), lambda told: sum(estimate_tokens(one.content) for one in told)
+        findings = metered(
+            meter,
+            estimate,
+            lambda: tuple(found),
+            lambda findings: sum(estimate_tokens(one.content) for one in findings),
         )
-        return SessionFindings(told, len(prompts))
+        return SessionFindings(findings, len(prompts))
 
 
 def own_sentences(text: str) -> list[str]:
@@ -125,9 +128,9 @@ def own_sentences(text: str) -> list[str]:
 
 def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
     before = ""
-    said = own_sentences(prompt.text)
-    disowned = max((nth for nth, sentence in enumerate(said) if _DISOWNED.search(sentence)), default=-1)
-    for sentence in said[disowned + 1 :]:
+    own = own_sentences(prompt.text)
+    disowned = max((nth for nth, sentence in enumerate(own) if _DISOWNED.search(sentence)), default=-1)
+    for sentence in own[disowned + 1 :]:
         if _LABELLED.match(sentence):
             continue
         points = _POINTS.search(sentence) and not _CONDITION.match(sentence)

@@ -57,7 +57,7 @@ SHORT_CHARS = 80
 _JOINT = 2
 """Characters between two statements."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_HELD, _HELD_OF_VITAL = 0.34, 0.5
+_LEAST_SHARE, _LEAST_VITAL_SHARE = 0.34, 0.5
 """Of a statement's words of weight, so many have to stand in what stands for it."""
 
 
@@ -98,10 +98,10 @@ def extended(
     So nothing goes that would be kept without a model. What has room as it was said in the end stands so.
     """
     kept = [_shortest(own, shorter) for own in chosen]
-    said = frozenset().union(*(words_of(piece.text) for piece in kept))
+    covered = frozenset().union(*(words_of(piece.text) for piece in kept))
     own = {piece.position for piece in chosen}
-    room = limit - len(render(kept)) - _JOINT
-    more = choose([piece for piece in (*pieces, *shorter) if piece.position not in own], max(0, room), said)
+    budget = limit - len(render(kept)) - _JOINT
+    more = choose([piece for piece in (*pieces, *shorter) if piece.position not in own], max(0, budget), covered)
     while more and len(render([*kept, *more])) > limit:
         more.pop()
     for at, piece in enumerate(chosen):
@@ -126,32 +126,32 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
     if not words or len(text) >= len(statement) or not Gate([statement], ()).says_all(text):
         return False
     # A clause may be left out whole; of those that are told, names and numbers may not.
-    told = ", ".join(clause for clause in clauses_of(statement) if Gate([clause]).touches(text))
+    kept_clauses = ", ".join(clause for clause in clauses_of(statement) if Gate([clause]).touches(text))
     is_vital = piece.sort in (StatementSort.HARM, StatementSort.WISH, StatementSort.CHANGE)
-    held = Gate([text], ())
+    gate = Gate([text], ())
     # The year of a day may go, which the memory has too.
-    lost = [name for name in held.invented(statement if is_vital else told) if not _YEAR.fullmatch(name)]
+    lost = [name for name in gate.invented(statement if is_vital else kept_clauses) if not _YEAR.fullmatch(name)]
     return (
-        gist(text).positive == gist(told).positive
+        gist(text).positive == gist(kept_clauses).positive
         and not reverses(text, statement)
         and _keeps_order(words, statement)
         and _keeps_vital(text, statement)
         and not lost
-        and held.share_of(statement) >= (_HELD_OF_VITAL if is_vital else _HELD)
+        and gate.share_of(statement) >= (_LEAST_VITAL_SHARE if is_vital else _LEAST_SHARE)
     )
 
 
 def _keeps_vital(text: str, statement: str) -> bool:
     """Whether a text holds each clause that must not be lost by itself: "she must never get aspirin"."""
-    held = Gate([text])
+    gate = Gate([text])
     vital = (clause for clause in clauses_of(statement) if judge(clause).importance >= NOT_TO_BE_LOST)
-    return all(held.share_of(clause) >= _HELD_OF_VITAL for clause in vital)
+    return all(gate.share_of(clause) >= _LEAST_VITAL_SHARE for clause in vital)
 
 
 def _keeps_order(words: Sequence[str], statement: str) -> bool:
     """Whether words come as a statement has them: what only drops words puts nobody in another's place."""
-    said = statement.lower()
-    at = [said.index(word) for word in words if word in said]
+    lower = statement.lower()
+    at = [lower.index(word) for word in words if word in lower]
     return at == sorted(at)
 
 

@@ -64,9 +64,9 @@ def in_third_person(text: str, name: str = "") -> str:
 
     Only where it begins with the speaker, in English; any other stays in its words.
     """
-    said = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _SELF_OPENING.sub("", text))
-    begins = _BEGINS.fullmatch(said)
-    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(said):
+    expanded = _SHORT.sub(lambda match: f"{match[1]} {_SHORT_FORMS[match[2].lower()]}", _SELF_OPENING.sub("", text))
+    begins = _BEGINS.fullmatch(expanded)
+    if begins is None or _AGAIN.search(begins["rest"]) or not _is_english(expanded):
         return text
     words = begins["rest"].split(" ")
     speaks = begins["who"].lower() == "i"
@@ -74,11 +74,11 @@ def in_third_person(text: str, name: str = "") -> str:
         at = next((at for at, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
         words[at] = _verb(words[at])
     # "US" and "ME" are places.
-    told = _PERSON.sub(
+    predicate = _PERSON.sub(
         lambda match: match[0] if match[0] in ("US", "ME", "MY") else _PERSONS[match[0].lower()], " ".join(words)
     )
     who = name if speaks else f"{name}'s"
-    return f"{who} {told}" if name else told[:1].upper() + told[1:]
+    return f"{who} {predicate}" if name else predicate[:1].upper() + predicate[1:]
 
 
 def _is_english(text: str) -> bool:
@@ -124,7 +124,7 @@ _CLAUSE = re.compile(r"\s*[;；]\s*|\s+[-–—]+\s+|(?<=[,،])\s+|(?<=[，、])
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _LETTERS_OF_WORD = 3
 """Of scripts without spaces, about."""
-_ASKED = re.compile(r"[^.!?。！？؟\n]*[?？؟]")
+_QUESTION = re.compile(r"[^.!?。！？؟\n]*[?？؟]")
 _SHORT_ANSWER = 40
 """Characters of an answer that says little without its question, and is not cut."""
 _FEW_WORDS = 4
@@ -211,12 +211,12 @@ def read_statements(
     in_fiction = any(_PLAYS.search(turn.content) for turn in (*before, *turns))
     addressed = _address_of({turn.name for turn in (*before, *turns) if turn.name})
     found: list[SpokenStatement] = []
-    asked = _question_of(before[-1]) if before and not is_user(before[-1]) else ""
+    question = _question_of(before[-1]) if before and not is_user(before[-1]) else ""
     for turn in turns:
         if speaks(turn) and times[turn.content] < _TEMPLATE_TIMES:
             own = replace(turn, content=addressed.sub("", turn.content)) if addressed else turn
-            found += _read_turn(own, asked, in_fiction, len(found))
-        asked = "" if is_user(turn) else _question_of(turn)
+            found += _read_turn(own, question, in_fiction, len(found))
+        question = "" if is_user(turn) else _question_of(turn)
     return _corrected(found)
 
 
@@ -242,12 +242,12 @@ def left_out(text: str, statements: Sequence[SpokenStatement]) -> list[SpokenSta
 
     It is enough if a part holds that is as important: of "celiac, diagnosed in 2014 in Vigo" the illness.
     """
-    held = Gate([text])
+    gate = Gate([text])
     return [
         one
         for one in statements
-        if not held.holds(one.text)
-        and not any(held.holds(part) for part, judged in one.parts(2) if judged.importance >= one.judged.importance)
+        if not gate.holds(one.text)
+        and not any(gate.holds(part) for part, judged in one.parts(2) if judged.importance >= one.judged.importance)
     ]
 
 
@@ -264,25 +264,25 @@ def _address_of(names: Collection[str]) -> re.Pattern[str] | None:
     return re.compile(f"{behind}|{before}", re.IGNORECASE | re.MULTILINE) if forms else None
 
 
-def _read_turn(turn: TranscriptTurn, asked: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
+def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
     position = start
     found = _headed([repaired(one) for one in sentences(turn.content)])
     cut = (
         ([" ".join(found)] if found else [])
-        if asked and sum(map(len, found)) <= _SHORT_ANSWER
+        if question and sum(map(len, found)) <= _SHORT_ANSWER
         else [clause for sentence in found for clause in _clauses(sentence)]
     )
     for number, line in enumerate(cut):
-        said = _without_heading(_EMOJI.sub("", line).strip())
-        answers = asked if number == 0 else ""
-        told = resolve(said, turn.created_at.date())
-        text = _without_greeting(told).strip(_STATEMENT_END)
+        line_text = _without_heading(_EMOJI.sub("", line).strip())
+        answers = question if number == 0 else ""
+        dated = resolve(line_text, turn.created_at.date())
+        text = _without_greeting(dated).strip(_STATEMENT_END)
         if word_count(text) == 0:
             continue
-        judged = judge(told, bool(answers), in_fiction)
-        joined = bool(answers) and _needs_question(said)
+        judged = judge(dated, bool(answers), in_fiction)
+        joined = bool(answers) and _needs_question(line_text)
         if joined:
-            text, reading = f"{answers} {told.strip(_STATEMENT_END)}", judge(f"{answers} {told}", True, in_fiction)
+            text, reading = f"{answers} {dated.strip(_STATEMENT_END)}", judge(f"{answers} {dated}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
             is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= SURE_HARM
             judged = reading if is_harm else judged.combined_with(reading)
@@ -317,10 +317,10 @@ def _without_heading(line: str) -> str:
     return rest if in_third_person(rest) != rest else line
 
 
-def _needs_question(said: str) -> bool:
+def _needs_question(answer: str) -> bool:
     """Whether an answer says little without what was asked: it is short, and does not begin with the speaker."""
-    opening = re.split(r"[.!,，、،。]", said, maxsplit=1)[0]
-    return len(said) <= _SHORT_ANSWER and word_count(opening) <= _FEW_WORDS and not _SPEAKER.match(said)
+    opening = re.split(r"[.!,，、،。]", answer, maxsplit=1)[0]
+    return len(answer) <= _SHORT_ANSWER and word_count(opening) <= _FEW_WORDS and not _SPEAKER.match(answer)
 
 
 def _headed(found: Sequence[str]) -> list[str]:
@@ -377,8 +377,8 @@ def _cuts(text: str) -> list[re.Match[str]]:
 
 def _question_of(turn: TranscriptTurn) -> str:
     """Return what a turn asks last; empty where that says no more than a sentence of its own would."""
-    asked = _ASKED.findall(turn.content)
-    return asked[-1].strip() if asked and len(asked[-1].strip()) <= _LONGEST_QUESTION else ""
+    questions = _QUESTION.findall(turn.content)
+    return questions[-1].strip() if questions and len(questions[-1].strip()) <= _LONGEST_QUESTION else ""
 
 
 def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:

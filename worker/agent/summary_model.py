@@ -72,17 +72,17 @@ class ExtractiveSummaryAgent(SummaryAgent):
 def _chosen(turns: Sequence[TranscriptTurn], previous: str) -> tuple[str, ...]:
     known = words_of(previous)
     points = {piece.position: (tells, piece) for tells, piece in _points(turns) if new_share(piece.text, known)}
-    room = MOST_CHARS - 3 * min(len(points), 40)
-    kept = [points[piece.position] for piece in choose([piece for _, piece in points.values()], room)]
+    budget = MOST_CHARS - 3 * min(len(points), 40)
+    kept = [points[piece.position] for piece in choose([piece for _, piece in points.values()], budget)]
     kept.sort(key=lambda one: (one[0], one[1].position))
     return tuple(f"{piece.speaker}: {piece.text}" for _, piece in kept)
 
 
 def _points(turns: Sequence[TranscriptTurn]) -> Iterator[tuple[Tells, MemoryPiece]]:
     last_said = {turn.role: number for number, turn in enumerate(turns)}
-    place = {turn.message_id: number for number, turn in enumerate(turns)}
+    position = {turn.message_id: number for number, turn in enumerate(turns)}
     for one in read_statements(turns, speaks=lambda turn: turn.role in SPOKEN_ROLES):
-        answered = any(at > place[one.turn.message_id] for role, at in last_said.items() if role != one.turn.role)
+        answered = any(at > position[one.turn.message_id] for role, at in last_said.items() if role != one.turn.role)
         # What a statement tells and what it is worth; nothing where it is talk, or a question that was answered.
         tells, worth = (
             (Tells.OPEN, 0.0 if answered else _OPEN_WORTH)
@@ -97,7 +97,7 @@ _MOST_POINTS = 10
 _NOTES_SHARE = 3
 """What is noted of a part takes at most a third of one, so that notes on notes come to an end."""
 _POINT_CHARS = 200
-_SAID = "Said since then, to be summarised"
+_NEW_MESSAGES = "Said since then, to be summarised"
 _NOTED = "Notes on a single long message, to be summarised"
 
 
@@ -181,8 +181,8 @@ class ModelSummaryAgent(ModelPart):
             return refused(answer)
 
         def points(part: Sequence[PromptLine], what: str) -> tuple[str, ...]:
-            asked = question(previous=previous, what=what, conversation=prompt.written(part))
-            answer = self.ask(asked, meter, complaint, refused)
+            request = question(previous=previous, what=what, conversation=prompt.written(part))
+            answer = self.answer(request, meter, complaint, refused)
             return tuple(point for point in distinct(answer.points) if not repeats_code(point, code))
 
         def notes(part: Sequence[PromptLine], what: str) -> list[PromptLine]:
@@ -190,7 +190,7 @@ class ModelSummaryAgent(ModelPart):
             noted = (f"- {point}" for point in points(part, what))
             return [*map(PromptLine, prompt.first_fitting(noted, budget // _NOTES_SHARE, prompt.line_tokens))]
 
-        (parts, turns_read), what = prompt.readable(span.turns, budget), _SAID
+        (parts, turns_read), what = prompt.readable(span.turns, budget), _NEW_MESSAGES
         while len(parts) > 1:
             parts = prompt.fitting_parts([line for part in parts for line in notes(part, what)], budget)
             what = _NOTED

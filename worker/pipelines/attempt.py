@@ -81,90 +81,92 @@ class Attempts:
         """Carry out one delivery of a job. Raises: JobFailed, Transient."""
         now = self.clock.now()
         with self.database.write() as session:
-            held = ownership.claim(session, message.job_id, message.fence, self.owner, self._until(now), now)
-        if held is None:
+            claim = ownership.claim(session, message.job_id, message.fence, self.owner, self._until(now), now)
+        if claim is None:
             get_logger().info("job_message_stale", job_id=message.job_id, fence=message.fence)
             self.metrics.stale_messages.labels(kind).inc()
             return
         begun = self.clock.now()
-        with self._traced(held) as traced, self._kept_alive(held):
+        with self._traced(claim) as traced, self._kept_alive(claim):
             state, failure = None, None
             try:
-                state, failure = self._attempt(held, pipeline)
+                state, failure = self._attempt(claim, pipeline)
             except (errors.LeaseLost, errors.Purged) as error:
                 # The job was purged or taken over: its row already says so, and what was made is dropped.
-                get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
-                self.metrics.stale_messages.labels(held.kind).inc()
+                get_logger().info("job_result_dropped", job_id=claim.job_id, why=error.code)
+                self.metrics.stale_messages.labels(claim.kind).inc()
             traced.attributes["afterthought.job.outcome"] = "dropped" if state is None else state.value
             traced.failed = failure is not None
         now = self.clock.now()
-        self.metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
+        self.metrics.job_duration.labels(claim.kind).observe((now - begun).total_seconds())
         if state is JobState.RETRYING:
-            self.metrics.job_retries.labels(held.kind).inc()
+            self.metrics.job_retries.labels(claim.kind).inc()
         elif state not in (JobState.DEFERRED, None):
-            self.metrics.jobs_finished.labels(held.kind, state).inc()
-            self.metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
+            self.metrics.jobs_finished.labels(claim.kind, state).inc()
+            self.metrics.job_delay.labels(claim.kind).observe((now - claim.created_at).total_seconds())
         if state is JobState.DEAD:
-            self.metrics.dead_letters.labels(held.kind).inc()
-        get_logger().info("job_attempt_ended", kind=held.kind, state=state, **_named(held))
-        notify(self.news, f"job:{held.job_id}:{state}")
+            self.metrics.dead_letters.labels(claim.kind).inc()
+        get_logger().info("job_attempt_ended", kind=claim.kind, state=state, **_named(claim))
+        notify(self.news, f"job:{claim.job_id}:{state}")
         if failure is not None:
-            raise JobFailed(f"{held.job_id} is {state}: {failure}")
+            raise JobFailed(f"{claim.job_id} is {state}: {failure}")
 
-    def _traced(self, held: Claim) -> AbstractContextManager[Traced]:
+    def _traced(self, claim: Claim) -> AbstractContextManager[Traced]:
         about: Attributes = {
-            "afterthought.app.id": held.app_id,
-            "afterthought.job.id": held.job_id,
-            "afterthought.job.kind": held.kind,
-            "afterthought.job.attempt": held.attempt,
+            "afterthought.app.id": claim.app_id,
+            "afterthought.job.id": claim.job_id,
+            "afterthought.job.kind": claim.kind,
+            "afterthought.job.attempt": claim.attempt,
         }
-        return self.tracing.span(f"job {held.kind}", Role.CONSUMER, held.traceparent, about)
+        return self.tracing.span(f"job {claim.kind}", Role.CONSUMER, claim.traceparent, about)
 
-    def _attempt(self, held: Claim, pipeline: Pipeline) -> tuple[JobState, str | None]:
+    def _attempt(self, claim: Claim, pipeline: Pipeline) -> tuple[JobState, str | None]:
         """Run the pipeline; return the state that was recorded, and why it failed. Raises: LeaseLost, Purged."""
         try:
-            return pipeline(held), None
+            return pipeline(claim), None
         except (errors.LeaseLost, errors.Purged):
             raise
         except NotRemembered as why:
             with self.database.write() as session:
-                end(session, held, JobState.NOTHING, self.clock.now(), str(why))
+                end(session, claim, JobState.NOTHING, self.clock.now(), str(why))
             return JobState.NOTHING, None
         except errors.OverBudget as error:
             # Nothing has failed: the job waits until its app's budget covers the work.
-            get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+            get_logger().info(
+                "job_over_budget", job_id=claim.job_id, app_id=claim.app_id, until=error.until.isoformat()
+            )
             with self.database.write() as session:
-                changed_at = lock_app(session, held.app_id).updated_at
-                ownership.postpone(session, held, error.message, error.until, self.clock.now(), changed_at)
-                record_deferral(session, held, Deferral.BUDGET, self.clock.now())
+                changed_at = lock_app(session, claim.app_id).updated_at
+                ownership.postpone(session, claim, error.message, error.until, self.clock.now(), changed_at)
+                record_deferral(session, claim, Deferral.BUDGET, self.clock.now())
             self.metrics.budget_deferrals.inc()
             return JobState.DEFERRED, None
         except errors.ProviderAway as error:
-            get_logger().info("job_awaits_provider", job_id=held.job_id, app_id=held.app_id, why=error.message)
+            get_logger().info("job_awaits_provider", job_id=claim.job_id, app_id=claim.app_id, why=error.message)
             with self.database.write() as session:
-                ownership.await_provider(session, held, error.message, self.clock.now())
-                record_deferral(session, held, Deferral.PROVIDER, self.clock.now())
+                ownership.await_provider(session, claim, error.message, self.clock.now())
+                record_deferral(session, claim, Deferral.PROVIDER, self.clock.now())
             self.metrics.provider_deferrals.inc()
             return JobState.DEFERRED, None
         except errors.NotYet as error:
-            get_logger().info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+            get_logger().info("job_waits", job_id=claim.job_id, app_id=claim.app_id, until=error.until.isoformat())
             with self.database.write() as session:
-                ownership.wait(session, held, error.message, error.until, self.clock.now())
+                ownership.wait(session, claim, error.message, error.until, self.clock.now())
             return JobState.RETRYING, None
         except SoftTimeLimitExceeded:
-            return self._fail(held, "it took longer than the task's time limit")
+            return self._fail(claim, "it took longer than the task's time limit")
         except errors.AfterthoughtError as error:
-            get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
+            get_logger().warning("job_attempt_failed", error=error.code, **_named(claim))
             return self._fail(
-                held,
+                claim,
                 f"{error.code}: {error.message}",
                 self._next_try(error),
                 for_good=isinstance(error, errors.ModelOutput),
             )
         # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
         except Exception as error:  # noqa: BLE001
-            get_logger().exception("job_attempt_broke", **_named(held))
-            return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
+            get_logger().exception("job_attempt_broke", **_named(claim))
+            return self._fail(claim, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
     def _next_try(self, error: errors.AfterthoughtError) -> datetime | None:
         """Return when to try again, where the error says so."""
@@ -175,23 +177,23 @@ class Attempts:
         return self.clock.now() + timedelta(seconds=self.settings.retry_max_seconds) if is_for_people else None
 
     def _fail(
-        self, held: Claim, reason: str, until: datetime | None = None, *, for_good: bool = False
+        self, claim: Claim, reason: str, until: datetime | None = None, *, for_good: bool = False
     ) -> tuple[JobState, str]:
         with self.database.write() as session:
             now = self.clock.now()
             if for_good:
-                state = ownership.give_up(session, held, reason, now)
+                state = ownership.give_up(session, claim, reason, now)
             else:
-                state = ownership.fail(session, held, reason, now, self.settings, until)
+                state = ownership.fail(session, claim, reason, now, self.settings, until)
             if state is JobState.DEAD:
-                record_end(session, held, state, self.clock.now())
+                record_end(session, claim, state, self.clock.now())
         return state, reason
 
     def _until(self, now: datetime) -> datetime:
         return now + timedelta(seconds=self.settings.lease_seconds)
 
     @contextmanager
-    def _kept_alive(self, held: Claim) -> Iterator[None]:
+    def _kept_alive(self, claim: Claim) -> Iterator[None]:
         """Renew the lease from a thread of its own until the block ends or the job is somebody else's."""
         over = threading.Event()
 
@@ -199,11 +201,11 @@ class Attempts:
             while not over.wait(self.settings.heartbeat_seconds):
                 try:
                     with self.database.write() as session:
-                        if not ownership.beat(session, held, self._until(self.clock.now())):
+                        if not ownership.beat(session, claim, self._until(self.clock.now())):
                             return
                 except errors.Transient as error:
                     # The lease outlasts several renewals, so one that fails costs nothing yet.
-                    get_logger().warning("lease_not_renewed", job_id=held.job_id, error=error.code)
+                    get_logger().warning("lease_not_renewed", job_id=claim.job_id, error=error.code)
 
         keeper = threading.Thread(target=renew, name="lease", daemon=True)
         keeper.start()
@@ -214,9 +216,9 @@ class Attempts:
             keeper.join(timeout=self.settings.heartbeat_seconds)
 
 
-def _named(held: Claim) -> dict[str, str | int]:
-    named: dict[str, str | int] = {"job_id": held.job_id, "app_id": held.app_id, "attempt": held.attempt}
-    return named if held.conversation_id is None else named | {"conversation_id": held.conversation_id}
+def _named(claim: Claim) -> dict[str, str | int]:
+    named: dict[str, str | int] = {"job_id": claim.job_id, "app_id": claim.app_id, "attempt": claim.attempt}
+    return named if claim.conversation_id is None else named | {"conversation_id": claim.conversation_id}
 
 
 def end(session: Session, claim: Claim, state: JobState, now: datetime, reason: str | None = None) -> None:

@@ -161,12 +161,12 @@ class CreateMemory:
         at = min(self.clock.now(), seen.transcript.held_at).astimezone(UTC)
         key, conversation_id = claim.conversation_key or 0, claim.conversation_id or ""
         # They are the model's also where its memory gave way to the rules'.
-        heard = StatementOrigin(key, conversation_id, seen.subject.user_id, at, agent.asked)
-        return self.facts.learn(session, claim, SAID, heard, seen.found)
+        origin = StatementOrigin(key, conversation_id, seen.subject.user_id, at, agent.assigned_agent)
+        return self.facts.learn(session, claim, SAID, origin, seen.found)
 
     def _report_facts(self, agent: JobAgent[MemoryAgent], learned: FactLearning | None) -> None:
         if self.facts is not None and learned is not None:
-            self.facts.report(agent.asked, learned)
+            self.facts.report(agent.assigned_agent, learned)
 
     def _read(self, claim: Claim) -> Snapshot:
         with self.database.read() as session:
@@ -206,12 +206,12 @@ class CreateMemory:
             draft = nothing if content is None else replace(draft, content=content)
         if self.rules is None or one is self.rules:
             return draft
-        said = read_statements(transcript.turns)
+        spoken = read_statements(transcript.turns)
         if not isinstance(draft, MemoryDraft):
-            if vital(said, WORTH_KEEPING):
+            if vital(spoken, WORTH_KEEPING):
                 raise ModelOutput("The model kept nothing of a conversation in which the user stated something.")
             return draft
-        statements = vital(said, NOT_TO_BE_LOST)
+        statements = vital(spoken, NOT_TO_BE_LOST)
         lost = _importances(left_out(draft.content, statements))
         if not lost and len(draft.content) >= _THIN * self.limit:
             # Nothing that the rules would keep can be more than twice as long: they need not choose.

@@ -208,7 +208,7 @@ class DeliverWebhook:
                 return Undeliverable("the app is uninstalled")
             # The id by which a receiver tells repetitions is the same for every attempt at one event.
             if payload.position is None:
-                told, message_id = (
+                body, message_id = (
                     trial_payload(claim.app_id, webhook.webhook_id, claim.created_at),
                     f"test_{claim.job_id}",
                 )
@@ -216,8 +216,8 @@ class DeliverWebhook:
                 event = event_at(session, payload.position)
                 if event is None or event.app_id != claim.app_id:
                     return Undeliverable("the event was erased, or is too old to be told")
-                told, message_id = payloads_of(session, [event])[0], f"evt_{payload.position}_{webhook.webhook_id}"
-            return SignedEvent(webhook.url, webhook.secret, message_id, orjson.dumps(told.as_fields()))
+                body, message_id = payloads_of(session, [event])[0], f"evt_{payload.position}_{webhook.webhook_id}"
+            return SignedEvent(webhook.url, webhook.secret, message_id, orjson.dumps(body.as_fields()))
 
     def _end(self, claim: Claim, payload: WebhookPayload, outcome: DeliveryOutcome, status: int) -> JobState:
         now = self.clock.now()

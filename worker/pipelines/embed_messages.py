@@ -152,8 +152,8 @@ class EmbedMessages:
     def _next_batch(self, session: Session, app_id: str) -> tuple[list[int], list[Text]]:
         """Return messages of one round by place, and the texts of those that can be embedded."""
         waiting = index_queries.unembedded(session, app_id, self.batch)
-        said = [one for one in waiting.values() if one is not None]
-        texts = _texts(session, said)
+        messages = [one for one in waiting.values() if one is not None]
+        texts = _texts(session, messages)
         taken: list[Text] = []
         left_out: set[int] = set()
         for doc_id in waiting:
@@ -249,11 +249,11 @@ def _filling(session: Session, app_id: str, model: str) -> VectorSet | None:
     return next((one for one in sets if one.model == model and one.state == SetState.FILLING), None)
 
 
-def _texts(session: Session, said: Sequence[index_queries.IndexedMessage]) -> dict[int, list[Text]]:
+def _texts(session: Session, messages: Sequence[index_queries.IndexedMessage]) -> dict[int, list[Text]]:
     """Return the texts of messages by place: each as a whole, then its passages. Blank ones have none."""
-    passages = index_queries.passages_of_messages(session, [one.key for one in said])
+    passages = index_queries.passages_of_messages(session, [one.key for one in messages])
     found: dict[int, list[Text]] = {}
-    for doc_id, one in with_doc_ids(said):
+    for doc_id, one in with_doc_ids(messages):
         parts = passages.get(one.key, ())
         spans = [Text(doc_id, part.part, one.content[part.start : part.start + part.length]) for part in parts]
         found[doc_id] = [Text(doc_id, 0, one.content), *spans]

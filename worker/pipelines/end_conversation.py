@@ -38,12 +38,12 @@ class EndConversationByMessage:
     def __call__(self, fields: dict[str, Any]) -> None:
         """Carry out one message. Raises: Transient, when it should be delivered again."""
         try:
-            wanted = EndConversationMessage.model_validate(fields)
+            message = EndConversationMessage.model_validate(fields)
             with self.database.write() as session:
-                app = lock_app(session, wanted.app_id)
-                conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
+                app = lock_app(session, message.app_id)
+                conversation = lock_conversation(session, app.app_id, message.conversation_id)
                 now, attempts = self.clock.now(), self.settings.job_max_attempts
-                end(session, conversation, app.purge_epoch, wanted.reason, now, attempts, self.settings)
+                end(session, conversation, app.purge_epoch, message.reason, now, attempts, self.settings)
         except ValidationError as error:
             wrong = wrong_fields(EndConversationMessage, error.errors())
             self._dead_letter(f"malformed intake message: {wrong}")

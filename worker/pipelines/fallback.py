@@ -76,14 +76,14 @@ class JobAgent(Generic[AgentT]):
     _is_chosen: bool = field(default=False, init=False)
     _is_probe: bool = field(default=False, init=False)
     """Whether it asks a model whose breaker is open, to see whether it may close."""
-    asked: str = field(default="", init=False)
+    assigned_agent: str = field(default="", init=False)
     """Who was to do it."""
     meter: Meter = field(init=False)
     """Books on the job."""
     admission: Admission = field(default_factory=Admission, init=False)
 
     def __post_init__(self) -> None:
-        self.asked = self.agent.name
+        self.assigned_agent = self.agent.name
         self.meter = self.accountant.meter(
             LedgerAccount(self.claim.app_id, self.claim.job_id, self.claim.conversation_key)
         )
@@ -124,14 +124,14 @@ class JobAgent(Generic[AgentT]):
         """Count what the gate refused, and tell the model's breaker what came of asking it; before it is written."""
         for why, count in self.admission.refused.items():
             self.accountant.metrics.texts_refused.labels(JobKind(self.claim.kind), why).inc(count)
-        if self.why is not None or self.asked == EXTRACTIVE:
+        if self.why is not None or self.assigned_agent == EXTRACTIVE:
             return
         with self.accountant.database.write() as session:
-            if ledger.was_asked(session, self.claim.job_id, self.asked):
+            if ledger.was_asked(session, self.claim.job_id, self.assigned_agent):
                 outcome = ModelOutcome.UNUSABLE if self.admission.is_nothing_usable else ModelOutcome.USABLE
                 self._record(session, outcome)
             elif self._is_probe:
-                breaker.release_probe(session, self.asked, self.accountant.clock.now())
+                breaker.release_probe(session, self.assigned_agent, self.accountant.clock.now())
 
     @property
     def _has_rules_behind(self) -> bool:
@@ -183,7 +183,7 @@ class JobAgent(Generic[AgentT]):
     def _record(self, session: Session, outcome: ModelOutcome) -> None:
         # Where no rules stand behind it the model is always asked, so that each job is a probe.
         is_probe = self._is_probe or self.rules is None
-        breaker.record_outcome(session, self.asked, outcome, self.accountant.clock.now(), is_probe=is_probe)
+        breaker.record_outcome(session, self.assigned_agent, outcome, self.accountant.clock.now(), is_probe=is_probe)
 
     def job_reason(self, *own: str | None) -> str | None:
         """Return what the job's row says: reasons, what was not stored, and why the rules did it; None for nothing."""
