@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.text.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementSort, places_of, shares_of, traits_of
+from shared.text.classifier import ASKS, OUTPUTS, PLACES, WEIGHTS, StatementType, places_of, shares_of, traits_of
 from worker.agent.statements import in_third_person
 
 DATA = Path(__file__).with_name("training")
@@ -41,7 +41,7 @@ class Labelled:
     in_fiction: bool
     keep: bool
     fact: bool
-    sort: StatementSort
+    sort: StatementType
 
 
 def labelled(folder: Path = DATA) -> list[Labelled]:
@@ -69,7 +69,7 @@ def _of_talk(writer: int, language: str, lines: Sequence[str]) -> list[Labelled]
         keep, fact, sort, text = match.groups()
         # Facts stand in the third person, and are read again.
         for form in dict.fromkeys((text, in_third_person(text) if fact == "f" else text)):
-            one = Labelled(writer, language, form, asked, in_fiction, keep == "k", fact == "f", StatementSort(sort))
+            one = Labelled(writer, language, form, asked, in_fiction, keep == "k", fact == "f", StatementType(sort))
             said.append(one)
         asked = False
     return said
@@ -98,12 +98,12 @@ _ABOUT_ALL = 2
 
 def others_words(statements: Sequence[Labelled]) -> NDArray[np.bool_]:
     """Return which statements are not the speaker's own: shape (statements,)."""
-    return np.array([one.sort in (StatementSort.MATERIAL, StatementSort.FICTION) for one in statements])
+    return np.array([one.sort in (StatementType.MATERIAL, StatementType.FICTION) for one in statements])
 
 
 def targets(statements: Sequence[Labelled]) -> NDArray[np.bool_]:
     """Return what is to be told, in the order of ``OUTPUTS``: shape (statements, outputs)."""
-    return np.array([[one.keep, one.fact, *(one.sort is sort for sort in StatementSort)] for one in statements])
+    return np.array([[one.keep, one.fact, *(one.sort is sort for sort in StatementType)] for one in statements])
 
 
 _OTHERS_WORDS = 0.3

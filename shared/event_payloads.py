@@ -102,11 +102,11 @@ def _pending(session: Session, events: Sequence[Event]) -> EventTexts:
 
 
 def _messages(session: Session, events: Sequence[Event]) -> EventTexts:
-    wanted = {(event.app_id, event.conversation_id, event.subject) for event in events if event.subject is not None}
-    if not wanted:
+    identities = {(event.app_id, event.conversation_id, event.subject) for event in events if event.subject is not None}
+    if not identities:
         return {}
     name = (Conversation.app_id, Conversation.conversation_id, Message.message_id)
     query = select(*name, Message.content).join(Conversation, Conversation.key == Message.conversation_key)
     texts: dict[tuple[str, str | None, str | None], str]
-    texts = {(row[0], row[1], row[2]): row[3] for row in session.execute(query.where(tuple_(*name).in_(wanted)))}
+    texts = {(row[0], row[1], row[2]): row[3] for row in session.execute(query.where(tuple_(*name).in_(identities)))}
     return {event.row: texts.get((event.app_id, event.conversation_id, event.subject)) for event in events}

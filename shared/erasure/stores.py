@@ -27,7 +27,7 @@ from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import erase_of_app, erase_of_conversations, record_end_of_job
 from shared.facts import clearing as fact_clearing
 from shared.facts import queries as fact_queries
-from shared.jobs.control import abandon_all, forbid_replays, part_from_user
+from shared.jobs.control import abandon_all, detach_user, forbid_replays
 from shared.jobs.queries import lock_open_of_app
 from shared.memories import forgetting
 from shared.memories import queries as memory_queries
@@ -154,7 +154,7 @@ def _stop_jobs(part: ErasedPart) -> Counts:
     session, app, now = part.session, part.app, part.cause.at
     if part.conversation is not None:
         abandon_all(session, app.app_id, "its conversation was erased", now, conversations=part.conversations)
-        part_from_user(session, app.app_id, part.conversations)
+        detach_user(session, app.app_id, part.conversations)
         return {}
     extraction.postpone(session, app.app_id, now, part.user_id)
     work_classes = tuple(WorkClass) if part.scope is Scope.DATA else MEMORY_WORK
@@ -168,7 +168,7 @@ def _stop_jobs(part: ErasedPart) -> Counts:
         for job in stopped:
             record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
     else:
-        part_from_user(session, app.app_id, part.conversations)
+        detach_user(session, app.app_id, part.conversations)
     return {"unfinishedJobs": len(stopped)}
 
 

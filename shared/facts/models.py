@@ -31,7 +31,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shared.base.choices import Category, FactState
 from shared.base.subjects import NOBODY, Subject
 from shared.db.base import Base, BigKey, UtcDateTime, partial
-from shared.text.classifier import StatementSort, judge
+from shared.text.classifier import StatementType, judge
 from shared.text.likeness import normal
 from shared.text.lines import clean
 
@@ -217,9 +217,9 @@ LIFETIMES = {
 
 _USER = re.compile(r"^(?:the )?user(?:['’]s)? ", re.IGNORECASE)
 _SORTS = {
-    Category.IDENTITY: (StatementSort.HARM, StatementSort.IDENTITY, StatementSort.RELATIVE),
-    Category.PREFERENCE: (StatementSort.WISH, StatementSort.LIKE),
-    Category.PROJECT: (StatementSort.PLAN, StatementSort.DECISION, StatementSort.NEED),
+    Category.IDENTITY: (StatementType.HARM, StatementType.IDENTITY, StatementType.RELATIVE),
+    Category.PREFERENCE: (StatementType.WISH, StatementType.LIKE),
+    Category.PROJECT: (StatementType.PLAN, StatementType.DECISION, StatementType.NEED),
 }
 
 
@@ -232,7 +232,7 @@ def category_of(statement: str) -> Category:
     return category_as(judge(_USER.sub("", statement)).sorts)
 
 
-def category_as(sorts: Mapping[StatementSort, float]) -> Category:
+def category_as(sorts: Mapping[StatementType, float]) -> Category:
     """Return what a statement is about that is of such sorts."""
     return max(_SORTS, key=lambda category: sum(sorts[sort] for sort in _SORTS[category]))
 

@@ -112,7 +112,7 @@ def forbid_replays(session: Session, conversations: Select[int]) -> None:
     session.execute(update(Job).where(*ended).values(epoch=NEVER))
 
 
-def part_from_user(session: Session, app_id: str, conversations: Select[int] | None = None) -> None:
+def detach_user(session: Session, app_id: str, conversations: Select[int] | None = None) -> None:
     """Have no ended job of an app, or about some conversations only, name a user any more; none can be replayed."""
     ended = update(Job).where(Job.app_id == app_id, Job.state.in_(FINISHED), Job.sequence != NO_SEQUENCE)
     mine = ended if conversations is None else ended.where(Job.conversation_key.in_(conversations))

@@ -96,7 +96,7 @@ def detach_conversations(session: Session, origins: ColumnElement[bool], *, name
     session.execute(update(Origin).where(origins).values(_NAMELESS if nameless else {"conversation_key": None}))
 
 
-def part_from_user(session: Session, subject: Subject) -> None:
+def detach_user(session: Session, subject: Subject) -> None:
     """Let what is left of a subject's memories forget whose they were, and in which conversations they were made."""
     detach_conversations(
         session, and_(Origin.app_id == subject.app_id, Origin.user_id == subject.user_id), nameless=True

@@ -162,12 +162,12 @@ def markdown_of(block: Block) -> str:
     """Return a block as Markdown, with the empty line behind it; its text stands in it byte for byte."""
     if block.call is not None:
         compact = json.dumps(block.call.input, ensure_ascii=False)
-        asked = writable(compact)
+        arguments = writable(compact)
         result = writable(NO_RESULT if block.call.result is None else block.call.result)
         longest = max((len(run) for run in re.findall(r"`{3,}", result)), default=2)
         fence = "`" * (longest + 1)
         outcome = "Error" if block.call.is_error else "Result"
-        return f"**Tool {writable(block.call.name)}:** {asked}\n{outcome}:\n{fence}\n{result}\n{fence}\n\n"
+        return f"**Tool {writable(block.call.name)}:** {arguments}\n{outcome}:\n{fence}\n{result}\n{fence}\n\n"
     text = writable(block.text)
     if block.kind is not BlockKind.KEEPIT:
         # Words that look like a speaker's name must not become one; Markdown shows the same.

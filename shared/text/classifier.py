@@ -32,7 +32,7 @@ _REAL = 2
 WEIGHTS = Path(__file__).with_name("classifier.npz")
 
 
-class StatementSort(StrEnum):
+class StatementType(StrEnum):
     """What a statement is; the values are the letters of the training data."""
 
     HARM = "H"
@@ -59,19 +59,19 @@ class StatementSort(StrEnum):
 
 
 _WORTH = {
-    StatementSort.HARM: (3.0, 10),
-    StatementSort.WISH: (2.0, 8),
-    StatementSort.CHANGE: (1.6, 7),
-    StatementSort.DECISION: (1.5, 7),
-    StatementSort.PLAN: (1.4, 7),
-    StatementSort.RELATIVE: (1.3, 6),
-    StatementSort.IDENTITY: (1.2, 6),
-    StatementSort.NEED: (1.0, 5),
-    StatementSort.LIKE: (1.0, 5),
+    StatementType.HARM: (3.0, 10),
+    StatementType.WISH: (2.0, 8),
+    StatementType.CHANGE: (1.6, 7),
+    StatementType.DECISION: (1.5, 7),
+    StatementType.PLAN: (1.4, 7),
+    StatementType.RELATIVE: (1.3, 6),
+    StatementType.IDENTITY: (1.2, 6),
+    StatementType.NEED: (1.0, 5),
+    StatementType.LIKE: (1.0, 5),
 }
 """What a statement of a sort counts beside others, and its importance 0..10. Of the rest none is kept."""
-_NEVER = frozenset((StatementSort.QUESTION, StatementSort.TALK, StatementSort.MATERIAL, StatementSort.FICTION))
-OUTPUTS = ("keep", "fact", *StatementSort)
+_NEVER = frozenset((StatementType.QUESTION, StatementType.TALK, StatementType.MATERIAL, StatementType.FICTION))
+OUTPUTS = ("keep", "fact", *StatementType)
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,18 @@ class Judgement:
     """That it is worth a place in the memory of its talk."""
     fact: float
     """That it is a durable fact about the speaker or theirs."""
-    sorts: Mapping[StatementSort, float]
+    sorts: Mapping[StatementType, float]
 
     @property
-    def sort(self) -> StatementSort:
+    def sort(self) -> StatementType:
         """The likeliest sort of those that are kept; of the rest, where it is not to be kept."""
-        fit = [one for one in StatementSort if (one not in _NEVER) == (self.keep >= 0.5)]
+        fit = [one for one in StatementType if (one not in _NEVER) == (self.keep >= 0.5)]
         return max(fit, key=lambda one: self.sorts[one])
 
     @property
     def change(self) -> float:
         """That it corrects something, or says that it has changed."""
-        return self.sorts[StatementSort.CHANGE]
+        return self.sorts[StatementType.CHANGE]
 
     def combined_with(self, other: Judgement) -> Judgement:
         """Return what two readings of one statement come to; what only one of them is sure of is doubtful."""
@@ -135,13 +135,13 @@ _OWNER = 2
 @remembered(most=8192, longest=200)
 def states_harm(fact: str) -> bool:
     """Whether a fact states what harms if it is forgotten, of the user's or of another person's."""
-    return judge(fact).sorts[StatementSort.HARM] >= _HARM or _harm_of_another(fact).sorts[StatementSort.HARM] >= _HARM
+    return judge(fact).sorts[StatementType.HARM] >= _HARM or _harm_of_another(fact).sorts[StatementType.HARM] >= _HARM
 
 
 def with_harm_of_another(text: str, judged: Judgement) -> Judgement:
     """Return what a statement is taken for; a harm of another's, "her son is allergic to eggs", is a harm too."""
     of_another = _harm_of_another(text)
-    is_harm = of_another.sorts[StatementSort.HARM] >= SURE_HARM > judged.sorts[StatementSort.HARM]
+    is_harm = of_another.sorts[StatementType.HARM] >= SURE_HARM > judged.sorts[StatementType.HARM]
     return Judgement(judged.keep, judged.fact, of_another.sorts) if is_harm else judged
 
 
@@ -221,7 +221,7 @@ def judge(text: str, is_answer: bool = False, in_fiction: bool = False) -> Judge
     scores = gram_scores + traits_of(text, is_answer, in_fiction) @ model.traits + model.bias
     shares = np.exp(scores[2:] - scores[2:].max())
     shares /= shares.sum()
-    sorts = dict(zip(StatementSort, shares.tolist(), strict=True))
+    sorts = dict(zip(StatementType, shares.tolist(), strict=True))
     # The words of what is made up are those of real statements; that it is made up is told by its sort.
-    keep, fact = (min(1.0, _REAL * (1 - sorts[StatementSort.FICTION])) / (1 + np.exp(-scores[:2]))).tolist()
+    keep, fact = (min(1.0, _REAL * (1 - sorts[StatementType.FICTION])) / (1 + np.exp(-scores[:2]))).tolist()
     return Judgement(keep, fact, sorts)

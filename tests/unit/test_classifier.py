@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from ops.train import features, fitted, labelled, others_words, packed, rarity_of, targets
-from shared.text.classifier import OUTPUTS, WEIGHTS, StatementSort, judge
+from shared.text.classifier import OUTPUTS, WEIGHTS, StatementType, judge
 
-NEVER_KEPT = (StatementSort.QUESTION, StatementSort.TALK, StatementSort.MATERIAL, StatementSort.FICTION)
+NEVER_KEPT = (StatementType.QUESTION, StatementType.TALK, StatementType.MATERIAL, StatementType.FICTION)
 
 
 def test_the_data_has_every_sort_and_keeps_nothing_that_is_no_statement() -> None:
     statements = labelled()
-    assert {one.sort for one in statements} == set(StatementSort)
+    assert {one.sort for one in statements} == set(StatementType)
     assert not [one for one in statements if one.sort in NEVER_KEPT and (one.keep or one.fact)]
     writers = {language: set[int]() for language in {one.language for one in statements}}
     for one in statements:
@@ -38,14 +38,14 @@ def test_the_weights_are_small() -> None:
 @pytest.mark.parametrize(
     ("said", "sort"),
     [
-        ("my daughter Ottilie is allergic to walnuts", StatementSort.RELATIVE),
-        ("from now on answer me in metric units only", StatementSort.WISH),
-        ("ben Izmir'de bir eczanede çalışıyorum", StatementSort.IDENTITY),
-        ("Od urodzenia nie toleruję laktozy", StatementSort.HARM),
+        ("my daughter Ottilie is allergic to walnuts", StatementType.RELATIVE),
+        ("from now on answer me in metric units only", StatementType.WISH),
+        ("ben Izmir'de bir eczanede çalışıyorum", StatementType.IDENTITY),
+        ("Od urodzenia nie toleruję laktozy", StatementType.HARM),
         ("저는 부산에서 간호사로 일해요", None),
     ],
 )
-def test_what_is_stated_plainly_is_told_in_any_language(said: str, sort: StatementSort | None) -> None:
+def test_what_is_stated_plainly_is_told_in_any_language(said: str, sort: StatementType | None) -> None:
     judged = judge(said)
     assert judged.fact > 0.5 and judged.keep > 0.5 and sort in (None, judged.sort)
     assert sum(judged.sorts.values()) == pytest.approx(1.0, abs=1e-4)

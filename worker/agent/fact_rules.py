@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from shared.facts.models import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
-from shared.text.classifier import StatementSort
+from shared.text.classifier import StatementType
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
@@ -138,7 +138,7 @@ def _changed(statement: SpokenStatement, known: Sequence[PresentFact]) -> int | 
 def _contradicted(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
     """Return the one known fact of which a text says most words, but denies it, or gives another value or wish."""
     words, after = content_stems(text), gist(text)
-    is_wish = statement.judged.sort is StatementSort.WISH
+    is_wish = statement.judged.sort is StatementType.WISH
     against = []
     for fact in known:
         before = gist(fact.statement)

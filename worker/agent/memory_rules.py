@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, is_clearly_least, refusal
-from shared.text.classifier import StatementSort
+from shared.text.classifier import StatementType
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.dates import written
@@ -26,7 +26,7 @@ _T = TypeVar("_T", bound=MemoryDraft | NothingToRemember | Decision)
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _SOLID = 0.6
 """From this probability a statement is worth a memory by itself."""
-_VITAL = (StatementSort.HARM, StatementSort.WISH)
+_PROTECTED = (StatementType.HARM, StatementType.WISH)
 _UNCUT = 120
 """Characters up to which what harms if it is forgotten is kept whole: "tell every clinic" is half of an allergy."""
 _BEHIND = 0.8
@@ -123,7 +123,7 @@ def _pieces(one: SpokenStatement) -> Iterator[MemoryPiece]:
     judged = one.judged
     whole = MemoryPiece(one.text, speaker_name(one.turn), judged.worth, judged.sort, one.turn.message_id, one.position)
     yield whole
-    if judged.sort is not StatementSort.HARM or len(one.text) > _UNCUT:
+    if judged.sort is not StatementType.HARM or len(one.text) > _UNCUT:
         for text, part in one.parts():
             if part.keep >= KEPT:
                 share = 1.0 if one.text.startswith(text) else _BEHIND
@@ -141,12 +141,12 @@ def tags_of(chosen: Sequence[MemoryPiece]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ParsedMemory:
     """A memory with its pieces and everything it says."""
 
     memory: CompactionCandidate
     pieces: tuple[MemoryPiece, ...]
-    says: frozenset[str]
+    stems: frozenset[str]
 
 
 def decide_compaction(existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int) -> Decision:
@@ -156,7 +156,7 @@ def decide_compaction(existing: Sequence[CompactionCandidate], new: CompactionCa
     if len(loose) == 1:
         return Decision(Action.DELETE, NEW, "every present memory is pinned, so the new one gives way")
     for one, other in product(loose, every):
-        if one is not other and one.says <= other.says:
+        if one is not other and one.stems <= other.stems:
             reason = f"{_called(one)} says nothing that {_called(other)} does not say"
             return Decision(Action.DELETE, one.memory.id, reason)
     # Oldest first and the new one last: the older of two is rewritten, and never the new one.
@@ -171,17 +171,19 @@ def decide_compaction(existing: Sequence[CompactionCandidate], new: CompactionCa
     return Decision(Action.DELETE, goes.memory.id, f"{_called(goes)} says least that no other memory says")
 
 
-def _understand(memory: CompactionCandidate) -> _Read:
+def _understand(memory: CompactionCandidate) -> _ParsedMemory:
     factor = 0.75 + memory.importance / 20
     pieces = tuple(replace(piece, worth=piece.worth * factor) for piece in read(memory.content))
-    return _Read(memory, pieces, words_of(memory.content))
+    return _ParsedMemory(memory, pieces, words_of(memory.content))
 
 
-def _words_elsewhere(some: Sequence[_Read], every: Sequence[_Read]) -> frozenset[str]:
-    return frozenset().union(*(one.says for one in every if one not in some))
+def _words_elsewhere(some: Sequence[_ParsedMemory], every: Sequence[_ParsedMemory]) -> frozenset[str]:
+    return frozenset().union(*(one.stems for one in every if one not in some))
 
 
-def _merges(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Iterator[tuple[float, bool, Decision]]:
+def _merges(
+    loose: Sequence[_ParsedMemory], every: Sequence[_ParsedMemory], limit: int
+) -> Iterator[tuple[float, bool, Decision]]:
     """Yield the merges that keep something of both: what each loses, and whether only one of the two is vital."""
     for pair in combinations(loose, 2):
         target, absorbed = pair
@@ -194,11 +196,11 @@ def _merges(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Itera
         rest = f"the {dropped} that matter least are let go" if dropped else "nothing is lost"
         names = f"{_called(target)} takes in {_called(absorbed)}"
         reason = f"{names}, the pair that loses least: of {len(both)} statements {len(kept)} are kept and {rest}"
-        is_mixed = len({any(piece.sort in _VITAL for piece in one.pieces) for one in pair}) > 1
+        is_mixed = len({any(piece.sort in _PROTECTED for piece in one.pieces) for one in pair}) > 1
         decision = Decision(Action.EDIT, target.memory.id, reason, render(kept), absorbed.memory.id)
         yield total(both, elsewhere) - total(kept, elsewhere), is_mixed, decision
 
 
-def _called(one: _Read) -> str:
+def _called(one: _ParsedMemory) -> str:
     day = written(one.memory.updated_at.date())
     return f"the new memory ({day})" if one.memory.id == NEW else f"memory {one.memory.id} ({day})"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from shared.text.classifier import StatementSort, judge
+from shared.text.classifier import StatementType, judge
 from shared.text.likeness import gist
 from shared.text.sentences import sentences
 from shared.text.words import content_stems
@@ -31,7 +31,7 @@ class MemoryPiece:
     text: str
     speaker: str = ""
     worth: float = 1.0
-    sort: StatementSort = StatementSort.TALK
+    sort: StatementType = StatementType.TALK
     source: str = ""
     """The message it came from."""
     position: int = 0

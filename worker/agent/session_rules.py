@@ -14,7 +14,7 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
-from shared.text.classifier import StatementSort, asks, judge
+from shared.text.classifier import StatementType, asks, judge
 from shared.text.lines import clean
 from shared.text.sentences import sentences
 from shared.text.words import content_stems
@@ -81,8 +81,8 @@ _DISOWNED = re.compile(
 """What takes back what stands before it, which somebody else had written."""
 _KEPT = 0.4
 _FOR_GOOD = {
-    StatementSort.WISH: (SemanticKind.PREFERENCE, 0.4, 0.0),
-    StatementSort.DECISION: (SemanticKind.DECISION, 0.6, 0.1),
+    StatementType.WISH: (SemanticKind.PREFERENCE, 0.4, 0.0),
+    StatementType.DECISION: (SemanticKind.DECISION, 0.6, 0.1),
 }
 """The least share of the sort, and the least probability of "durable", of what is laid down for good."""
 _LEAST_SHARE = 0.3
@@ -98,7 +98,7 @@ def stated(sentence: str) -> tuple[SemanticKind | None, bool]:
         return None, False
     sort = max(_FOR_GOOD, key=lambda each: judged.sorts[each])
     share, (kind, least, durable) = judged.sorts[sort], _FOR_GOOD[sort]
-    if share < _LEAST_SHARE or share < judged.sorts[StatementSort.IDENTITY]:
+    if share < _LEAST_SHARE or share < judged.sorts[StatementType.IDENTITY]:
         return (SemanticKind.FACT if judged.fact >= _IS_SO else None), False
     return kind, share >= least and judged.fact >= durable
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.text.classifier import StatementSort, judge
+from shared.text.classifier import StatementType, judge
 from shared.text.gate import Gate, weighty_words
 from shared.text.languages import ENGLISH, language_of
 from shared.text.likeness import gist, reverses
@@ -127,7 +127,7 @@ def _may_stand_for(text: str, piece: MemoryPiece) -> bool:
         return False
     # A clause may be left out whole; of those that are told, names and numbers may not.
     kept_clauses = ", ".join(clause for clause in clauses_of(statement) if Gate([clause]).touches(text))
-    is_vital = piece.sort in (StatementSort.HARM, StatementSort.WISH, StatementSort.CHANGE)
+    is_vital = piece.sort in (StatementType.HARM, StatementType.WISH, StatementType.CHANGE)
     gate = Gate([text], ())
     # The year of a day may go, which the memory has too.
     lost = [name for name in gate.invented(statement if is_vital else kept_clauses) if not _YEAR.fullmatch(name)]

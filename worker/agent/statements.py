@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementSort, asks, judge, with_harm_of_another
+from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementType, asks, judge, with_harm_of_another
 from shared.text.gate import Gate
 from shared.text.languages import ENGLISH, empty_words, language_of
 from shared.text.lines import clean, shorten
@@ -229,7 +229,7 @@ def _is_sure(judged: Judgement) -> bool:
     if judged.importance < NOT_TO_BE_LOST:
         return judged.keep >= _SURE
     # Among several sorts the one that matters most is taken, however unlikely: too little to refuse a model's memory.
-    leads = max(judged.sorts[StatementSort.HARM], judged.sorts[StatementSort.WISH]) >= _SURE_OF_VITAL
+    leads = max(judged.sorts[StatementType.HARM], judged.sorts[StatementType.WISH]) >= _SURE_OF_VITAL
     return leads and judged.keep >= _SURE_OF_VITAL
 
 
@@ -284,7 +284,7 @@ def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int
         if joined:
             text, reading = f"{answers} {dated.strip(_STATEMENT_END)}", judge(f"{answers} {dated}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
-            is_harm = reading.sort is StatementSort.HARM and reading.sorts[StatementSort.HARM] >= SURE_HARM
+            is_harm = reading.sort is StatementType.HARM and reading.sorts[StatementType.HARM] >= SURE_HARM
             judged = reading if is_harm else judged.combined_with(reading)
         yield SpokenStatement(text, turn, position, _with_harm_within(text, judged), joined)
         position += 1
@@ -293,10 +293,10 @@ def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int
 def _with_harm_within(text: str, judged: Judgement) -> Judgement:
     """Return what a statement is taken for: a harm where one clause of it surely is."""
     judged, clauses = with_harm_of_another(text, judged), clauses_of(text)
-    if len(clauses) == 1 or judged.sorts[StatementSort.HARM] >= SURE_HARM:
+    if len(clauses) == 1 or judged.sorts[StatementType.HARM] >= SURE_HARM:
         return judged
     found = (with_harm_of_another(clause, judge(clause)).sorts for clause in clauses)
-    harm = next((sorts for sorts in found if sorts[StatementSort.HARM] >= SURE_HARM), None)
+    harm = next((sorts for sorts in found if sorts[StatementType.HARM] >= SURE_HARM), None)
     return Judgement(judged.keep, judged.fact, harm) if harm else judged
 
 
@@ -307,7 +307,7 @@ def _without_greeting(line: str) -> str:
     if not comma or word_count(opening) >= _LEAST_WORDS or word_count(rest) < _LEAST_WORDS:
         return line
     judged = judge(opening)
-    return rest if judged.keep < _TALK and judged.sorts[StatementSort.TALK] > 0.5 else line
+    return rest if judged.keep < _TALK and judged.sorts[StatementType.TALK] > 0.5 else line
 
 
 def _without_heading(line: str) -> str:

@@ -17,7 +17,7 @@ from pydantic.config import JsonDict
 
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered, most_tokens
 from shared.summaries.queries import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
-from shared.text.classifier import StatementSort
+from shared.text.classifier import StatementType
 from shared.text.lines import clean, shorten
 from worker.agent import prompt
 from worker.agent.gates import spoken_gate
@@ -41,13 +41,13 @@ class Tells(IntEnum):
 
 
 _TELLS = {
-    StatementSort.DECISION: Tells.DECISION,
-    StatementSort.CHANGE: Tells.DECISION,
-    StatementSort.PLAN: Tells.DECISION,
-    StatementSort.HARM: Tells.WISH,
-    StatementSort.WISH: Tells.WISH,
-    StatementSort.LIKE: Tells.WISH,
-    StatementSort.NEED: Tells.OPEN,
+    StatementType.DECISION: Tells.DECISION,
+    StatementType.CHANGE: Tells.DECISION,
+    StatementType.PLAN: Tells.DECISION,
+    StatementType.HARM: Tells.WISH,
+    StatementType.WISH: Tells.WISH,
+    StatementType.LIKE: Tells.WISH,
+    StatementType.NEED: Tells.OPEN,
 }
 
 
