@@ -113,6 +113,7 @@ class EmbeddedRedis:
         binary = find_binary()
         make_private_directory(self._directory)
         make_private_directory(self.data_directory)
+        # Before the look at what is left over: a server that another Afterthought runs is not left over.
         self._take_ownership()
         self._end_leftover()
         for remaining in reversed(range(_PORT_TRIES)):
@@ -120,11 +121,13 @@ class EmbeddedRedis:
             port = _read_number(kept)
             if not port or not is_free(HOST, port):
                 port = free_port()
+            # Before the server runs: whoever finds it left over reads here where it listens.
             kept.write_text(f"{port}\n", "ascii")
             self._port = port
             self._spawn(binary)
             if self._answers_in_time():
                 return
+            # Somebody may have taken the port since it was looked at; only then does another one help.
             if remaining == 0 or "in use" not in self._last_words():
                 break
         self.stop()
@@ -139,6 +142,7 @@ class EmbeddedRedis:
             except subprocess.TimeoutExpired:
                 self.kill()
         if self._owner_lock is not None:
+            # Only now: whoever takes the directory next must find no server in it.
             self._owner_lock.close()
             self._owner_lock = None
 
@@ -187,6 +191,7 @@ class EmbeddedRedis:
         if self._is_unused_within(self._stop_seconds):
             return
         pid = _read_number(self._directory / "redis.pid")
+        # The number may be another process's by now.
         if not _is_server_in(pid, self.data_directory):
             raise Configuration(
                 f"A server from an earlier start still uses {self.data_directory} and does not answer. End it by hand "
@@ -223,6 +228,7 @@ class EmbeddedRedis:
                 stdout=log,
                 stderr=log,
                 cwd=self.data_directory,
+                # The server holds the lock for as long as it lives, whatever becomes of this process.
                 pass_fds=(lock.fileno(),),
                 start_new_session=True,
                 preexec_fn=tied_to_me(signal.SIGTERM),

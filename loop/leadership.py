@@ -27,6 +27,7 @@ from shared.energy.leadership import LeadershipSnapshot
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, Takeover
 
+# Two may fail or come late before another loop takes over.
 _BEATS_IN_A_LOCK = 3
 
 
@@ -100,6 +101,7 @@ class LeaderElection(Leader):
 
     def beat(self) -> None:
         """Show that this loop lives, when it regulates and is well."""
+        # Read once: the ticker's thread may lose it, or give it back, meanwhile.
         fence = self.fence
         if fence is None or not self._is_well():
             return
@@ -120,6 +122,7 @@ class LeaderElection(Leader):
 
     def step_down(self, timeout: float) -> bool:
         """Give leadership back, so that another loop takes over at once; False when it took too long."""
+        # First, or a tick under way could take it again.
         self._over.set()
         # The database may hang, and whoever stops cannot wait for it.
         leaving = threading.Thread(target=self._leave, name="standing-down", daemon=True)
@@ -143,6 +146,7 @@ class LeaderElection(Leader):
             self.beat()
 
     def _take_or_stand_by(self) -> None:
+        # Not in the transaction that takes it: a loop on standby looks at every tick, and need not wait for writers.
         with self._database.read() as session:
             found = leadership.look(session)
         why = self._why_take(found)

@@ -168,6 +168,7 @@ class Regulator:
         """Draw what was spent since the last settlement from the level; return it in micro-units."""
         now = self._clock.now()
         with self._database.read() as session:
+            # Only read: most ticks find nothing, and a write would keep other writers waiting.
             if not ledger.has_unsettled(session) and not ledger.is_ahead(session, now):
                 return 0
         with self._database.write() as session:
@@ -188,6 +189,7 @@ class Regulator:
         free = max(0, self._workers * each - in_flight)
         typical = self._typical_job(session, now) or self._first_guess
         for_jobs, for_thinking = ledger.reserved(session, now)
+        # What was sent has not reserved anything yet, and what has is not to count twice.
         under_way = max(for_jobs, in_flight * typical) + for_thinking
         jobs = budget.may_start(level, self._settings.energy_gate_percent, under_way, typical, free)
         shed = budget.must_shed(level)

@@ -30,10 +30,10 @@ MOST_LISTENERS = 500
 class Listener:
     """One open stream or long poll, in the event loop that serves it."""
 
-    def __init__(self, let_go: Callable[[Listener], None]) -> None:
+    def __init__(self, on_close: Callable[[Listener], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
-        self._let_go = let_go
+        self._on_close = on_close
 
     def wake(self) -> None:
         """Say from any thread that there is something new."""
@@ -54,7 +54,7 @@ class Listener:
 
     def close(self) -> None:
         """Listen no more."""
-        self._let_go(self)
+        self._on_close(self)
 
 
 class Hub:

@@ -295,6 +295,8 @@ class ChildProcess:
             stdin=self._stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            # A group of its own: Ctrl-C in the terminal reaches us alone, and what it leaves behind can be killed as
+            # one.
             start_new_session=True,
             preexec_fn=tied_to_me(),
         )

@@ -148,6 +148,7 @@ class Ticker:
         shift, begun, more = self._shift, time.monotonic(), False
         if self._hold_leadership():
             for step in self._steps:
+                # The step before may have found leadership lost, or been so slow that a new shift does the rest.
                 if self._over.is_set() or shift != self._shift or self._fence is None:
                     break
                 last = self._last_run.get(step.name)
@@ -168,6 +169,7 @@ class Ticker:
 
     def _run(self, shift: int) -> None:
         while not self._over.is_set() and shift == self._shift:
+            # Before the tick: what comes while it runs may be too late for it, and has to wake the next.
             self._news.clear()
             begun = time.monotonic()
             if not self.tick() and self._news.wait(self._tick_seconds):
@@ -213,6 +215,7 @@ class Ticker:
     def _note_failure(self, name: str, error: Exception) -> None:
         self._metrics.tick_failures.labels(name).inc()
         trouble = self._trouble.setdefault(name, _Trouble())
+        # One that fails at every tick would fill the log with its traceback.
         if trouble.is_news(error):
             self._log.exception("tick_step_failed", step=name)
         elif trouble.failures % _LOGGED_EVERY == 0:

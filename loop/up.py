@@ -53,8 +53,9 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
             address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             logs = make_private_directory(settings.home / "logs")
             children = [Child(name, argv, env) for name, argv in commands.items()]
-            with _shutdown_pipe() as shutdown_pipe:
-                parts = [ChildProcess(child, logs / f"{child.name}.log", console, shutdown_pipe) for child in children]
+            with _schema_ready_pipe() as schema_ready:
+                parts = [ChildProcess(child, logs / f"{child.name}.log", console, schema_ready) for child in children]
+                # Once the schema is there the pipe ends, and with it the children's wait.
                 _migrate_while_loading(settings.database, parts)
             status = Supervisor(
                 parts,
@@ -69,7 +70,7 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
 
 
 @contextlib.contextmanager
-def _shutdown_pipe() -> Iterator[int]:
+def _schema_ready_pipe() -> Iterator[int]:
     """Make a pipe that says nothing and is closed at the end; processes that wait for that end read from it."""
     reading, writing = os.pipe()
     try:

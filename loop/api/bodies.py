@@ -100,6 +100,7 @@ def is_streamed(scope: Scope, headers: Headers) -> bool:
 
 async def _receive_all(headers: Headers, receive: Receive, limit: int) -> bytes:
     declared = headers.get("content-length", "0")
+    # Cut, as `int` refuses thousands of digits.
     if declared.isdigit() and int(declared[:20]) > limit:
         raise _too_large(limit)
     chunks, size = [], 0
@@ -166,6 +167,7 @@ def _json(body: bytes) -> bytes:
 
 
 def _texts(parsed: object) -> Iterator[str]:
+    # Without recursion: a body may nest about as deep as Python calls.
     todo = [parsed]
     while todo:
         one = todo.pop()
@@ -225,6 +227,7 @@ async def receive(request: Request, store: Store, app_id: str, limits: UploadLim
             await run_sync(_free_disk, store, app_id, path, expected, limits)
             digest = await _write(request, path, limits)
     finally:
+        # The client left, or something failed: what came of the body must not fill the cache.
         if digest is None:
             path.unlink(missing_ok=True)
     return Upload(path, digest)

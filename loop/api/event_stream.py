@@ -82,6 +82,8 @@ class EventSubscription:
             start = after if gap is None else gap.kept_after
             found = events_after(session, self.event_filter, start, there.published, limit)
             is_full = len(found) == limit
+            # A page that is not full was looked for up to the newest, however far ahead of the last that fits the
+            # filter.
             cursor = found[-1].position if is_full else there.published
             return Page(payloads_of(session, found), cursor or 0, is_full, gap)
 

@@ -299,6 +299,7 @@ class ChatImporter:
             except ApiError as error:
                 if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(batch) == 1:
                     raise
+                # How large a body may be is a setting of the service, and not known here.
                 half = len(batch) // 2
                 self._post(filled, batch[:half])
                 self._post(filled, batch[half:])

@@ -99,6 +99,7 @@ class RelayJobs:
                 session, now, delivery_slots, self.queued_seconds, work_class=WorkClass.DELIVERY
             )
         self._report(allowance, shed, deferred, throttled)
+        # After the commit: a worker can be so quick that it would not find the job leased yet.
         sent = self._send_all(leased + deliveries)
         return (
             deferred == DEFER_LIMIT

@@ -72,7 +72,8 @@ class Upkeep:
         """Sweep once; True when jobs were taken back and can be relayed."""
         now = self.clock.now()
         with self.database.read() as session:
-            expired = has_expired(session, now, now + self.horizon) or self._is_astray(session, now)
+            # Only looked for here: a write each second, mostly for nothing, would keep other writers waiting.
+            expired = has_expired(session, now, now + self.horizon) or self._is_behind_clock(session, now)
             lost_calls = ledger.has_lost(session, now, self.longest_call)
         swept = self._sweep() if expired else Swept()
         if lost_calls:
@@ -81,7 +82,7 @@ class Upkeep:
             get_logger().warning("reservations_let_go", count=count)
         return bool(swept)
 
-    def _is_astray(self, session: Session, now: datetime) -> bool:
+    def _is_behind_clock(self, session: Session, now: datetime) -> bool:
         """Whether a job waits for a time that no retry reaches; looked for now and then, as clocks are seldom set."""
         if time.monotonic() < self._look_ahead_at:
             return False
@@ -276,6 +277,7 @@ class ForgetOld:
     def _bites(self, rule: AgeRule) -> Iterator[int]:
         for _ in range(_BITES):
             with self.database.write() as session:
+                # A transaction for each bite, so that other writers wait for one at most.
                 days = rule.days(session, self.settings)
                 if not days:
                     return

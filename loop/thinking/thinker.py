@@ -157,7 +157,7 @@ class Thinker:
         situation = self._look(focus)
         if situation is None:
             self._reviewed(focus)
-            self._reckon_anew(focus)
+            self._refresh_waiting(focus)
             return None
         self._reviewed(focus)
         started = time.monotonic()
@@ -178,7 +178,7 @@ class Thinker:
             if turn is not None and not turn.has_tools:
                 self._without_tools.add(turn.chat.name)
         if outcome is TurnOutcome.STALE:
-            self._reckon_anew(focus)
+            self._refresh_waiting(focus)
         for conversation_id in turn.selected if turn is not None else ():
             selected = Focus(FocusKind.SELECTED, focus.app_id, conversation_id)
             if selected not in self._selected:
@@ -263,7 +263,7 @@ class Thinker:
             if conversation.ended_at is None and conversation.message_count == seen.message_count:
                 postpone(conversation, until, failed=True)
 
-    def _reckon_anew(self, focus: Focus) -> None:
+    def _refresh_waiting(self, focus: Focus) -> None:
         """Put right since when a conversation waits, in case it was said while its app was being changed."""
         if focus.conversation_id is None:
             return

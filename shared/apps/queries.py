@@ -64,6 +64,7 @@ def budgets_of(session: Session, app_id: str) -> Budgets:
 
 def lock_budgets(session: Session, app_id: str) -> Budgets:
     """Return an app's energy budgets; where it has any, others who would spend from them wait until this has ended."""
+    # Most apps have none, and their calls need not wait for each other; those that have are read again once locked.
     if not budgets_of(session, app_id).windows():
         return Budgets()
     lock_app(session, app_id)

@@ -162,8 +162,10 @@ def _send(
         created_at=now,
     )
     session.add(message)
+    # Its text is the message's now, and goes with that when it is erased.
     answer.state, answer.content, answer.message_id = AnswerState.SENT, None, answer.answer_id
     session.flush()
+    # Flushed before, as the index names messages by their keys.
     index_messages(session, message.app_id, [message])
     conversation.message_count += 1
     conversation.updated_at = now

@@ -152,9 +152,11 @@ def append_messages(
         conversation.think_attempts = 0
         answers.supersede(session, conversation, now)
         extraction.plan(conversation, fact_settings, now)
+    # By position, because one request may bring the same message twice.
     new = list({one.position: one for one in stored if one.position >= before}.values())
     turns = [one for one in new if one.role == Role.ASSISTANT and one.content]
     summarising.count(session, conversation, len(turns), tuning, now)
+    # Before they are inserted, so that it is written with them.
     _join_calls(session, conversation, new)
     insert_messages(session, new)
     index_messages(session, conversation.app_id, new)

@@ -132,6 +132,7 @@ class Database:
     def _transaction(self, engine: Engine) -> Iterator[Session]:
         self._open.depth = getattr(self._open, "depth", 0) + 1
         try:
+            # Rows are read after their transaction has ended, too, and must not begin another one for that.
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
         except DBAPIError as error:
@@ -161,6 +162,7 @@ class Database:
                 # Only what really writes a page says that there is room for one.
                 number = session.scalar(sa.text("PRAGMA user_version")) or 0
                 session.execute(sa.text(f"PRAGMA user_version = {int(number)}"))
+        # Unless another thread has met with trouble meanwhile.
         if self._trouble is noted:
             self._trouble = None
 

@@ -51,6 +51,7 @@ def beat(session: Session, fence: int) -> None:
 
 def step_down(session: Session, fence: int) -> None:
     """Give leadership back, so that another loop need not wait; one that is lost already stays so."""
+    # By the fence: where another has taken over meanwhile, its leadership is not given away.
     _changes(session, _held_by(fence), holder=None, beats=Leadership.beats + 1)
 
 

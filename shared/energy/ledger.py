@@ -198,6 +198,7 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
 
     At most ``SETTLE_LIMIT`` at a time: a statement takes only so many values.
     """
+    # Locked before the entries are read: a second settlement waits here and then finds them settled.
     level = session.scalar(select(EnergyLevel).where(EnergyLevel.only_row == 1).with_for_update())
     if level is None:
         level = EnergyLevel(only_row=1, micro=FULL, drawn_micro=0, at=now)

@@ -27,6 +27,7 @@ def learn(session: Session, call: ModelCall) -> None:
     if not is_measured(call):
         return
     insert_if_absent(session, TokenRate, model=call.model, chars=0, tokens=0, calls=0)
+    # Locked, because the rate is read and written back.
     known = session.get_one(TokenRate, call.model, with_for_update=True, populate_existing=True)
     known.chars, known.tokens = faded(known.chars, known.tokens, call.chars, call.prompt_tokens)
     known.calls += 1

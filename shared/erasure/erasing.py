@@ -59,6 +59,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     erased = _withdraw_drafts(part) | forget(part)
     left = count_left(part)
     # What is kept of them holds no text; nor does it name them any more, but for the receipt.
+    # Only after the count, which finds what is left by their name.
     forgetting.detach_user(session, subject)
     fact_clearing.part_from_user(session, subject)
     return _receipt(part, erased, left)

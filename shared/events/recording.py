@@ -87,6 +87,8 @@ def publish(session: Session, limit: int) -> list[PublishedEvent]:
     if not unpublished:
         return []
     count = _count(session)
+    # Given here, by one loop, and not when events are recorded: transactions end in another order than they begin, and
+    # whoever has read up to a position would miss what is committed below it later.
     published = [
         PublishedEvent(count.published + i, one.kind, one.app_id, one.at) for i, one in enumerate(unpublished, 1)
     ]

@@ -33,6 +33,7 @@ def add(
     if queries.count_webhooks(session, app_id) >= MOST_WEBHOOKS:
         raise Limit(f"App {app_id} has {MOST_WEBHOOKS} webhooks, and that is the most; delete one first.")
     if secret is not None:
+        # Called for its error alone.
         key_of(secret)
     webhook = Webhook(
         webhook_id=new_id("wh", now),

@@ -86,6 +86,7 @@ def enqueue(session: Session, new_job: NewJob, now: datetime) -> Job:
     session.add(job)
     session.flush()
     tenant_queues.refresh(session, job.app_id, job.work_class, now)
+    # Said at once: a throttled tenant queue sleeps, and nothing would look at this job again to say it.
     throttle = tenant_queues.get_throttle(session, new_job.app_id, job.work_class)
     if throttle is not None:
         job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, throttle.why
@@ -192,6 +193,7 @@ def _take_head(
 def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_seconds: float) -> None:
     """Return jobs the broker would not take; each is offered again after ``wait_seconds``."""
     jobs = [job for one in sent if (job := queries.lock_job(session, one.job_id)) and job.fence == one.fence]
+    # A worker may have begun one that the broker seemed not to take.
     jobs = [job for job in jobs if job.state == JobState.QUEUED]
     for job in jobs:
         job.state, job.leased_until, job.due_at = JobState.PENDING, None, now + timedelta(seconds=wait_seconds)
@@ -202,6 +204,7 @@ def revoke(session: Session, why: str, now: datetime) -> int:
     """Defer the jobs that were sent and that nobody has begun, as when energy has run out; return how many."""
     jobs = queries.lock_sent(session, WorkClass.THOUGHT)
     for job in jobs:
+        # Its message is still in the queue; under the old fence it begins nothing.
         job.state, job.leased_until, job.fence = JobState.DEFERRED, None, job.fence + 1
         job.deferral, job.deferred_since, job.reason = Deferral.ENERGY, now, why
     tenant_queues.refresh_all(session, jobs, now)

@@ -65,6 +65,7 @@ def claim(session: Session, job_id: str, fence: int, owner: Owner, until: dateti
     if job is None or not _may_begin(job, fence, owner):
         return None
     job.state = JobState.RUNNING
+    # The same message, should it come twice, then begins nothing the second time.
     job.fence += 1
     job.attempts += 1
     job.lease_owner = owner.name
@@ -88,6 +89,7 @@ def _may_begin(job: Job, fence: int, owner: Owner) -> bool:
 
 def beat(session: Session, claim: Claim, until: datetime) -> bool:
     """Renew the lease; False when the job is no longer this owner's."""
+    # One statement, so that nobody takes the job over between a look and the renewal.
     renewed = session.execute(
         update(Job)
         .where(Job.job_id == claim.job_id, Job.fence == claim.fence, Job.state == JobState.RUNNING)
@@ -238,6 +240,7 @@ def _try_again(job: Job, reason: str, now: datetime, settings: JobSettings) -> J
 def retry_wait(settings: JobSettings, attempts: int, chance: Callable[[], float] = random.random) -> timedelta:
     """Return how long to wait after ``attempts`` (>= 1) failed ones."""
     # Half of it is random: what failed together must not come back together.
+    # The exponent is bounded, because a float overflows beyond 1023.
     full = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0 ** min(attempts - 1, 60))
     return timedelta(seconds=full * (0.5 + 0.5 * chance()))
 

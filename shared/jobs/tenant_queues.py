@@ -164,6 +164,7 @@ def _reconcile_one(session: Session, app_id: str, work_class: str, now: datetime
 def _tenant_queue(session: Session, app_id: str, work_class: str) -> TenantQueue:
     tenant_queue = queries.lock_tenant_queue(session, app_id, work_class)
     if tenant_queue is None:
+        # Added by whoever is first, and then locked: two that begin at once must wait for each other.
         insert_if_absent(session, TenantQueue, app_id=app_id, work_class=work_class)
         tenant_queue = queries.lock_tenant_queue(session, app_id, work_class)
     assert tenant_queue is not None

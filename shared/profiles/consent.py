@@ -47,6 +47,7 @@ def write(session: Session, app_id: str, user_id: str, content: Content, actor: 
         session.add(profile)
     profile.fields, profile.notes = content.fields, content.freeform_notes
     profile.version, profile.updated_at = profile.version + 1, now
+    # They are of the former words.
     profile.vector = profile.vector_model = None
     session.flush()
     write_audit(session, app_id, user_id, AuditKind.WRITTEN, actor, now)

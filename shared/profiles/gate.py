@@ -71,6 +71,7 @@ def ask_for(
         return shown
     kind = AuditKind.USED if shown.profile is not None else AuditKind.WITHHELD
     with database.write() as session:
+        # An erasure of the user either takes this line along, or has ended before it is written.
         hold_off_erasure(session, app_id, user_id)
         write_audit(session, app_id, user_of(user_id), kind, actor, now)
     metrics.profile_gate.labels(kind.value).inc()

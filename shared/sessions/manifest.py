@@ -52,6 +52,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
                 _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
             store.write_json(store.manifest(app_id, project_id), shown)
             with database.write() as session:
+                # After the files, and no further than was read: what changed meanwhile is shown by the next writing.
                 mine = (models.Project.key == project.key, models.Project.written_revision < project.revision)
                 session.execute(update(models.Project).where(*mine).values(written_revision=project.revision))
         return True

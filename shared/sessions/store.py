@@ -36,6 +36,7 @@ def file_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
         _take(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
+        # Closing lets the lock go. The file stays: were it removed, two could each lock a file of that name.
         os.close(descriptor)
 
 
@@ -43,6 +44,7 @@ def _take(descriptor: int, kind: int) -> None:
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
+            # Tried again and again, because one that blocks has no time limit.
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             return
         except BlockingIOError:
@@ -122,6 +124,7 @@ class Store:
             digest = _written(unfinished, (chunk.encode() for chunk in chunks))
             unfinished.replace(path)
         finally:
+            # Nothing has that name after the rename; after an error the half of a file must not stay.
             unfinished.unlink(missing_ok=True)
         sync_folder(path.parent)
         return digest
@@ -144,6 +147,7 @@ class Store:
         """Write behind a file's first bytes; whatever stood there goes."""
         self._inside(path)
         with path.open("r+b") as file:
+            # First, because an append that was killed may have left a part behind.
             file.truncate(size)
             file.seek(size)
             file.writelines(chunks)
@@ -154,6 +158,7 @@ class Store:
         """Make a folder of the store and those above it, for the owner only. Raises: Invalid outside of the store."""
         self._inside(path / UNFINISHED)
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        # One by one: `parents=True` would give those on the way the default mode.
         for folder in reversed(missing):
             folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
@@ -179,6 +184,7 @@ class Store:
         Raises: Transient, when another holds it for too long.
         """
         with (
+            # Shared: the sessions of an app do not wait for each other, but all of them for `app_lock`.
             file_lock(self._lock("app", app_id), shared=True),
             file_lock(self._lock("session", app_id, session_id)),
         ):
@@ -263,6 +269,7 @@ def sync_folder(path: Path) -> None:
 
 def _written(path: Path, chunks: Iterable[bytes]) -> str:
     digest = sha256()
+    # Neither a file nor a link that somebody put there under this name is written through.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _FILE_MODE)
     with os.fdopen(descriptor, "wb") as file:
         for chunk in chunks:

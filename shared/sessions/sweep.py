@@ -25,6 +25,7 @@ def sweep(database: Transactions, store: Store, app_id: str, before: float | Non
 
     None takes all of them, and is for who holds the app's lock.
     """
+    # Listed before the claims are read: a file that a row names meanwhile is then claimed, and stays.
     found = [path for path in store.files(app_id) if before is None or _written_at(path) < before]
     with database.read() as session:
         claims = find_claims(session, app_id)
@@ -32,6 +33,7 @@ def sweep(database: Transactions, store: Store, app_id: str, before: float | Non
     for folder in _folders(store.app(app_id)):
         if before is None or _written_at(folder) < before:
             with suppress(OSError):
+                # Refused where something lies in it.
                 folder.rmdir()
     return removed
 

@@ -181,6 +181,7 @@ class ModelAgent(ModelPart):
             raise ModelOutput("None of the lines that the model shortened says what was said.")
         chosen = choose(pieces, limit)
         more = shortening_model.extended(chosen, pieces, shorter, limit)
+        # The shortened lines won no place for anything: the rules would write the same.
         if more == chosen:
             raise LeftToRules(ExtractiveAgent())
         return drafted(fresh, more)

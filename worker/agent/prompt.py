@@ -189,6 +189,7 @@ def spoken_lines(turns: Iterable[TranscriptTurn]) -> list[PromptLine]:
 
 
 def _speaker(turn: TranscriptTurn) -> str:
+    # The first colon ends the speaker, so that a name may hold none.
     name = clean(turn.name or "")[:60].replace(":", " ")
     return f"{turn.role} ({name})" if name else turn.role
 
@@ -236,6 +237,7 @@ def split_text(text: str, budget: int) -> list[str]:
     # Three tokens is the most one character takes.
     cut = re.compile(f".{{1,{max(budget // 3, 1)}}}")
     words = (piece for word in text.split() for piece in ([word] if most_tokens(word) <= budget else cut.findall(word)))
+    # One more, as each word is counted with a space behind it, and the last has none.
     return [" ".join(group) for group in _groups(words, budget + 1, lambda word, _: line_tokens(word))]
 
 

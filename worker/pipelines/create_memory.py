@@ -144,6 +144,7 @@ class CreateMemory:
         claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
+            # Locked in the order of `_write`; where there are no facts, nothing is written that a purge forbids.
             if seen.found:
                 unpurged(lock_app(session, claim.app_id), claim)
                 remembered(lock_by_key(session, claim.conversation_key), claim)

@@ -81,6 +81,7 @@ class WebhookClient:
         failure: Exception | None = None
         for ip in self.guard.addresses(address)[:MOST_ADDRESSES]:
             try:
+                # To the very address that was checked: the name, looked up once more, may lead elsewhere.
                 return self._post(request, address, ip, until)
             except httpx.ConnectError as error:
                 failure = error

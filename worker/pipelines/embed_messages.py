@@ -134,6 +134,7 @@ class EmbedMessages:
         vectors: dict[int, PartVectors] = {}
         unfinished: set[int] = set()
         for model, key in models.items():
+            # What an earlier job had time for was kept, and is not embedded again.
             lacking = [one for one in texts if one.part not in kept[key].get(one.doc_id, ())]
             vectors[key], left = self._vectors(model, lacking, meter, until)
             unfinished |= {one.doc_id for one in left}
@@ -158,6 +159,7 @@ class EmbedMessages:
         left_out: set[int] = set()
         for doc_id in waiting:
             mine = texts.get(doc_id, [])
+            # The first is taken however many passages it has, or it would never be.
             if taken and len(taken) + len(mine) > self.batch * TEXTS_PER_MESSAGE:
                 left_out.add(doc_id)
             else:
@@ -205,8 +207,8 @@ class EmbedMessages:
             if filling is None or (filling.key, filling.filled_to) != (batch.set_key, batch.filled_to):
                 # The sets were changed while it thought: what was embedded belongs to no place any more.
                 return True
-            standing = index_queries.standing_messages(session, list(batch.keys.values()))
-            doc_ids = {doc_id for doc_id, key in batch.keys.items() if key in standing}
+            present = index_queries.standing_messages(session, list(batch.keys.values()))
+            doc_ids = {doc_id for doc_id, key in batch.keys.items() if key in present}
             insert_vectors(session, filling, _of_places(vectors, doc_ids))
             advance_fill(session, filling, batch.up_to, batch.messages)
             if batch.is_last:

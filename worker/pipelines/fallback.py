@@ -108,6 +108,7 @@ class JobAgent(Generic[AgentT]):
             if self.rules is None or self.why is not None:
                 raise
             self._leave_to_rules(self._could_not(error))
+        # Transient as well, but the job waits and no attempt is used, so the rules need not do it.
         except (NotYet, ProviderAway):
             raise
         except Transient as error:
@@ -147,12 +148,13 @@ class JobAgent(Generic[AgentT]):
             # Its worker was killed while it asked, or what was made could not be written.
             self._leave_to_rules(f"{self._instead} could not: it was asked in {MODEL_ATTEMPTS} attempts already")
             return
-        office, now = self.accountant, self.accountant.clock.now()
-        with office.database.read() as session:
+        accountant, now = self.accountant, self.accountant.clock.now()
+        # Read first, as a breaker is nearly always closed; the probe is claimed by one statement, whoever saw it due.
+        with accountant.database.read() as session:
             pause = breaker.find_pause(session, self.name)
         if pause is not None and pause.ask_at <= now:
-            with office.database.write() as session:
-                longest = timedelta(seconds=office.call_seconds)
+            with accountant.database.write() as session:
+                longest = timedelta(seconds=accountant.call_seconds)
                 self._is_probe = breaker.claim_probe(session, self.name, now, longest)
                 pause = None if self._is_probe else breaker.find_pause(session, self.name)
         if pause is not None:

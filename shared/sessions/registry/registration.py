@@ -210,6 +210,7 @@ class Registrar:
             try:
                 yield
             finally:
+                # The row tells whether it was registered: an error may come after the commit as well.
                 if not self._is_known(target):
                     self._store.remove(original)
 
@@ -232,6 +233,7 @@ class Registrar:
                     details={"sessionId": known.session_id},
                 )
             check_lines(source, source.name, self.settings)
+            # Whole lines alone, as one may be being written.
             end = max(complete_bytes(source), size)
             if copy.exists() and copy.stat().st_size >= size:
                 file.seek(size)
@@ -326,6 +328,7 @@ def unregister(
     named = project_id or queries.project_by_key(session, recorded.project_key).project_id
     project = queries.lock_project(session, app_id, named)
     recorded = queries.lock_session(session, app_id, session_id)
+    # Locked after its project, in the order of all who lock both, and read anew: it may be another by now.
     if recorded.project_key != project.key:
         raise Conflict(f"Session {session_id} is not in project {named}.", code="other_project")
     using = queries.compositions_using(session, [recorded.key])

@@ -185,6 +185,7 @@ class TranscriptOverview:
 
 def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> TranscriptOverview:
     """Read the first ``size_bytes`` of a session's file."""
+    # Read twice: which records were left by rewinding is known only at the end.
     survey = _Survey(session_id, BranchMap.of(read_records(path, size_bytes)))
     for found in read_records(path, size_bytes):
         survey.add(found)
@@ -264,6 +265,7 @@ class _Survey:
         key, tokens = short_hash(record.message_key), record.output_tokens
         self._counts["assistantRecords"] += 1
         self._counts["outputTokensNaive"] += tokens
+        # The records of one answer carry its count each, so it is the largest and not the sum.
         self._usage[key] = max(tokens, self._usage.get(key, 0))
         self._counts["toolUses"] += sum(block.get("type") == "tool_use" for block in record.blocks)
 
