@@ -99,6 +99,7 @@ class Loop(Foundation):
         self.notices.start()
         self.searching.records.start()
         self.ticker.start()
+        # After the ticker, whose health it asks about.
         self.leadership.start(self.ticker.look)
 
     def workers(self) -> list[str]:
@@ -110,12 +111,14 @@ class Loop(Foundation):
         self.draining.set()
         self.ticker.end()
         until = time.monotonic() + seconds
+        # At the same time, as each of them may need all of it.
         others = [Thread(target=drain, args=(seconds,), name="drain", daemon=True) for drain in self.drains]
         for thread in others:
             thread.start()
         self.ticker.stop(seconds)
         for thread in others:
             thread.join(max(0.0, until - time.monotonic()))
+        # Last: what is finished until here may be written only while this loop regulates.
         self.leadership.step_down(_STEPPING_DOWN_SECONDS)
 
     def stop(self) -> None:
@@ -136,6 +139,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     """Build the loop of an installation. Raises: Configuration."""
     base = _base(settings, clock or SystemClock())
     searching = make_search_services(settings, base.database, base.clock, base.metrics)
+    # Looked up when it is called: the ticker is built below, out of the thinker.
     thinker = _thinker(base, searching.reach, lambda: ticker.wake())
     scan = ScanSessions(
         base.fenced, base.clock, base.store, Registrar(base.fenced, base.store, settings),

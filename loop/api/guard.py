@@ -97,11 +97,13 @@ class AccessGuard:
             raise Denied("Send a token: Authorization: Bearer TOKEN.", code=UNAUTHENTICATED)
         # Tokens of the installation are compared in memory; only an app's needs the database, and so a thread.
         for own, holder in self._own:
+            # In constant time, so that how long it takes tells nothing of the token.
             if hmac.compare_digest(secret.encode(), own.encode()):
                 return holder
         digest = digest_of(secret)
         caller = self._callers.get(digest)
         if caller is None:
+            # Before the look-up: a token that is revoked during it must not be remembered.
             forgotten = self._callers.forgotten
             caller = await run_sync(self._look_up, secret)
             self._callers.remember(digest, caller, forgotten)

@@ -32,6 +32,7 @@ def is_gone(owner: str, node: str) -> bool:
     if name != node or not pid.isdigit():
         return False
     try:
+        # No signal is sent by 0; it only tells whether there is such a process.
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
@@ -73,6 +74,7 @@ def die_with_parent(parent_pid: int, how: signal.Signals = signal.SIGKILL) -> No
     if _LIBC is None:
         return
     _LIBC.prctl(_PR_SET_PDEATHSIG, int(how), 0, 0, 0)
+    # It may have ended before the kernel was asked to watch it.
     if os.getppid() != parent_pid:
         os._exit(1)
 

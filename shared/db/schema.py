@@ -33,6 +33,8 @@ def migrate(url: str) -> None:
     try:
         with database.engine.execution_options(begin_immediate=True).begin() as connection:
             if not database.is_sqlite:
+                # Those that start at once go one after the other; on SQLite the transaction begins with the writer's
+                # lock.
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             former = MigrationContext.configure(connection).get_current_revision()
             is_another_initial_one = (former or "").startswith(_INITIAL) and former != newest_revision()

@@ -122,11 +122,13 @@ class Summarise:
                 new = queries.NewSummary(content, agent.name, start, after - 1, own, by, claim.job_id)
                 queries.insert_summary(session, conversation, new, now)
             # What was changed or erased meanwhile stays as it is now.
+            # Fewer, or none, where the embedder was away: then the next job makes them.
             own_vectors, others = vectors[: len(seen.summaries)], vectors[len(seen.summaries) :]
             queries.update_summary_vectors(session, dict(zip(seen.summaries, own_vectors, strict=False)), model)
             gate.update_profile_vectors(session, app.app_id, dict(zip(seen.profiles, others, strict=False)), model)
             frequency = in_force(session, self.defaults, claim.app_id).summary_frequency
             move_on(session, conversation, after, frequency, now)
+            # What did not fit this job's reading has one of its own.
             if after < seen.until and has_words_from(session, conversation.key, after):
                 enqueue_summary(session, conversation, app.purge_epoch, now, self.max_attempts)
         if state is JobState.DONE:

@@ -85,8 +85,10 @@ class FolderScanner:
             before, known = project.refused_files.get(found.name, {}), sources.get(str(found.path))
             reason: str | None = None
             if before.get("stamp") == found.stamp:
+                # Not read again: as long as the file is the same, so is what is wrong with it.
                 reason = before["reason"]
             elif known is not None and known.size_bytes == found.size:
+                # By its size alone: an original only grows, and one that was rewritten is refused at its next growth.
                 scan.unchanged += 1
             elif taken == most_files:
                 scan.left += 1
@@ -96,6 +98,7 @@ class FolderScanner:
             if reason is not None:
                 scan.refused[found.name] = reason
                 refused[found.name] = {"stamp": found.stamp, "reason": reason}
+        # A transaction of its own at the end, as each file that is taken in locks the project itself.
         if project.source_folder is not None:
             with self._database.write() as session:
                 lock_app(session, app_id)
@@ -117,6 +120,7 @@ class FolderScanner:
         for found in _files(project, scan):
             if found.name <= after:
                 continue
+            # The first is read however large it is, or nothing would ever come behind it.
             if len(scan.foreseen) == most_files or (read and read + found.size > _MOST_READ):
                 scan.last = name
                 break
