@@ -118,12 +118,12 @@ def test_a_search_whose_client_leaves_is_given_up(
         weighed.append(passage.doc_id)
         return glance(view, words, passage, said)
 
-    async def note_leaving(heard: admission._Heard, client: Client) -> None:
+    async def note_leaving(heard: admission._BufferedReceive, client: Client) -> None:
         await noticed(heard, client)
         left.append(client.has_left)
 
-    noticed = admission._Heard.note_leaving
-    monkeypatch.setattr(admission._Heard, "note_leaving", note_leaving)
+    noticed = admission._BufferedReceive.note_leaving
+    monkeypatch.setattr(admission._BufferedReceive, "note_leaving", note_leaving)
     monkeypatch.setattr(search_queries, "whole_contents", wait)
     monkeypatch.setattr(candidates, "_glance", note)
     monkeypatch.setattr(candidates, "_WEIGHED", 3)
