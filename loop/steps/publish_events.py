@@ -63,6 +63,7 @@ class PublishEvents:
                         sequence=webhook.webhook_id,
                         due_at=webhook.retry_at,
                     )
+                    # In the transaction that gives the position: no event has one without its deliveries.
                     enqueue(session, new_job, self.clock.now())
             notified = len(listeners)
         if published:

@@ -163,6 +163,7 @@ class AgeSessions:
             rules = [rules_of(session, one) for one in found]
         for project, of_it in zip(found, rules, strict=True):
             if of_it.is_active and is_due(of_it.schedule, project.tended_at, project.last_accessed, now):
+                # Only chosen here: what goes is worked out anew once the project is locked.
                 self._age(project)
         self._after = found[-1].key if len(found) == _LIMIT else 0
         return bool(self._after)

@@ -58,6 +58,7 @@ class SettleFacts:
             deletes = queries.apps_with_due_deletes(session, now, _APPS_AT_ONCE)
             expired = queries.apps_with_expired(session, now, _APPS_AT_ONCE)
         return any(
+            # A list, not a generator: all three are carried out, whatever the first one says.
             [self._each(clears, self._clear), self._each(deletes, self._delete), self._each(expired, self._expire)]
         )
 

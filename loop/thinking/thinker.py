@@ -349,6 +349,7 @@ class _UntilLetGo(Transactions):
 
     @contextmanager
     def write(self) -> Iterator[Session]:
+        # One at a time, so that whoever lets go can wait for the one under way.
         with self._writing:
             if self._gone:
                 raise LetGo("The loop ends; what was thought is dropped and will be thought again.")
@@ -361,6 +362,7 @@ class _UntilLetGo(Transactions):
     def let_go(self, patience_seconds: float) -> None:
         """Refuse every later write; wait so long for the present one."""
         taken = self._writing.acquire(timeout=patience_seconds)
+        # Also where a write hangs for longer: it is the last one then.
         self._gone = True
         if taken:
             self._writing.release()

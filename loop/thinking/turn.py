@@ -351,6 +351,7 @@ class ToolExecutor:
         """Return app and conversation, locked, as long as the loop still has a say. Raises: Stale."""
         app_id = self._situation.focus.app_id
         try:
+            # The app before the conversation, in the order of all who lock both.
             app = lock_app(session, app_id)
             conversation = queries.lock_conversation(session, app_id, seen.conversation_id)
         except NotFound:

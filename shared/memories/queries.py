@@ -44,6 +44,7 @@ def list_memories(
     if user_id is not None:
         query = query.where(Memory.user_id == user_id)
     if after is not None:
+        # Behind the last row that was shown: an offset would skip or repeat some, as memories change.
         query = query.where(tuple_(Memory.updated_at, Memory.memory_id) < tuple_(*after))
     return session.scalars(query).all()
 

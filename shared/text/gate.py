@@ -94,6 +94,7 @@ class Gate:
         """
         texts = [line for text in spoken for line in text.splitlines()]
         self._orders = [content_stems(order) for text in texts for order in planted(text)]
+        # Without orders that were planted: what only they say was said by nobody.
         lines = (reduce(lambda line, order: line.replace(order, " "), planted(text), text) for text in texts)
         self._spoken = "\n".join(lines).lower()
         self._prompt = prompt
@@ -111,6 +112,7 @@ class Gate:
 
     def judge(self, text: str) -> Verdict | None:
         """Say why a text may not be stored; None where it may."""
+        # First, because what is found wrong below is quoted.
         if has_secret(text):
             return Verdict(Refusal.SECRET, "holds a password, a key, or the number of an account or card")
         words = content_stems(text)
@@ -176,6 +178,7 @@ class Gate:
             return True
         if len(word) >= _PREFIX and {word[:_PREFIX], word[:-1]} & self._prefixes:
             return True
+        # Within another word, as "Wagen" is in "Umzugswagen".
         if word.isascii():
             return len(word) >= _PIECE and word.isalpha() and word in self._spoken
         return any(word[at : at + _PIECE] in self._spoken for at in range(max(1, len(word) - _PIECE + 1)))

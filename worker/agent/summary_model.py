@@ -31,7 +31,7 @@ _LEAST_KEPT = 0.25
 _OPEN_WORTH = 1.0
 
 
-class Tells(IntEnum):
+class PointKind(IntEnum):
     """What a statement tells, the most important first."""
 
     DECISION = 0
@@ -40,14 +40,14 @@ class Tells(IntEnum):
     REST = 3
 
 
-_TELLS = {
-    StatementType.DECISION: Tells.DECISION,
-    StatementType.CHANGE: Tells.DECISION,
-    StatementType.PLAN: Tells.DECISION,
-    StatementType.HARM: Tells.WISH,
-    StatementType.WISH: Tells.WISH,
-    StatementType.LIKE: Tells.WISH,
-    StatementType.NEED: Tells.OPEN,
+_KINDS = {
+    StatementType.DECISION: PointKind.DECISION,
+    StatementType.CHANGE: PointKind.DECISION,
+    StatementType.PLAN: PointKind.DECISION,
+    StatementType.HARM: PointKind.WISH,
+    StatementType.WISH: PointKind.WISH,
+    StatementType.LIKE: PointKind.WISH,
+    StatementType.NEED: PointKind.OPEN,
 }
 
 
@@ -71,26 +71,29 @@ class ExtractiveSummaryAgent(SummaryAgent):
 
 def _chosen(turns: Sequence[TranscriptTurn], previous: str) -> tuple[str, ...]:
     known = words_of(previous)
-    points = {piece.position: (tells, piece) for tells, piece in _points(turns) if new_share(piece.text, known)}
+    points = {piece.position: (kind, piece) for kind, piece in _points(turns) if new_share(piece.text, known)}
     budget = MOST_CHARS - 3 * min(len(points), 40)
     kept = [points[piece.position] for piece in choose([piece for _, piece in points.values()], budget)]
     kept.sort(key=lambda one: (one[0], one[1].position))
     return tuple(f"{piece.speaker}: {piece.text}" for _, piece in kept)
 
 
-def _points(turns: Sequence[TranscriptTurn]) -> Iterator[tuple[Tells, MemoryPiece]]:
+def _points(turns: Sequence[TranscriptTurn]) -> Iterator[tuple[PointKind, MemoryPiece]]:
     last_said = {turn.role: number for number, turn in enumerate(turns)}
     position = {turn.message_id: number for number, turn in enumerate(turns)}
     for one in read_statements(turns, speaks=lambda turn: turn.role in SPOKEN_ROLES):
         answered = any(at > position[one.turn.message_id] for role, at in last_said.items() if role != one.turn.role)
         # What a statement tells and what it is worth; nothing where it is talk, or a question that was answered.
-        tells, worth = (
-            (Tells.OPEN, 0.0 if answered else _OPEN_WORTH)
+        kind, worth = (
+            (PointKind.OPEN, 0.0 if answered else _OPEN_WORTH)
             if one.asks and one.judged.keep < _LEAST_KEPT
-            else (_TELLS.get(one.judged.sort, Tells.REST), one.judged.worth if one.judged.keep >= _LEAST_KEPT else 0.0)
+            else (
+                _KINDS.get(one.judged.sort, PointKind.REST),
+                one.judged.worth if one.judged.keep >= _LEAST_KEPT else 0.0,
+            )
         )
         if worth:
-            yield tells, MemoryPiece(one.text, speaker_name(one.turn), worth, position=one.position)
+            yield kind, MemoryPiece(one.text, speaker_name(one.turn), worth, position=one.position)
 
 
 _MOST_POINTS = 10

@@ -62,6 +62,7 @@ def from_path(
             store.make_folder(copy.parent)
             with open_original(original) as source:
                 check_size(os.fstat(source.fileno()).st_size, original.name, settings)
+                # One byte too many, by which a file that grew since is found out below.
                 copied = store.copy(source, copy, settings.sessions_max_bytes + 1)
             check_size(copy.stat().st_size, original.name, settings)
             check_lines(copy, original.name, settings)

@@ -142,6 +142,7 @@ def create_project(
     name = project_id or sanitise(path)
     known = find_project(session, app_id, name)
     if known is not None and not project_id and known.original_path != path:
+        # Two paths may come to one name, as what cannot stand in a file's name is replaced.
         name = with_hash(name, path)
         known = find_project(session, app_id, name)
     if known is not None:

@@ -254,6 +254,7 @@ def _meeting(session: Session, app_id: str, project: Project | None, query: Sess
 def _search_words(session: Session, app_id: str, text: str, words: Sequence[str]) -> list[ScoredSession]:
     """Return what words are found in; the too common ones are left out unless there are no others."""
     read = {
+        # One more than may be tells that there are too many.
         word: queries.postings(session, app_id, number, _MOST_PLACES + 1)
         for word, number in zip(words, numbers_of(app_id, words), strict=True)
     }

@@ -156,6 +156,7 @@ class BranchMap:
             self.queued.subtract(self._queue)
             self._queue.clear()
         elif self._queue:
+            # One that is taken without its words being named is the first.
             del self._queue[self._queue.index(content) if content in self._queue else 0]
 
     def close(self) -> None:
@@ -175,6 +176,7 @@ class BranchMap:
                 self.left[key] = first
                 self.prompts[first] += node.is_prompt
         self.left |= {key: self.left[before] for key, before in self._sub_agent_parents.items() if before in self.left}
+        # Only needed until here, and as long as the transcript.
         for done in (self._nodes, self._in_order, self._sub_agent_parents, self._prompts_at, self._steering):
             done.clear()
 
