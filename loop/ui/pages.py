@@ -45,6 +45,7 @@ class Pages:
             self._served = asyncio.create_task(self._start())
             await self._interface(scope, self._closing(receive), send)
         elif self._served is not None and scope["path"].split("/")[1] in PATHS:
+            # Shielded: one client that leaves while all wait must not end the start for the others.
             pages = await asyncio.shield(self._served)
             if scope["type"] == "http":
 

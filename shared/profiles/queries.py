@@ -34,6 +34,7 @@ def has_consent(session: Session, app_id: str, user_id: str) -> bool:
 def agreed_profile(session: Session, app_id: str, user_id: str) -> Profile | None:
     """Return the profile of a user who agrees to having one."""
     query = select(Profile).join(Consent, _AGREES).where(Profile.app_id == app_id, Profile.user_id == user_id)
+    # As the database has it now: consent may be withdrawn while this session knows the row.
     return session.scalar(query, execution_options={"populate_existing": True})
 
 
