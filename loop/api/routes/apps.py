@@ -30,7 +30,7 @@ from shared.energy.budget import to_micro, to_units
 from shared.erasure.erasing import erase_user, purge_memories
 from shared.erasure.queries import count_of_user
 from shared.erasure.queries import list_users as users_of
-from shared.jobs.tenant_queues import release as lift_hold
+from shared.jobs.tenant_queues import release as lift_throttle
 from shared.memories.queries import count_standing
 
 Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
@@ -233,7 +233,7 @@ def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
         if has_new_budgets or body.answered_by is not None:
             _attend(session, app)
         if has_new_budgets:
-            lift_hold(session, app_id, ctx.now())
+            lift_throttle(session, app_id, ctx.now())
         return WriteResult(AppAnswer.of(app), about=app_id)
 
     return ctx.write(work)
