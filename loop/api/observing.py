@@ -57,6 +57,7 @@ class Observing:
         # The top of a request: whatever nobody expected is told with its traceback, and the server goes on.
         except Exception:
             self._log.exception("request_failed", route=route_of(scope), method=scope["method"])
+            # Its answer has begun, and no other can be sent any more.
             if status:
                 raise
             await internal()(scope, receive, watch)

@@ -273,9 +273,11 @@ class ChatPage:
 
             async def send() -> None:
                 if field.value and field.value.strip():
+                    # Emptied at once, or a second Enter would send it twice.
                     text, field.value = field.value, ""
                     if await self.send(text):
                         ui.run_javascript(f"sessionStorage.removeItem({draft})")
+                    # Not taken: put back, unless something else was written meanwhile.
                     elif not field.value:
                         field.value = text
 

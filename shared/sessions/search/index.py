@@ -143,8 +143,11 @@ def _index(database: Transactions, target: _IndexTarget, blocks: Iterable[Block]
         get_logger().error("session_not_indexed", app_id=target.app_id, session_key=target.session_key, error=why)
         found = []
     rows = [(one, numbers_of(target.app_id, words_of(one.text)[:_MOST_WORDS])) for one in found]
+    # Some in each transaction, so that other writers wait for no whole session; once at least, as what was found before
+    # has to go even where nothing is found now.
     for at in range(0, max(1, len(rows)), _AT_ONCE):
         with database.write() as session:
+            # Looked at anew each time: the app is locked for one transaction, and the session may change between two.
             standing = _standing(session, target)
             if standing is None:
                 return 0
@@ -153,6 +156,7 @@ def _index(database: Transactions, target: _IndexTarget, blocks: Iterable[Block]
                 mine = (SessionPassage.session_key == target.session_key, of_version)
                 session.execute(delete(SessionPassage).where(*mine))
             _add(session, target, rows[at : at + _AT_ONCE])
+            # Only with the last of them: a pass that was cut off is made anew.
             if at + _AT_ONCE >= len(rows):
                 if isinstance(standing, SessionVersion):
                     standing.indexed = True

@@ -220,6 +220,7 @@ def _of_result(record: Record, content: dict[str, Any]) -> Iterator[Block]:
     (text, reminders), call = without_reminders(_flat(content.get("content"))), _answered(content)
     typed = list(typed_in_result(text, record.fields.get("toolUseResult")))
     if record.flag("isSidechain"):
+        # What a sub-agent is told comes from the assistant.
         typed = []
     shown = REFUSED if is_refusal(text) else APPROVED if is_approval(text) else ANSWERED if typed else text
     yield _block(record, BlockKind.TOOL_RESULT, shown, call=call)
