@@ -249,16 +249,16 @@ class _Arrival:
             self.keys[archived.conversation_id] = present.key
             self.done.conversations_skipped += 1
             return
-        said = len(archived.messages)
+        message_count = len(archived.messages)
         conversation = row_of(
             Conversation,
             archived,
             app_id=self.app.app_id,
             details=archived.metadata,
-            message_count=said,
-            facts_seen=min(archived.facts_seen, said),
-            summarised=min(archived.summarised, said),
-            turns_since_summary=min(archived.turns_since_summary, said),
+            message_count=message_count,
+            facts_seen=min(archived.facts_seen, message_count),
+            summarised=min(archived.summarised, message_count),
+            turns_since_summary=min(archived.turns_since_summary, message_count),
         )
         self.session.add(conversation)
         self.session.flush()
@@ -274,7 +274,7 @@ class _Arrival:
             insert_summary(self.session, conversation, new, one.created_at)
         self.done.summaries += len(archived.summaries)
         self.done.conversations += 1
-        self.done.messages += said
+        self.done.messages += message_count
 
     def _arriving_memories(self, cap: int) -> list[document.ArchivedMemory]:
         standing = queries.list_memories(self.session, self.app.app_id, None, document.EVERYTHING)
@@ -304,9 +304,9 @@ class _Arrival:
         """Give ids to the memories that arrive, and to those of the past whose history does."""
         known = _fingerprints(self.session, self.app.app_id)
         past = {change.memory_id for change in self.archive.history if _fingerprint(change) not in known}
-        wanted = past | {memory.memory_id for memory in arriving}
+        needed = past | {memory.memory_id for memory in arriving}
         for archived in self.archive.origins:
-            if archived.memory_id in wanted and archived.memory_id not in self.memory_ids:
+            if archived.memory_id in needed and archived.memory_id not in self.memory_ids:
                 # One that was here already, or is open, may yet give rise to a memory of its own.
                 key = self.arrived_ended.get(archived.conversation_id or "")
                 epoch = self.app.purge_epoch

@@ -191,12 +191,12 @@ def run_ageing(
 def _refuse_held(stay: Sequence[VersionRemoval]) -> None:
     """Raises: Conflict for versions that were named and are in use; then none goes."""
     if stay:
-        held = [(one.version.recorded.session_id, one.version.row.version_id, one.why) for one in stay]
-        named = "; ".join(f"{session_id} {version_id} ({why})" for session_id, version_id, why in held)
+        staying = [(one.version.recorded.session_id, one.version.row.version_id, one.why) for one in stay]
+        named = "; ".join(f"{session_id} {version_id} ({why})" for session_id, version_id, why in staying)
         raise Conflict(
             f"Not removed: {named}. Remove those compositions first, or leave these versions out.",
             code="version_in_use",
-            details={"versions": [[session_id, version_id] for session_id, version_id, _ in held]},
+            details={"versions": [[session_id, version_id] for session_id, version_id, _ in staying]},
         )
 
 

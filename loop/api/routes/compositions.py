@@ -47,7 +47,7 @@ class MakeComposition(CompositionRequest):
     replace: Flag = Field(False, description="Whether one of that name makes way; it is removed at once.")
 
     @property
-    def asked(self) -> CompositionRequest:
+    def request(self) -> CompositionRequest:
         """What it is to be made of."""
         return CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
 
@@ -222,7 +222,7 @@ def list_compositions(
 )
 def make_composition(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeComposition) -> Response:
     """Ask for a context made of several sessions within a token budget; versions it lacks are made first."""
-    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body))
+    return ctx.write(lambda session: _enqueue_composition(ctx, session, app_id, project_id, body))
 
 
 @router.post(
@@ -323,20 +323,24 @@ def compose_again(
     body: ComposeAgain | None = None,
 ) -> WriteResult:
     """Ask for the same over what there is now, under a new name or in this one's place."""
-    wanted = body or ComposeAgain()
+    requested = body or ComposeAgain()
     lock_app(session, app_id)
     former = queries.get_composition(session, app_id, composition_id)
     project_id = session.get_one(Project, former.project_key).project_id
-    takes_its_place = wanted.name in (None, former.name)
-    named = {"name": wanted.name or former.name, "replace": wanted.replace or takes_its_place}
-    return _asked(ctx, session, app_id, project_id, MakeComposition.model_validate(former.request | named))
+    takes_its_place = requested.name in (None, former.name)
+    named = {"name": requested.name or former.name, "replace": requested.replace or takes_its_place}
+    return _enqueue_composition(
+        ctx, session, app_id, project_id, MakeComposition.model_validate(former.request | named)
+    )
 
 
-def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: MakeComposition) -> WriteResult:
+def _enqueue_composition(
+    ctx: RequestContext, session: Session, app_id: str, project_id: str, new: MakeComposition
+) -> WriteResult:
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
     cause, settings = ctx.cause("asked for"), ctx.loop.settings
-    composition = request_composition(session, app, project_id, new.name, new.asked, cause, settings, new.replace)
+    composition = request_composition(session, app, project_id, new.name, new.request, cause, settings, new.replace)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(composition=_shown(session, composition), job=JobAnswer.awaited(ctx, session, job))

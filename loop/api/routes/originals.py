@@ -41,13 +41,13 @@ class MarkerInMessage(ResponseModel):
     end: int = Field(description="Where what it marks ends.")
 
     @classmethod
-    def of(cls, placed: PlacedMarker, weights: dict[str, int]) -> MarkerInMessage:
+    def of(cls, marker: PlacedMarker, weights: dict[str, int]) -> MarkerInMessage:
         """Return a marker as it goes over the wire. ``weights``: those in force by id, hundredths."""
-        written = placed.found.weight
+        written = marker.found.weight
         return cls.from_row(
-            placed.found,
-            marker_id=placed.marker_id,
-            weight=weights.get(placed.marker_id, written) / 100,
+            marker.found,
+            marker_id=marker.marker_id,
+            weight=weights.get(marker.marker_id, written) / 100,
             written_weight=written / 100,
         )
 

@@ -254,16 +254,16 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
 def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject) -> Response:
     """Change a project's name, settings or folder."""
-    wanted = {name: getattr(body, name) for name in body.model_fields_set}
-    if "source_folder" in wanted:
+    changes = {name: getattr(body, name) for name in body.model_fields_set}
+    if "source_folder" in changes:
         ctx.require_admin(_FOLDERS)
     if body.settings is not None:
-        wanted["settings"] = _changed(ctx, body.settings)
+        changes["settings"] = _changed(ctx, body.settings)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
-        projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
+        projects.change_project(session, project, changes, ctx.cause(BY_HAND))
         return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)

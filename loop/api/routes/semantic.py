@@ -130,8 +130,8 @@ def learn_from_project(ctx: Writes, session: Session, app_id: SessionsAppId, pro
     app = lock_app(session, app_id)
     project = lock_project(session, app_id, project_id)
     job = request_learning(session, app, project, ctx.now(), ctx.loop.settings.job_max_attempts)
-    asked = RequestedLearning(project_id=project_id, job=JobAnswer.awaited(ctx, session, job))
-    return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
+    requested = RequestedLearning(project_id=project_id, job=JobAnswer.awaited(ctx, session, job))
+    return WriteResult(requested, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 @router.get("/semantic/{semanticId}", summary="Show a semantic memory")

@@ -106,9 +106,9 @@ class SessionList(ResponseModel):
     cursor: str | None
 
 
-def session_page(session: Session, app_id: str, wanted: SessionFilter, page: PageRequest) -> SessionList:
+def session_page(session: Session, app_id: str, session_filter: SessionFilter, page: PageRequest) -> SessionList:
     """Return a page of an app's sessions, those registered last first."""
-    rows, following = page.numbered("sessions", partial(queries.list_sessions, session, app_id, wanted))
+    rows, following = page.numbered("sessions", partial(queries.list_sessions, session, app_id, session_filter))
     return SessionList(sessions=session_items(session, rows), cursor=following)
 
 

@@ -261,22 +261,24 @@ def make_version(
     ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, body: MakeVersion | None = None
 ) -> Response:
     """Ask for a version of a session, or with `dryRun` only for what would come of it."""
-    wanted = body or MakeVersion()
-    if wanted.dry_run:
-        return answer(VersionMade(foreseen=VersionForeseen.of(_foresee(ctx, app_id, session_id, wanted))))
+    requested = body or MakeVersion()
+    if requested.dry_run:
+        return answer(VersionMade(foreseen=VersionForeseen.of(_foresee(ctx, app_id, session_id, requested))))
 
     def work(session: Session) -> WriteResult:
         app = lock_app(session, app_id)
         get_installed_app(session, app_id)
         recorded = lock_session(session, app_id, session_id)
-        settings = _settings(ctx, session, recorded.project_key, wanted)
-        source = _source(session, recorded, wanted)
+        settings = _settings(ctx, session, recorded.project_key, requested)
+        source = _source(session, recorded, requested)
         attempts = ctx.loop.settings.job_max_attempts
         cause = ctx.cause(BY_HAND)
-        asked = request_version(session, app, recorded, settings, cause, ctx.now(), source, wanted.reason, attempts)
-        assert asked.job_id is not None
-        job = get_job(session, asked.job_id)
-        made = VersionMade(version_id=asked.version_id, job=JobAnswer.awaited(ctx, session, job))
+        version = request_version(
+            session, app, recorded, settings, cause, ctx.now(), source, requested.reason, attempts
+        )
+        assert version.job_id is not None
+        job = get_job(session, version.job_id)
+        made = VersionMade(version_id=version.version_id, job=JobAnswer.awaited(ctx, session, job))
         return WriteResult(made, 202, about=app_id, then=ctx.loop.ticker.wake)
 
     return ctx.write(work)
@@ -358,21 +360,23 @@ def version_file(folder: Path, version: SessionVersion, ending: str) -> Path:
     return path
 
 
-def _settings(ctx: RequestContext, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
+def _settings(ctx: RequestContext, session: Session, project_key: int, requested: MakeVersion) -> CompressionSettings:
     project = settings_of(session, project_by_key(session, project_key))
-    return complete_settings(wanted.as_settings(), ctx.loop.settings.model, project)
+    return complete_settings(requested.as_settings(), ctx.loop.settings.model, project)
 
 
-def _source(session: Session, recorded: RecordedSession, wanted: MakeVersion) -> SessionVersion | None:
-    return None if wanted.source_version is None else queries.get_version(session, recorded, wanted.source_version)
+def _source(session: Session, recorded: RecordedSession, requested: MakeVersion) -> SessionVersion | None:
+    return (
+        None if requested.source_version is None else queries.get_version(session, recorded, requested.source_version)
+    )
 
 
-def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> VersionEstimate:
+def _foresee(ctx: RequestContext, app_id: str, session_id: str, requested: MakeVersion) -> VersionEstimate:
     """Estimate the version by rules alone and keep nothing of it; no energy is spent."""
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        settings = _settings(ctx, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
-        source = _source(session, recorded, wanted)
+        settings = _settings(ctx, session, recorded.project_key, requested).model_copy(update={"model": EXTRACTIVE})
+        source = _source(session, recorded, requested)
         project_id = project_by_key(session, recorded.project_key).project_id
         sha256 = recorded.sha256 if source is None else source.digests["jsonl"]
         markers = markers_of(session, recorded.key)

@@ -293,12 +293,12 @@ _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 @policy(OF_APP_IN_QUERY, Trait.COSTLY)
 def export_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> StreamingResponse:
     """Pack a project with its sessions, versions, compositions and history into one file."""
-    held = ExitStack()
-    path = held.enter_context(packed(ctx.loop.database, ctx.loop.store, app_id, project_id))
+    resources = ExitStack()
+    path = resources.enter_context(packed(ctx.loop.database, ctx.loop.store, app_id, project_id))
     size = path.stat().st_size
 
     def chunks() -> Iterator[bytes]:
-        with held, path.open("rb") as file:
+        with resources, path.open("rb") as file:
             yield from chunks_of(file, size)
 
     headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="project.zip"'}
@@ -339,12 +339,12 @@ def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: File
     begun = loop.registrar.locate(app_id, "", "")
     with check_archive(loop.store, app_id, path, loop.settings, most) as found:
         is_admins = ctx.caller.scope is Scope.ADMIN
-        place = replace(begun, project_id=project_id or found.archive.project.project_id)
+        destination = replace(begun, project_id=project_id or found.archive.project.project_id)
 
         def carry(work: ProjectWork) -> Response:
             return ctx.write(lambda session: _imported(ctx, session, work, found))
 
-        return restore_archive(loop.database, loop.store, place, found, ctx.cause(BY_HAND), carry, is_admins)
+        return restore_archive(loop.database, loop.store, destination, found, ctx.cause(BY_HAND), carry, is_admins)
 
 
 def _imported(ctx: RequestContext, session: Session, work: ProjectWork, found: CheckedArchive) -> WriteResult:

@@ -209,7 +209,7 @@ def _agree(archive: document.ProjectArchive, intakes: Mapping[str, Intake]) -> N
         intake = intakes[one.session_id]
         if one.size_bytes != intake.size_bytes:
             raise _bad(document.original_member(one.session_id), "it is not as long as the archive says")
-        marked = {placed.marker_id for placed in intake.overview.markers}
+        marked = {marker.marker_id for marker in intake.overview.markers}
         named = {weight.marker_id for weight in one.weights}
         named.update(marker_id for version in one.versions for marker_id in version.fates)
         if not named <= marked:
@@ -231,7 +231,7 @@ ProjectWork = Callable[[Session], models.Project]
 def restore_archive(
     database: Transactions,
     store: Store,
-    place: SessionPlace,
+    destination: SessionPlace,
     checked: CheckedArchive,
     cause: Cause,
     carry: Callable[[ProjectWork], _Answer],
@@ -242,20 +242,20 @@ def restore_archive(
     ``keeps_origins``: sessions may be synced from the files they say they come from. Only where an admin says so, as
     anybody can write the path of any file into an archive. Raises: Conflict, Purged, Transient.
     """
-    app_id, project_id = place.app_id, place.project_id
+    app_id, project_id = destination.app_id, destination.project_id
     with store.app_lock(app_id):
         with database.read() as session:
-            _refuse_known(session, place, checked.archive)
-        placed = []
+            _refuse_known(session, destination, checked.archive)
+        committed = []
         for name, _ in checked.archive.members():
-            placed.append(store.project_file(app_id, project_id, name))
-            store.commit(checked.files[name], placed[-1])
+            committed.append(store.project_file(app_id, project_id, name))
+            store.commit(checked.files[name], committed[-1])
         try:
-            return carry(lambda session: _write_rows(session, place, checked, cause, keeps_origins))
+            return carry(lambda session: _write_rows(session, destination, checked, cause, keeps_origins))
         finally:
             with database.read() as session:
                 was_written = find_project(session, app_id, project_id) is not None
-            for path in () if was_written else placed:
+            for path in () if was_written else committed:
                 store.remove(path)
 
 
