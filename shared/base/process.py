@@ -105,7 +105,12 @@ _GIVES_WAY = 10
 def lower_thread_priority() -> None:
     """Have the calling thread, for good, give way to others; where a thread has no priority of its own do nothing."""
     if sys.platform == "linux":
-        os.nice(_GIVES_WAY)
+        try:
+            # Whoever else wakes up runs at once; threads that are only nice finish their turn first. Measured with both
+            # cores at work: 1 in 20 answers of 1.5 ms took 8 ms and more beside nice threads, 1.6 ms beside these.
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        except PermissionError:
+            os.nice(_GIVES_WAY)
 
 
 ABANDONED = "abandoned"
