@@ -70,6 +70,7 @@ def put_right(text: str, later: str, is_sure: bool = False, is_near: bool = Fals
 def repaired(sentence: str) -> str:
     """Return a sentence without what its speaker took back within it: "am 13., ach Quatsch, am 31."."""
     parts = _PARTS.split(sentence)
+    # From the end: of several repairs only the last is heeded.
     for at in range(len(parts) - 2, 0, -1):
         before, marker, behind = parts[at - 1 : at + 2]
         is_marker = len(marker.split()) <= _LONGEST_MARKER and not _VALUE.search(marker)
@@ -166,6 +167,7 @@ def with_word_of(text: str, later: str) -> str:
     *_, right, wrong = max(pairs, key=lambda pair: pair[:2])
     if wrong[0][0].islower() and right[1:].islower():
         right = right.lower()
+    # Only the word itself is exchanged; what hangs on it ("oak's") stays.
     return text[: wrong.start()] + right + text[wrong.start() + len(_folded(wrong[0])) :]
 
 

@@ -158,6 +158,7 @@ class ModelAgent(ModelPart):
         ids: JsonDict = {"enum": [NEW, *(memory.id for memory in existing)]}
         form = bounded(CompactionAnswer, target_id=ids, absorbed_id=ids, new_content=longest(limit + SPARE_CHARS))
         question = self.question(COMPACT, WorkKind.COMPACT, form, tokens, **shown)
+        # What is too long is complained of first, and cut where it comes again.
         answer = self.answer(question, meter, lambda a: unfit(a.decision()), lambda a: unfit(a.decision(limit)))
         return answer.decision(limit)
 

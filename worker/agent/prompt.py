@@ -54,6 +54,7 @@ class Prompt:
 
     def __post_init__(self) -> None:
         _PROMPTS.append(self)
+        # A module with prompts may be imported after the gate has asked for them.
         prompt_rows.cache_clear()
 
 

@@ -108,6 +108,7 @@ class Attempts:
             self.metrics.dead_letters.labels(claim.kind).inc()
         get_logger().info("job_attempt_ended", kind=claim.kind, state=state, **_named(claim))
         notify(self.news, f"job:{claim.job_id}:{state}")
+        # The row says it all already; this is for Celery, whose own view must not show a success.
         if failure is not None:
             raise JobFailed(f"{claim.job_id} is {state}: {failure}")
 
@@ -213,6 +214,7 @@ class Attempts:
             yield
         finally:
             over.set()
+            # Not for ever, as the database may hang.
             keeper.join(timeout=self.settings.heartbeat_seconds)
 
 

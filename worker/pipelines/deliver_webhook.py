@@ -76,6 +76,7 @@ class WebhookClient:
 
     def post(self, request: WebhookRequest) -> int:
         """Post and return the status of the answer. Raises: Invalid, WebhookUnreachable, Transient."""
+        # One deadline for all of its addresses.
         until = time.monotonic() + self.seconds
         address = parse(request.url)
         failure: Exception | None = None
@@ -139,6 +140,7 @@ def _deadline(seconds: float) -> Iterator[Trace]:
         yield trace
     finally:
         timer.cancel()
+        # It may be at it right now, and what it shuts down is closed below.
         timer.join()
         for one in sockets:
             one.close()
