@@ -140,6 +140,7 @@ class Supervisor:
         if watched.due_at is None:
             ending = watched.part.ending()
             if ending is not None:
+                # What it started itself (a worker's pool) may have outlived it.
                 watched.part.clear()
                 self._has_died(watched, ending)
         elif time.monotonic() >= watched.due_at:
@@ -324,6 +325,7 @@ class ChildProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         if self._copying is not None:
+            # Not for ever: who left the group may still hold the pipe open.
             self._copying.join(timeout=2.0)
         self._process = None
 

@@ -206,6 +206,7 @@ def _steps(base: Foundation, thinker: Thinker | None, scan: ScanSessions) -> lis
     keep, attempts = timedelta(hours=base.settings.event_hours), base.settings.webhook_max_attempts
     publish = PublishEvents(base.fenced, base.clock, announce, keep, attempts, base.metrics)
     steps: list[Step] = [
+        # Publish before relay: the deliveries it asks for are sent in the same tick.
         publish, _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store, base.redis), ReconcileTenantQueues(fenced, clock),
         ProbeProvider(fenced, clock, ModelProbe(base.settings)),

@@ -46,6 +46,7 @@ class AppByApp:
         enqueued = 0
         for app_id, found in groupby(sorted(due, key=itemgetter(1, 0)), key=itemgetter(1)):
             with self.database.write() as session:
+                # The app before its conversations, in the order of all who lock both.
                 app = lock_app(session, app_id)
                 conversations = lock_some(session, [key for key, _ in found])
                 enqueued += sum(job is not None for job in self._enqueue(session, app, conversations))

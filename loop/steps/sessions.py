@@ -185,6 +185,7 @@ class AgeSessions:
 
 
 _MOST_MANIFESTS = 20
+# A file is written before the row that names it: one that is younger may still be given its row.
 _ORPHAN_AFTER = timedelta(hours=1)
 _SWEEP_EVERY = timedelta(minutes=10)
 

@@ -161,6 +161,7 @@ class FinishErasures:
             with self.database.write() as session:
                 for key, count in changed.items():
                     erasure = session.get_one(Erasure, key)
+                    # A new dict, as the ORM sees no change within a value of JSON.
                     erasure.left = erasure.left | {QUEUED_TEXT: count}
 
     def _clear_files(self) -> None:
