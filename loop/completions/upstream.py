@@ -210,6 +210,7 @@ async def events_of(answer: httpx.Response, is_dropped: Callable[[bytes], bool])
         size += len(part)
         if size > MOST_BYTES:
             raise TooMuch(f"More than {MOST_BYTES} bytes came.")
+        # Together with the rest: the end of a line may be cut between two parts.
         *events, rest = (rest + part).replace(b"\r\n", b"\n").split(b"\n\n")
         passed = [event for event in events if not any(is_dropped(data) for data in _data_of(event))]
         if passed:

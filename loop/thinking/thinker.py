@@ -136,6 +136,7 @@ class Thinker:
             self._transactions.let_go(_LETTING_GO_SECONDS)
             self._log.info("turn_let_go")
             return False
+        # Only where the thread has ended: it would ask a chat that is closed.
         for chat in self._chats.values():
             chat.close()
         return True
@@ -168,6 +169,7 @@ class Thinker:
             outcome = turn.run(situation, secrets.token_hex(4))
         except OverBudget as error:
             outcome, until = TurnOutcome.OVER_BUDGET, error.until
+        # Errors of ours as well, so before them: nobody has to look into these.
         except (LetGo, LeadershipLost):
             raise
         except AfterthoughtError as error:
@@ -253,6 +255,7 @@ class Thinker:
         if seen is None or situation.focus.kind is not FocusKind.UNANSWERED or outcome not in fruitless:
             return
         now = self._clock.now()
+        # The exponent is bounded, as a timedelta has an end.
         until = until or now + min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(seen.attempts, 20))
         with self._transactions.write() as session, suppress(NotFound):
             app = lock_app(session, situation.focus.app_id)
