@@ -235,6 +235,7 @@ def preview_composition(
     """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
+        # Without a name as with the longest, so that what is foreseen has room in any case.
         found = plan_composition(session, project, body.name or "x" * MAX_NAME_CHARS, body)
         return answer(
             CompositionForeseen(
