@@ -59,6 +59,7 @@ class MemoryPanel:
         self._pills.append((button, one, many))
         self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
 
+        # Once the page is there, which does not wait for the count.
         ui.timer(0, self.count, once=True)
         return button
 
