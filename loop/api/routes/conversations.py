@@ -347,6 +347,7 @@ def list_messages(
         elif before is not None:
             limit = min(limit, before)
             after = before - limit - 1
+        # They come after a position, which counts from 0: after -1 come the first.
         found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
         following = cursors.encode("messages", found[limit - 1].position) if len(found) > limit else None
         return MessageList(messages=[message_answer(one) for one in found[:limit]], cursor=following)
