@@ -194,6 +194,7 @@ class Regulator:
         under_way = max(for_jobs, in_flight * typical) + for_thinking
         jobs = budget.may_start(level, self._settings.energy_gate_percent, under_way, typical, free)
         shed = budget.must_shed(level)
+        # Where every slot is taken it is not the energy that holds anything back.
         if jobs or not (free or shed):
             return Allowance(jobs)
         percent = budget.percentage_of(level)

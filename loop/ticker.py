@@ -192,6 +192,7 @@ class Ticker:
         return fence is not None
 
     def _run_step(self, step: Step) -> bool:
+        # Noted before it runs, so that one that fails waits for its next time as well.
         begun = self._last_run[step.name] = time.monotonic()
         self._under_way = mine = (step.name, begun)
         try:

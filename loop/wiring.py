@@ -160,6 +160,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         ticker=ticker,
         notices=Notices(base.redis, hear),
         searching=searching,
+        # Not fenced: every loop carries out requests, whether it regulates or not.
         registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
         totals=BackgroundReader("totals", lambda: _totals(base)),

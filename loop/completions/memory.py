@@ -89,6 +89,7 @@ class ChatMemory:
         ids = chain(self._seed(), messages)
         self.last_id = ids[-1] if ids else self._seed()
         stored = await run_sync(self._find, ids, named)
+        # Each id is made of all messages before it, so the last that is known tells of those as well.
         known = max((ids.index(one.message_id) + 1 for one in stored), default=0)
         new = list(zip(messages, ids, strict=True))
         if named is not None:

@@ -105,6 +105,7 @@ def models_of(settings: ModelSettings) -> dict[str, str]:
     """Return the models there are, as settings name them, by every name they may be asked for."""
     named: dict[str, str] = {}
     for setting in filter(None, (settings.model, settings.small_model)):
+        # A short name that both models have means the first, the large one.
         named.setdefault(setting.partition(":")[2], setting)
         named[setting] = setting
     return named

@@ -130,6 +130,7 @@ class EnqueueEmbedding:
                 self._sets_at = 0.0 if changing else time.monotonic() + _LOOK_AT_SETS_SECONDS
                 apps |= set(changing)
             found = sorted(apps)[:_LIMIT]
+            # Looked for before it is locked: while a job is under way each look would keep the app's writers waiting.
             ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
         enqueued = sum(map(self._enqueue, ready))

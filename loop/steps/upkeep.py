@@ -308,6 +308,7 @@ class ProbeProvider:
         if not self.is_there():
             return False
         resumed, more = 0, True
+        # In batches, so that other writers wait for one at most.
         while more:
             with self.database.write() as session:
                 count = dispatch.resume(session, self.clock.now())

@@ -121,8 +121,9 @@ class Thinker:
 
     def begin(self, focus: Focus) -> None:
         """Hold a turn about the focus, in a thread of its own."""
-        # A daemon: a model that does not answer must not keep a process from ending that has let go of it.
+        # Before the thread begins: the next tick must not begin another turn.
         self._busy.set()
+        # A daemon: a model that does not answer must not keep a process from ending that has let go of it.
         self._thread = threading.Thread(target=self._run, args=(focus,), name="thinking", daemon=True)
         self._thread.start()
 
@@ -150,6 +151,7 @@ class Thinker:
             self._log.exception("turn_broke", focus=focus.kind, app_id=focus.app_id)
             self._metrics.thinking_turns.labels(focus.kind, TurnOutcome.FAILED).inc()
         finally:
+            # Before the tick is woken, which would find a turn still under way.
             self._busy.clear()
             self._on_free()
 

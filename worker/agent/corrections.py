@@ -112,6 +112,7 @@ def _is_of_same(text: str, later: str, is_sure: bool) -> bool:
     """
     values = [{value.text for value in _values(each)} for each in (text, later)]
     units = set.intersection(*({unit for value in _values(each) for unit in value.units} for each in (text, later)))
+    # The word before the value is the same: "room 3". Days and months stand before any value.
     if set.intersection(*values) or any(unit[0] == "<" and unit[1:] not in _DAYS for unit in units):
         return True
     names_of_values = _DAYS | VAGUE | {unit.strip("<>") for unit in units}

@@ -118,6 +118,7 @@ def _is_no_time(match: re.Match[str], before: str, behind: str) -> bool:
 
 
 def _is_title(first: str, *others: str, before: str, behind: str) -> bool:
+    # Where all is in capitals they tell nothing.
     if first.isupper() and (before + behind).upper() == before + behind:
         return False
     if first.isupper() and len(first) > 1:

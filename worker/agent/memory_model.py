@@ -393,6 +393,7 @@ class _TalkJudge:
         everyone = prompt.message_ids(prompt.spoken_lines(self.transcript.turns))
         importance = max((one.judged.importance for one in covered), default=WORTH_KEEPING)
         pieces = [MemoryPiece(memory)]
+        # A memory has to name messages: where it holds no statement, all that were read.
         return MemoryDraft(memory, importance, tags_of(pieces), own or everyone, facts, refused)
 
     def _joined(self, texts: Sequence[str]) -> str:

@@ -72,6 +72,7 @@ def choose_memory(transcript: Transcript, limit: int) -> MemoryDraft | NothingTo
     chosen = choose(pieces, limit)
     if not chosen:
         best = max(pieces, key=lambda piece: piece.worth)
+        # Two for the colon and the space behind the speaker.
         chosen = [replace(best, text=shorten(best.text, max(1, limit - len(best.speaker) - 2)))]
     return drafted(fresh, chosen)
 

@@ -254,6 +254,7 @@ class ModelLearningAgent(ModelPart):
         asking = partial(asking, most=most, limit=_MAX_FINDING_CHARS)
         # As many prompts from the first as fit, at least one; where not even one does, its beginning.
         budget = self.budget_beside(asking(prompts=""))
+        # 8 for its number in brackets and the end of its line.
         fitting = list(first_fitting(prompts, budget, lambda prompt: most_tokens(clean(prompt.text)) + 8))
         # Three tokens is the most one character takes.
         shown = fitting or [replace(prompts[0], text=shorten(prompts[0].text, max(1, (budget - 8) // 3)))]

@@ -202,6 +202,7 @@ class Attempts:
             while not over.wait(self.settings.heartbeat_seconds):
                 try:
                     with self.database.write() as session:
+                        # The job is somebody else's by now: the pipeline finds out where it writes.
                         if not ownership.beat(session, claim, self._until(self.clock.now())):
                             return
                 except errors.Transient as error:

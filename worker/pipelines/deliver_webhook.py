@@ -85,6 +85,7 @@ class WebhookClient:
                 # To the very address that was checked: the name, looked up once more, may lead elsewhere.
                 return self._post(request, address, ip, until)
             except httpx.ConnectError as error:
+                # Nothing was sent yet, so that the next address may be tried.
                 failure = error
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise WebhookUnreachable(f"It did not answer in HTTP ({type(error).__name__}).") from error
