@@ -214,6 +214,7 @@ class EmbeddedRedis:
 
     def _spawn(self, binary: Path) -> None:
         """Start the server with its settings on standard input, so that the password is in no argument list."""
+        # Quoted as its configuration wants it, as a path may hold spaces.
         directory = str(self.data_directory).replace("\\", "\\\\").replace('"', '\\"')
         configuration = _CONFIGURATION.format(
             host=HOST, port=self._port, password=self._password(), directory=f'"{directory}"'

@@ -179,6 +179,7 @@ class Supervisor:
     def _stop_together(self, group: Sequence[_Watched]) -> None:
         running = [watched.part for watched in group if watched.due_at is None and watched.started_at]
         for part in running:
+            # All are asked before any is waited for, so that they share the time to drain.
             part.ask_to_stop()
         deadline = time.monotonic() + self._drain_seconds
         while any(part.ending() is None for part in running) and time.monotonic() < deadline:

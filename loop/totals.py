@@ -284,6 +284,7 @@ def _may_hold_text(message: bytes | str, app_id: str) -> bool:
     """Whether a message holds more than ids, unless it says itself that it is another app's."""
     try:
         args, fields, _ = orjson.loads(base64.b64decode(orjson.loads(message)["body"]))
+    # What cannot be read may hold anything.
     except (orjson.JSONDecodeError, binascii.Error, KeyError, TypeError, ValueError):
         return True
     if args or not isinstance(fields, dict):

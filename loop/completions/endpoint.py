@@ -241,6 +241,7 @@ async def _whole(exchange: _HandedOn, content: bytes) -> Response:
         exchange.outcome = CallOutcome.ANSWERED
     except (ValueError, KeyError, TypeError, AttributeError):
         exchange.outcome = CallOutcome.MALFORMED
+        # What was read of it until it could not be read is no answer.
         exchange.completion = Completion()
     await _finish(exchange)
     if exchange.outcome is CallOutcome.MALFORMED:
@@ -255,6 +256,7 @@ async def _streamed(exchange: _HandedOn, answer: httpx.Response, opened: Any) ->
         try:
             only_counts = completion.read_event(data)
         except (ValueError, KeyError, TypeError, AttributeError):
+            # Handed on all the same, as the client may make something of it.
             exchange.outcome = CallOutcome.MALFORMED
             return False
         return only_counts and not exchange.wants_usage

@@ -296,6 +296,7 @@ class DeletedFacts:
         if self._timer is not None:
             self._timer.cancel()
         if kept:
+            # Looked at once more when the first of them is gone for good.
             first = min(one.undo_until for one in kept if one.undo_until is not None)
             left = (first - datetime.now(UTC)).total_seconds()
             with self._whole:

@@ -107,6 +107,7 @@ async def choose_subject(view: PageView) -> str | None:
         return ""
     subjects: dict[str, str | None] = {_EVERYBODY: None, _NOBODY: ""}
     for one in dict.fromkeys([*named, *([chosen] if chosen else [])]):
+        # A user may be called as one of the two above.
         subjects[f"{one} (user)" if one in subjects else one] = one
 
     def choose(event: ValueChangeEventArguments[str | None]) -> None:
