@@ -165,6 +165,7 @@ class EmbeddedRedis:
             password=self._password(),
             socket_timeout=_CLIENT_SECONDS,
             socket_connect_timeout=_CLIENT_SECONDS,
+            # By itself redis-py tries several times more, and each look at a server that is not up would last as long.
             retry=Retry(NoBackoff(), 0),
         )
 
@@ -187,6 +188,7 @@ class EmbeddedRedis:
             return
         self._port = _read_number(self._directory / "port")
         with self.client() as client, contextlib.suppress(redis.RedisError):
+            # Its append-only file has everything: a snapshot would only take time.
             client.shutdown(nosave=True)
         if self._is_unused_within(self._stop_seconds):
             return
@@ -212,6 +214,7 @@ class EmbeddedRedis:
 
     def _spawn(self, binary: Path) -> None:
         """Start the server with its settings on standard input, so that the password is in no argument list."""
+        # Quoted as its configuration wants it, as a path may hold spaces.
         directory = str(self.data_directory).replace("\\", "\\\\").replace('"', '\\"')
         configuration = _CONFIGURATION.format(
             host=HOST, port=self._port, password=self._password(), directory=f'"{directory}"'
@@ -230,6 +233,7 @@ class EmbeddedRedis:
                 cwd=self.data_directory,
                 # The server holds the lock for as long as it lives, whatever becomes of this process.
                 pass_fds=(lock.fileno(),),
+                # Ctrl-C in the terminal is not for it: those that need it end first.
                 start_new_session=True,
                 preexec_fn=tied_to_me(signal.SIGTERM),
             )

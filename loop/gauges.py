@@ -73,6 +73,7 @@ TOTALS_AGE = Gauge(
     "totals_age_seconds", "Age of the totals, which are counted beside the scrape where that takes long."
 )
 
+# JOBS is imported: it stands among the totals, to which the unfinished jobs are added at each scrape.
 _OF_STATE = [one for one in vars().values() if isinstance(one, Gauge) and one is not JOBS]
 CATALOGUE = (*_OF_STATE, *GAUGES_OF_TOTALS, *GAUGES_OF_APPS)
 
@@ -102,6 +103,7 @@ class StateGauges(Collector):
         yield REDIS_UP, one(waiting is not None)
         if waiting is not None:
             yield DEPTH, {(queue.value,): waiting[queue] for queue in Queue}
+            # Redis may go away between two commands.
             with contextlib.suppress(*BROKER_ERRORS):
                 yield WORKERS, one(len(self._loop.workers()))
         try:
@@ -110,6 +112,7 @@ class StateGauges(Collector):
                 unfinished = count_unfinished(session)
                 oldest = oldest_owed(session, now - timedelta(hours=self._loop.settings.answer_within_hours))
                 unanswered = [(UNANSWERED, one(count_unanswered(session))), (OLDEST_UNANSWERED, one(_age(oldest, now)))]
+                # Gathered before any is told: where the database goes away in the middle, none of it is.
                 found = [*self._energy(session), *_waiting(session, now), *unanswered]
                 model = self._loop.settings.model
                 found.append((BREAKER, one(model is not None and find_pause(session, model) is not None)))

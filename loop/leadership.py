@@ -131,6 +131,7 @@ class LeaderElection(Leader):
         return not leaving.is_alive()
 
     def _leave(self) -> None:
+        # Locked, so that a takeover that is under way has ended, and is given back as well.
         with self._changing:
             fence, self.fence, self.standing = self.fence, None, LeaderState.STEPPED_DOWN
         if fence is None:
@@ -192,6 +193,7 @@ class FencedTransactions(Transactions):
     def write(self) -> Iterator[Session]:
         """Open a transaction that may write while leadership is held. Raises: LeadershipLost, Transient."""
         with self.database.write() as session:
+            # In the transaction that writes: a process may freeze between a look and a write.
             leadership.check(session, self.fence(), self.idle_seconds)
             yield session
 

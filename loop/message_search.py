@@ -88,6 +88,7 @@ class RetrievalWriter:
     def drain(self, seconds: float) -> None:
         """Write what is left, and end."""
         self._over.set()
+        # Or the thread, waiting for something to write, would not see that it is over.
         self._recorder.waiting.set()
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -105,6 +106,7 @@ class RetrievalWriter:
         for app_id, call in calls.items():
             try:
                 self._accountant.meter(LedgerAccount(app_id, None, None))(call)
+                # Found out afterwards: to look at the budget before each query would cost each a transaction.
                 if self._accountant.is_spent(app_id):
                     self._recorder.over_budget.add(app_id)
             except (AfterthoughtError, SQLAlchemyError) as error:
@@ -114,6 +116,7 @@ class RetrievalWriter:
     def _run(self) -> None:
         while not self._over.is_set():
             self._recorder.waiting.wait()
+            # What comes within this time is written in the same transaction.
             self._over.wait(_PAUSE_SECONDS)
             self.flush()
         # What was noted while the last was being written.

@@ -107,6 +107,7 @@ class BackgroundReader(Generic[T]):
             self._last = Reading(self._read(), begun_at)
         except (AfterthoughtError, SQLAlchemyError) as error:
             get_logger().warning("reading_failed", reading=self._name, error=type(error).__name__)
+        # Also where it failed: a database that hangs is left alone as long as one that is slow.
         ended_at = self._seconds_now()
         self._took = ended_at - begun_at
         self._not_before = ended_at + max(_LEAST_BETWEEN_SECONDS, _REST * self._took)
@@ -193,6 +194,7 @@ class Regulator:
         under_way = max(for_jobs, in_flight * typical) + for_thinking
         jobs = budget.may_start(level, self._settings.energy_gate_percent, under_way, typical, free)
         shed = budget.must_shed(level)
+        # Where every slot is taken it is not the energy that holds anything back.
         if jobs or not (free or shed):
             return Allowance(jobs)
         percent = budget.percentage_of(level)
@@ -231,10 +233,12 @@ class Regulator:
         ahead = count_deferred_before(session, job.seq)
         typical = self._typical_job(session, now)
         wait = budget.expected_wait(self.level(session), gate, refill, ahead, typical)
+        # Where next to nothing is refilled the wait is longer than any date can tell.
         return None if wait is None else now + min(timedelta(seconds=wait), LONGEST_WAIT)
 
     def _typical_job(self, session: Session, now: datetime) -> int:
         """Return what a job costs, looked up at most once a second: it is an average and moves slowly."""
+        # The distance, as the clock may have been set back.
         if self._typical is None or abs(now - self._typical[0]) > TYPICAL_FOR:
             self._typical = (now, ledger.typical_job(session))
         return self._typical[1]

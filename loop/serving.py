@@ -60,6 +60,7 @@ class Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Wait to be asked to stop, waking only to bring the date of the answers up to date."""
+        # Always tick 0: only at every tenth does uvicorn bring the date up to date.
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop_requested.wait(), _DATE_SECONDS)
@@ -69,9 +70,11 @@ class Server(uvicorn.Server):
                 until = time.monotonic() + seconds
                 # A page that is looked at is never finished.
                 begun = set(self.server_state.tasks) - (self._pages.open if self._pages else set())
+                # In a thread, as it waits, and the requests that were begun have to go on meanwhile.
                 drained = asyncio.to_thread(self._loop.drain, seconds)
                 finished = asyncio.wait(begun, timeout=seconds) if begun else asyncio.sleep(0)
                 await asyncio.gather(drained, finished)
+                # uvicorn waits for connections once more, and has what is left of the time.
                 self.config.timeout_graceful_shutdown = max(1, math.ceil(until - time.monotonic()))
                 return
 

@@ -49,6 +49,7 @@ class Listener:
                 await self._news.wait()
         except TimeoutError:
             return False
+        # Before the listener reads: what happens from now on wakes it once more.
         self._news.clear()
         return True
 
@@ -98,6 +99,7 @@ class Hub:
 
     def close(self) -> None:
         """Send all listeners home, and whoever comes later."""
+        # Before they are woken, or one would find nothing new and wait on.
         self._closing.set()
         self.announce()
 
@@ -141,6 +143,7 @@ class Notices:
                         self._log.info("notices_heard_again")
                     self._lost = False
                     while not self._over.is_set():
+                        # Not for ever, so that a stop is seen within a second.
                         message = channel.get_message(timeout=1.0)
                         if message is not None and isinstance(message["data"], bytes):
                             self._on_news(message["data"].decode(errors="replace"))
@@ -152,6 +155,7 @@ class Notices:
                 self._over.wait(self._pause_seconds)
 
 
+# A little less than the second at which each stream asks (``event_stream.ENERGY_SECONDS``).
 _FRESH_SECONDS = 0.9
 
 
@@ -167,6 +171,7 @@ class EnergyNews:
 
     def now(self) -> dict[str, Any]:
         """Return level, percentage, status and deferred jobs."""
+        # Held while it is read: of many streams one reads, and the others are handed what it read.
         with self._reading:
             if time.monotonic() - self._read_at >= _FRESH_SECONDS:
                 # Not the whole reading: its share of memory work goes through a day of the ledger.

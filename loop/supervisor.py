@@ -140,6 +140,7 @@ class Supervisor:
         if watched.due_at is None:
             ending = watched.part.ending()
             if ending is not None:
+                # What it started itself (a worker's pool) may have outlived it.
                 watched.part.clear()
                 self._has_died(watched, ending)
         elif time.monotonic() >= watched.due_at:
@@ -178,6 +179,7 @@ class Supervisor:
     def _stop_together(self, group: Sequence[_Watched]) -> None:
         running = [watched.part for watched in group if watched.due_at is None and watched.started_at]
         for part in running:
+            # All are asked before any is waited for, so that they share the time to drain.
             part.ask_to_stop()
         deadline = time.monotonic() + self._drain_seconds
         while any(part.ending() is None for part in running) and time.monotonic() < deadline:
@@ -324,6 +326,7 @@ class ChildProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         if self._copying is not None:
+            # Not for ever: who left the group may still hold the pipe open.
             self._copying.join(timeout=2.0)
         self._process = None
 

@@ -134,6 +134,7 @@ class Ticker:
 
     def look(self) -> bool:
         """Let the others go on when one step takes too long; return whether this ticker is well."""
+        # Called by the thread that shows life, as the ticker's own may be the one that is stuck.
         with self._changing:
             if self._under_way is not None and not self._over.is_set():
                 name, begun = self._under_way
@@ -155,6 +156,7 @@ class Ticker:
                 is_due = last is None or time.monotonic() - last >= step.every_seconds
                 if is_due and step.name not in self._slow:
                     more = self._run_step(step) or more
+        # A former shift, which was slow, tells nothing of how the present one does.
         if shift == self._shift:
             self.ticked_at = time.monotonic()
             self._metrics.ticks.observe(self.ticked_at - begun)
@@ -190,6 +192,7 @@ class Ticker:
         return fence is not None
 
     def _run_step(self, step: Step) -> bool:
+        # Noted before it runs, so that one that fails waits for its next time as well.
         begun = self._last_run[step.name] = time.monotonic()
         self._under_way = mine = (step.name, begun)
         try:

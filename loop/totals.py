@@ -73,6 +73,7 @@ SESSION_BYTES = Gauge("recorded_session_bytes", "What the copies of their origin
 VERSIONS = Gauge("session_versions", "Versions of sessions, by where they stand.", ("state",))
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 BUDGETS = Gauge("conversation_budgets", "Open conversations with an energy budget, by where they stand.", ("status",))
+# Those that stand above: what is told of single apps follows further down.
 GAUGES_OF_TOTALS = tuple(one for one in vars().values() if isinstance(one, Gauge))
 
 
@@ -269,6 +270,7 @@ def forget_past(client: redis.Redis) -> bool:
 def _messages(client: redis.Redis) -> Iterator[bytes | str]:
     for queue in Queue:
         for key in queue_keys(queue):
+            # One more than may be looked at (the end counts): by that it is told that there are too many.
             yield from client.lrange(key, 0, _SCAN_LIMIT)
     for delivered in client.hvals(_UNACKNOWLEDGED):
         # An entry is ``[message, exchange, routing key]``; what is not counts as a message that may hold anything.
@@ -282,12 +284,15 @@ def _may_hold_text(message: bytes | str, app_id: str) -> bool:
     """Whether a message holds more than ids, unless it says itself that it is another app's."""
     try:
         args, fields, _ = orjson.loads(base64.b64decode(orjson.loads(message)["body"]))
+    # What cannot be read may hold anything.
     except (orjson.JSONDecodeError, binascii.Error, KeyError, TypeError, ValueError):
         return True
     if args or not isinstance(fields, dict):
         return True
+    # A message without fields (a canary) says nothing.
     if not fields or fields.get("appId", fields.get("app_id")) not in (None, app_id):
         return False
+    # Both shapes forbid other fields, so what parses holds ids alone, but for a reason in free words.
     with contextlib.suppress(ValidationError):
         JobMessage.model_validate(fields)
         return False

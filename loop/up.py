@@ -160,6 +160,7 @@ def child_environment(settings: Settings, *, port: int, redis_url: str, admin_to
 def own_code_only() -> dict[str, str]:
     """Keep ``python -m worker`` from finding a folder called worker in the directory the user stands in."""
     root = Path(__file__).resolve().parents[1]
+    # Installed it is found anyway; a checkout has to be named.
     if root.name.endswith("-packages"):
         return {"PYTHONSAFEPATH": "1"}
     return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.getenv("PYTHONPATH"))))}
@@ -236,6 +237,7 @@ def only_one(home: Path) -> Iterator[None]:
         Configuration: another holds it, which is named, or it cannot be written to.
     """
     try:
+        # Not "w": that would empty what says who holds it, before it is known whether anybody does.
         lock = (home / "up.lock").open("a+", encoding="ascii")
     except OSError as error:
         raise Configuration(f"AFTERTHOUGHT_HOME: {home} cannot be written to ({error.strerror}).") from None

@@ -160,6 +160,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         ticker=ticker,
         notices=Notices(base.redis, hear),
         searching=searching,
+        # Not fenced: every loop carries out requests, whether it regulates or not.
         registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
         totals=BackgroundReader("totals", lambda: _totals(base)),
@@ -206,6 +207,7 @@ def _steps(base: Foundation, thinker: Thinker | None, scan: ScanSessions) -> lis
     keep, attempts = timedelta(hours=base.settings.event_hours), base.settings.webhook_max_attempts
     publish = PublishEvents(base.fenced, base.clock, announce, keep, attempts, base.metrics)
     steps: list[Step] = [
+        # Publish before relay: the deliveries it asks for are sent in the same tick.
         publish, _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store, base.redis), ReconcileTenantQueues(fenced, clock),
         ProbeProvider(fenced, clock, ModelProbe(base.settings)),

@@ -21,6 +21,7 @@ def main() -> int:
     gc.freeze()
     gc.enable()
     wait_until_told()
+    # Workers need nothing of each other: who lives says so in Redis (``broker.announce_worker``).
     worker = app.Worker(
         hostname=node, loglevel="WARNING", quiet=True, without_gossip=True, without_mingle=True, without_heartbeat=True
     )

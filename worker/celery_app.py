@@ -77,6 +77,7 @@ register_tasks(app, process)
 
 def _send_canary() -> bool:
     try:
+        # Without retries: the watchdog has to come back to look at the tasks in hand.
         app.send_task(CANARY_TASK, queue=private_queue(node), priority=0, retry=False)
     except broker.BROKER_ERRORS:
         return False
@@ -103,6 +104,7 @@ watch = Watchdog(
     _send_canary,
     _tasks_in_hand,
     _give_up,
+    # Celery itself kills a task at the hard limit; only where that fails is the worker ended.
     settings.hard_limit_seconds + settings.worker_silence_seconds,
     _announce,
 )
@@ -114,7 +116,9 @@ def _take_over(**_: Any) -> None:
     wipe(settings.metrics_path, f"{node}-")
     database = Database(settings.database, pool_size=1)
     with database.write() as session:
+        # It has the same name after a restart, so nothing that ran under it runs any more.
         released = release_node(session, node, SystemClock().now(), settings)
+    # Before the pool is forked: its processes must not share a connection.
     database.dispose()
     log.info("worker_started", released_jobs=released, agent=settings.model or EXTRACTIVE)
 

@@ -77,6 +77,7 @@ class Watchdog:
 
     def _run(self) -> None:
         self.announce()
+        # Several looks within the silence that others allow a worker, as one may come late.
         while not self._over.wait(self.monitor.silence_seconds / 4):
             self.look()
 
@@ -86,6 +87,7 @@ class Watchdog:
         self._held_since = {task: self._held_since.get(task, now) for task in self.current_tasks()}
         if any(now - since > self.longest_task_seconds for since in self._held_since.values()):
             self.give_up("a task is in hand long after its time limit")
+        # Only where it is idle: one that works may have no room to take its canary.
         elif self.monitor.is_deaf() and not self._held_since:
             self.give_up("its own canary did not come back")
         else:

@@ -41,6 +41,7 @@ def register_tasks(app: Celery, process: WorkerProcess) -> None:
 
     @app.task(name=task_name(JobKind.END_CONVERSATION))
     def end_conversation(*unnamed: Any, **fields: Any) -> None:
+        # Fields that nobody knows, so that a message with unnamed arguments is refused as a whole.
         understood = {**fields, **{f"argument {index}": "" for index, _ in enumerate(unnamed)}}
         # There is no job row yet: while the database is away the message goes back to its queue.
         patiently = Retrying(
@@ -63,6 +64,7 @@ def register_tasks(app: Celery, process: WorkerProcess) -> None:
 def _register_job(app: Celery, process: WorkerProcess, kind: JobKind) -> None:
     @app.task(name=task_name(kind), throws=(JobFailed,))
     def carry_out(*unnamed: Any, **payload: Any) -> None:
+        # With unnamed arguments it is none of ours: empty, it does not parse.
         message = _parse(kind, payload if not unnamed else {}, process.services.metrics)
         process.services.attempts.run(message, kind, process.services.pipelines[kind])
 

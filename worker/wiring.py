@@ -49,6 +49,7 @@ class WorkerServices:
 def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = None) -> WorkerServices:
     """Build everything a pool process needs."""
     clock = clock or SystemClock()
+    # One for the job, and one for the thread that renews its lease meanwhile.
     database = Database(settings.database, pool_size=2)
     news = connect_redis(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))

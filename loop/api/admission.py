@@ -95,6 +95,7 @@ class ConcurrencyLimit:
         turns = self._turns.setdefault(app_id, asyncio.Semaphore(most))
         self._users[app_id] += 1
         try:
+            # Where one is free it is had at once; only who has to wait is watched for leaving.
             is_there = not turns.locked()
             if is_there:
                 await turns.acquire()
@@ -108,6 +109,7 @@ class ConcurrencyLimit:
         finally:
             self._users[app_id] -= 1
             if not self._users[app_id]:
+                # With the last one, or apps that are gone would leave theirs behind.
                 del self._users[app_id], self._turns[app_id]
 
     async def _wait(self, turns: asyncio.Semaphore, buffered: _BufferedReceive) -> bool:
@@ -119,6 +121,7 @@ class ConcurrencyLimit:
             )
             if turn.done() and not leaving.done():
                 return True
+            # Both at the same moment: nobody is there to use the turn.
             if turn.done():
                 turns.release()
             if leaving.done():
@@ -128,6 +131,7 @@ class ConcurrencyLimit:
         finally:
             for one in (turn, leaving):
                 one.cancel()
+            # Waited for, as one that still listens would take a message from the route.
             await asyncio.gather(turn, leaving, return_exceptions=True)
 
 

@@ -249,6 +249,7 @@ def _free_disk(store: Store, app_id: str, path: Path, expected: int, limits: Upl
 
 async def _write(request: Request, path: Path, limits: UploadLimits) -> str:
     digest, size, batch = sha256(), 0, bytearray()
+    # Readable by its owner alone from the beginning, and never over a file that is there.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0) as file:
         try:
             async for chunk in request.stream():

@@ -18,6 +18,7 @@ _Item = TypeVar("_Item")
 
 def encode(listing: str, position: int | str) -> str:
     """Return the cursor that goes on behind ``position`` of a listing."""
+    # Without padding, which addresses would have to escape.
     return base64.urlsafe_b64encode(f"{listing}|{position}".encode()).decode().rstrip("=")
 
 
@@ -40,6 +41,7 @@ def decode_number(listing: str, cursor: str | None) -> int | None:
     text = decode_text(listing, cursor)
     if text is None:
         return None
+    # The length first, as `int` refuses thousands of digits.
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST_INTEGER):
         raise _refused()
     return int(text)
@@ -47,6 +49,7 @@ def decode_number(listing: str, cursor: str | None) -> int | None:
 
 def encode_id(listing: str, name: str) -> str:
     """Return the cursor that goes on behind an id that may hold anything, or nothing."""
+    # The point, because an empty id (what names nobody) would be no position.
     return encode(listing, f".{name.encode().hex()}")
 
 

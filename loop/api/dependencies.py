@@ -74,6 +74,7 @@ def as_write(route: Callable[Concatenate[RequestContext, Session, _P], WriteResu
     def write(ctx: RequestContext, *args: _P.args, **given: _P.kwargs) -> Response:
         return ctx.write(lambda session: route(ctx, session, *args, **given))
 
+    # FastAPI reads from it what a request has to give; the session is ours to give.
     first, _, *others = signature(route).parameters.values()
     setattr(write, "__signature__", Signature([first, *others]))  # noqa: B010
     return write

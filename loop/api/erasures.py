@@ -151,6 +151,7 @@ def complete(ctx: RequestContext, erasure: Erasure) -> Erasure:
     if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
     with ctx.loop.database.write() as session:
+        # Merged, as the session it belongs to was closed with the commit.
         session.merge(erasure)
     get_logger().info("erased", app_id=erasure.app_id, scope=erasure.scope, receipt_id=erasure.erasure_id)
     return erasure

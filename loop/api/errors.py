@@ -168,6 +168,7 @@ async def _of_validation(_: Request, error: Exception) -> Response:
     problems = error.errors()[:_MOST_FIELDS]
     if any(problem["type"] == "json_invalid" for problem in problems):
         return refuse(400, MALFORMED, "The body is not valid JSON.")
+    # Bytes are handed on where the type that was sent is not JSON's.
     if any(tuple(problem["loc"]) == ("body",) and isinstance(problem.get("input"), bytes) for problem in problems):
         return refuse(422, "invalid", "Send the body as JSON, with the header Content-Type: application/json.")
     fields = [{"field": _field_path(problem["loc"]), "problem": in_words(problem)} for problem in problems]
@@ -183,6 +184,7 @@ async def _of_framework(request: Request, error: Exception) -> Response:
         answer = refuse(405, "method_not_allowed", f"This route does not take {request.method}.")
         answer.headers.update(error.headers or {})
         return answer
+    # FastAPI's own, for a body that it cannot parse.
     if error.status_code == 400:
         return refuse(400, MALFORMED, "The body is not valid JSON.")
     return refuse(error.status_code, "refused", HTTPStatus(error.status_code).phrase)

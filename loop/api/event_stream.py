@@ -149,6 +149,7 @@ async def follow(
     subscription: EventSubscription, reading: Reading, hub: Hub, listener: Listener, after: int, pace: Pace
 ) -> AsyncIterator[bytes]:
     """Yield events after a position for as long as the listener stays and may listen."""
+    # Said first: who is cut off before the first event comes back to this position.
     yield b": listening\n" + _position_frame(after)
     while not hub.is_closing:
         page = await reading.page(subscription, after)

@@ -27,6 +27,7 @@ _SPACES = " \t"
 
 def own_client(scope: Scope) -> httpx.AsyncClient:
     """Return a client of this interface, inside the process, under the token of the request."""
+    # As over a network: what fails inside is answered, and not raised here.
     inside = httpx.ASGITransport(scope["app"], raise_app_exceptions=False)
     own_token = {"Authorization": Headers(scope=scope)["authorization"]}
     return httpx.AsyncClient(transport=inside, base_url="http://afterthought", headers=own_token)

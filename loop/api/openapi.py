@@ -198,6 +198,7 @@ def complete(app: FastAPI, policies: RoutePolicies, settings: Callable[[], Setti
                     if policies.of({"path": path, "method": method.upper()}).access is Access.ANYBODY:
                         operation["security"] = []
             add_examples(build()["components"]["schemas"])
+        # Each time: the loop behind the interface, and so its settings, may be another by now.
         _add_limits(build(), settings())
         return build()
 

@@ -65,6 +65,7 @@ def export_app(
         sys.stdout.write(text)
         return
     try:
+        # A new file is for nobody else to read, from its first byte on.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
             opened.write(text)

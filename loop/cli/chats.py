@@ -164,6 +164,7 @@ def _is_one_document(path: Path) -> bool:
         rest = next((line for line in file if line.strip()), b"")
         value = parsed(first)
         if value is not None or _bare(first) == b"null":
+            # A list alone in the file; where lines follow, each is a conversation of its own.
             return isinstance(value, list) and not rest
         if _bare(first)[:1] != b"{":
             return _bare(first)[:1] == b"["
@@ -178,6 +179,7 @@ def _read_document(path: Path, convert: Convert) -> Iterator[Entry]:
     try:
         value = _read(bare)
     except orjson.JSONDecodeError:
+        # Read all the same, and told below: one bad byte would cost the whole file.
         readable = with_whole_characters(bare).decode(errors="replace").encode()
         try:
             value = _read(readable)
@@ -187,6 +189,7 @@ def _read_document(path: Path, convert: Convert) -> Iterator[Entry]:
         yield BadChatLine(_FILE, "has bytes that are not UTF-8; each was replaced by \ufffd")
     elements = [_converted(one, convert) for one in (value if isinstance(value, list) else [value])]
     is_single = [_is_message(one) and _first(one, _CONVERSATION_IDS) is None for one in elements]
+    # Messages that name no conversation are one conversation, the file's.
     if any(is_single) and all(
         single or not isinstance(one, Mapping) for one, single in zip(elements, is_single, strict=True)
     ):
@@ -325,6 +328,7 @@ def _line(message: Any, odd: list[UnusableFile]) -> ChatLine | None:
     if isinstance(content, list):
         written["content"] = [part for number, part in enumerate(content) if _is_usable(part, number, role, odd)]
         if content and not written["content"]:
+            # Nothing of it can be used, so the last reason is the message's.
             raise odd.pop()
     read = _validated(written)
     sent, content = read.sent, text_of(read.sent)
@@ -344,6 +348,7 @@ def _is_usable(part: Any, number: int, role: Role, odd: list[UnusableFile]) -> b
     try:
         _validated({"role": role.value, "content": [part]})
     except UnusableFile as reason:
+        # Each was looked at alone, and so is called 0 in the reason.
         odd.append(UnusableFile(str(reason).replace("part 0", f"part {number}", 1)))
         return False
     return True
@@ -436,6 +441,7 @@ def moment(given: Any) -> datetime | None:
 
 def as_text(at: datetime) -> str:
     """Return a time as it is sent: with its offset, or with ``Z`` where the file had none."""
+    # By identity: an offset of zero that the file gave is another object (`_UTC_AS_OFFSET`).
     return at.isoformat().replace("+00:00", "Z") if at.tzinfo is UTC else at.isoformat()
 
 
@@ -447,6 +453,7 @@ def _is_number(given: Any) -> bool:
 
 def _since_1970(given: Any) -> datetime | None:
     number = float(given)
+    # Not `<`, which is false of NaN as well.
     if not number >= _EARLIEST_SECONDS:
         return None
     return datetime.fromtimestamp(number / 1000 if number >= _MILLISECONDS_FROM else number, UTC)

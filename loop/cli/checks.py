@@ -213,6 +213,7 @@ def check_clock(now: datetime, home: Path) -> Finding:
 def _unwritable(what: str, folder: Path) -> Finding | None:
     """Return what keeps a folder from being written to, if anything does."""
     try:
+        # Really written, as rights tell nothing of a disk that takes no writes.
         with tempfile.TemporaryFile(dir=folder):
             return None
     except OSError as error:
@@ -234,6 +235,7 @@ def _private(path: Path, mode: str) -> Finding:
 def _ask_readiness(call: Invocation) -> httpx.Response | Finding:
     """Return what the service says of itself, or what answers in its place."""
     try:
+        # Nothing of the environment: a proxy that is set for the web does not lead to this machine.
         response = httpx.get(f"{call.url}/health/ready", timeout=_READY_TIMEOUT_SECONDS, trust_env=False)
         answer = response.json()
     except AfterthoughtError as error:
@@ -359,6 +361,7 @@ def check_redis(settings: Settings) -> list[Finding]:
     directory = settings.home / "redis"
     try:
         port = int((directory / "port").read_text("ascii"))
+        # Read and not made where it is missing: to look leaves nothing behind.
         password = (directory / "password").read_text("utf-8").strip()
         facts = _redis_info(f"redis://:{password}@{HOST}:{port}/0")
     except (redis.RedisError, OSError, ValueError):
@@ -424,6 +427,7 @@ def check_energy(settings: Settings, now: datetime) -> Finding:
     )
     name = environment_name("energy_refill_per_second")
     if ended > carried * 24:
+        # Rounded up.
         an_hour = -(-ended // 24)
         remedy = f"To carry {an_hour:,} an hour set {name}={refill_for(an_hour, cost):g}, if the model's server can."
         return warn("energy", f"{found}; in 24 hours {ended:,} were ended, so more and more wait", remedy)

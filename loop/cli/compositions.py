@@ -219,6 +219,7 @@ def _search(given: dict[str, Any]) -> dict[str, Any]:
         new: f"{given.pop(old).isoformat()}Z" for old, new in (("since", "start"), ("until", "end")) if old in given
     }
     weight = given.pop("weight", None)
+    # The service gives no more at once, and this is one request.
     given |= {"limit": min(given["limit"], 200)} | ({"date_range": days} if days else {})
     given |= {} if weight is None else {"keepit_weight": {"min": weight}}
     return {name: value for name, value in given.items() if value not in ("", [])}

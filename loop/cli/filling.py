@@ -165,6 +165,7 @@ class ChatImporter:
         self._waiting += len(portion.lines)
         if portion.whole:
             self._finish(self._unfinished.pop(name))
+        # Not before there is a time: what waits is still to be given the first one.
         elif len(filled.waiting) >= _BATCH and filled.last_at is not None:
             self._send(filled)
         # A file of single messages may hold many conversations that are open to its end.
@@ -242,6 +243,7 @@ class ChatImporter:
         self.tally.job_ids += [job["jobId"] for job in found["jobs"]]
         filled.known |= self._message_ids(filled)
         filled.is_open = found["endedAt"] is None
+        # One that has ended takes nothing more; then the one that goes on from it is tried.
         filled.number += not filled.is_open
         filled.inherited = given(memory=found.get("memory"), time_zone=found.get("timeZone"))
 

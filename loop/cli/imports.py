@@ -123,6 +123,7 @@ def import_file(
                 f"Warning: an export of {format} does not say whose it is. What is imported without --user USER names "
                 f"nobody and is not recalled for any user of {app}."
             )
+        # Gone through once without sending: all of it has to be looked at before any is sent.
         if dry_run or strict:
             rehearsal = ChatImporter(call, app, user_id, end, time_zone, dry_run=True)
             for part in parts:
@@ -130,6 +131,7 @@ def import_file(
             if dry_run or rehearsal.tally.bad:
                 _finish_count(call, app, format, rehearsal.tally, dry_run, yes)
                 return
+        # Read as far as the first: no app is installed for a file that holds nothing.
         holds = (isinstance(entry, FileChat) for one in files for entry in read_chats(one, converter))
         install_if_missing(call.patient_client, app, yes, lambda: any(holds))
         importer = ChatImporter(call, app, user_id, end, time_zone)

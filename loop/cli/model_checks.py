@@ -100,6 +100,7 @@ def _unfit(settings: Settings, model: str, traits: ModelTraits) -> Iterator[Find
     if is_at_hand and traits.parameters is None and settings.model_size is None:
         found = "its size is unknown, so it is asked as a large one"
         yield warn("model", found, "Set AFTERTHOUGHT_MODEL_SIZE=small where it has less than 4 billion parameters.")
+    # False and not None, as of many servers nothing is known.
     if traits.is_instruct is False:
         found = "it is a base model: it goes on with a text and follows no instructions"
         yield warn("model", found, f"Name its kind for instructions, mostly {provider}:{_instruct(name)}.")

@@ -163,6 +163,7 @@ def follow_events(
                 return
             last = event.get("position", last)
     except ConnectionFailed as error:
+        # Nothing ever came: that nobody answers is for the client to say.
         if error.cause and last == after:
             raise
         again = "" if last is None else f" with --after {last}"
@@ -265,6 +266,7 @@ def _become(module: str, *arguments: str) -> None:
     from loop.up import own_code_only  # brings the database's tools
 
     Invocation().settings  # noqa: B018
+    # What is not written yet would be gone with this program.
     sys.stdout.flush()
     os.execve(sys.executable, [sys.executable, "-m", module, *arguments], {**os.environ, **own_code_only()})
 

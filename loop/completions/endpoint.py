@@ -85,6 +85,7 @@ class _HandedOn:
         """Book the call and record what was said. Raises: Refused."""
         # A client that hangs up cancels whatever is being done for it.
         with anyio.CancelScope(shield=True):
+            # Booked first: it was paid for, whether the answer can be recorded or not.
             await run_sync(self._book)
             message = self.completion.message
             if message is not None:
@@ -141,6 +142,7 @@ async def complete_chat(request: Request) -> Response:
         answer.headers.update(_NO_RETRY)
         return answer
     finally:
+        # Else it is closed by `_finish`, which records the answer through it.
         if exchange is None:
             await memory.http.aclose()
     return await _hand_on(exchange)
@@ -193,6 +195,7 @@ def _reserve(
         value = getattr(completion_request, name)
         body |= {} if value is None else {name: value}
     if completion_request.stream:
+        # Counts are asked for in any case, as they are booked; a client that did not ask is not shown them.
         body["stream_options"] = (completion_request.stream_options or {}) | {"include_usage": True}
     return _HandedOn(memory, upstream, meter, estimate, body, wants_usage)
 
@@ -217,6 +220,7 @@ async def _hand_on(exchange: _HandedOn) -> Response:
     if not answer.is_success:
         messages = exchange.body["messages"]
         if _SPEAKS_OF_ROLES.search(content) and (as_one := joined(messages)) != messages:
+            # Only once: what was joined has nothing left to join.
             exchange.body["messages"] = as_one
             return await _hand_on(exchange)
         exchange.outcome = CallOutcome.REFUSED
@@ -237,6 +241,7 @@ async def _whole(exchange: _HandedOn, content: bytes) -> Response:
         exchange.outcome = CallOutcome.ANSWERED
     except (ValueError, KeyError, TypeError, AttributeError):
         exchange.outcome = CallOutcome.MALFORMED
+        # What was read of it until it could not be read is no answer.
         exchange.completion = Completion()
     await _finish(exchange)
     if exchange.outcome is CallOutcome.MALFORMED:
@@ -251,6 +256,7 @@ async def _streamed(exchange: _HandedOn, answer: httpx.Response, opened: Any) ->
         try:
             only_counts = completion.read_event(data)
         except (ValueError, KeyError, TypeError, AttributeError):
+            # Handed on all the same, as the client may make something of it.
             exchange.outcome = CallOutcome.MALFORMED
             return False
         return only_counts and not exchange.wants_usage

@@ -89,6 +89,7 @@ class ChatMemory:
         ids = chain(self._seed(), messages)
         self.last_id = ids[-1] if ids else self._seed()
         stored = await run_sync(self._find, ids, named)
+        # Each id is made of all messages before it, so the last that is known tells of those as well.
         known = max((ids.index(one.message_id) + 1 for one in stored), default=0)
         new = list(zip(messages, ids, strict=True))
         if named is not None:
@@ -109,6 +110,7 @@ class ChatMemory:
                 # Which of several is gone on with is not known.
                 mode = MemoryMode.strictest(*(one.memory for one in where))
                 inherited = {"memory": mode, "timeZone": where[0].time_zone}
+            # What the client says now goes before what was inherited.
             opened = await self._request("conversations", inherited | self._owner() | self._memory() | _BY_ITSELF)
             self.conversation_id = str(opened["conversationId"])
         # What stands in a conversation that has ended was thought over: it is not said again in the next.
@@ -136,6 +138,7 @@ class ChatMemory:
         return composed
 
     def _seed(self) -> str:
+        # The chain of ids begins with these, so that two users who say the same have no id in common.
         return f"{self.app_id}\n{self.user_id or ''}"
 
     def _owner(self) -> dict[str, str]:

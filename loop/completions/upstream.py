@@ -105,6 +105,7 @@ def models_of(settings: ModelSettings) -> dict[str, str]:
     """Return the models there are, as settings name them, by every name they may be asked for."""
     named: dict[str, str] = {}
     for setting in filter(None, (settings.model, settings.small_model)):
+        # A short name that both models have means the first, the large one.
         named.setdefault(setting.partition(":")[2], setting)
         named[setting] = setting
     return named
@@ -210,6 +211,7 @@ async def events_of(answer: httpx.Response, is_dropped: Callable[[bytes], bool])
         size += len(part)
         if size > MOST_BYTES:
             raise TooMuch(f"More than {MOST_BYTES} bytes came.")
+        # Together with the rest: the end of a line may be cut between two parts.
         *events, rest = (rest + part).replace(b"\r\n", b"\n").split(b"\n\n")
         passed = [event for event in events if not any(is_dropped(data) for data in _data_of(event))]
         if passed:

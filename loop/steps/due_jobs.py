@@ -46,6 +46,7 @@ class AppByApp:
         enqueued = 0
         for app_id, found in groupby(sorted(due, key=itemgetter(1, 0)), key=itemgetter(1)):
             with self.database.write() as session:
+                # The app before its conversations, in the order of all who lock both.
                 app = lock_app(session, app_id)
                 conversations = lock_some(session, [key for key, _ in found])
                 enqueued += sum(job is not None for job in self._enqueue(session, app, conversations))
@@ -129,6 +130,7 @@ class EnqueueEmbedding:
                 self._sets_at = 0.0 if changing else time.monotonic() + _LOOK_AT_SETS_SECONDS
                 apps |= set(changing)
             found = sorted(apps)[:_LIMIT]
+            # Looked for before it is locked: while a job is under way each look would keep the app's writers waiting.
             ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
         enqueued = sum(map(self._enqueue, ready))

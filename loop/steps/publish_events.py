@@ -61,6 +61,7 @@ class PublishEvents:
                         max_attempts=self.max_attempts,
                         payload=WebhookPayload(webhook_id=webhook.webhook_id, position=event.position),
                         sequence=webhook.webhook_id,
+                        # Where the webhook failed, it waits with what is tried again there.
                         due_at=webhook.retry_at,
                     )
                     # In the transaction that gives the position: no event has one without its deliveries.

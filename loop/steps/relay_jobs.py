@@ -80,6 +80,7 @@ class RelayJobs:
             if allowance.why is not None:
                 shed = dispatch.revoke(session, allowance.why, now) if allowance.shed else 0
                 deferred = dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
+            # Deliveries spend no energy, and so have slots of their own.
             delivery_slots = max(0, self.most_deliveries - queries.count_in_flight(session, WorkClass.DELIVERY))
             why_away = queries.why_provider_is_awaited(session)
             throttled, waiting = [], False
@@ -101,6 +102,7 @@ class RelayJobs:
         self._report(allowance, shed, deferred, throttled)
         # After the commit: a worker can be so quick that it would not find the job leased yet.
         sent = self._send_all(leased + deliveries)
+        # At once again where as much was done as may be at a time: there may be more behind it.
         return (
             deferred == DEFER_LIMIT
             or waiting
@@ -140,6 +142,7 @@ class RelayJobs:
     def _send_all(self, leased: list[Dispatch]) -> bool:
         for number, job in enumerate(leased):
             if self.is_over():
+                # Not left to the sweep, which waits until the leases are over.
                 get_logger().info("jobs_handed_back", jobs=len(leased) - number)
                 self._hand_back(leased[number:], wait_seconds=0.0)
                 return False

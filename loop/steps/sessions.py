@@ -93,6 +93,7 @@ class ScanSessions:
         if taken:
             manifest.write(self.database, self.store, project.app_id, project.project_id)
         self.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
+        # Told once: what was refused before is so until it changes.
         new = set(scan.refused) - set(project.refused_files)
         self.metrics.session_files_refused.inc(len(new))
         if scan.registered or scan.synced or new:
@@ -185,6 +186,7 @@ class AgeSessions:
 
 
 _MOST_MANIFESTS = 20
+# A file is written before the row that names it: one that is younger may still be given its row.
 _ORPHAN_AFTER = timedelta(hours=1)
 _SWEEP_EVERY = timedelta(minutes=10)
 

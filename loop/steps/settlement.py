@@ -79,6 +79,7 @@ class SettleFacts:
         with self.database.write() as session:
             receipt = make_final(session, self.clock.now())
             if receipt is not None:
+                # Both are left to ``FinishErasures``, which looks for such receipts.
                 receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: None}
         if receipt is not None:
             self.metrics.erasures.labels(receipt.scope).inc()

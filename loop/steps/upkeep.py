@@ -161,6 +161,7 @@ class FinishErasures:
             with self.database.write() as session:
                 for key, count in changed.items():
                     erasure = session.get_one(Erasure, key)
+                    # A new dict, as the ORM sees no change within a value of JSON.
                     erasure.left = erasure.left | {QUEUED_TEXT: count}
 
     def _clear_files(self) -> None:
@@ -307,6 +308,7 @@ class ProbeProvider:
         if not self.is_there():
             return False
         resumed, more = 0, True
+        # In batches, so that other writers wait for one at most.
         while more:
             with self.database.write() as session:
                 count = dispatch.resume(session, self.clock.now())

@@ -216,6 +216,7 @@ def _messages(seen: ConversationView, mark: str, budget: int) -> list[str]:
         for position, one in shown.items()
     }
     left_out = seen.message_count - len(lines)
+    # Told once, where the first of those that were looked at is missing.
     gap = next((position for position in range(len(texts)) if position not in lines), 0)
     before, after = [lines[at] for at in lines if at < gap], [lines[at] for at in lines if at >= gap]
     return [*before, *([_left_out(mark, left_out)] if left_out else []), *after]
@@ -238,6 +239,7 @@ def _within(text: str, budget: int) -> str:
         return text
     budget -= most_tokens(_CUT)
     while text and (needed := most_tokens(text)) > budget:
+        # In proportion, and by one character at least, so that it comes to an end.
         text = text[: max(0, min(len(text) - 1, len(text) * budget // needed))]
     return text + _CUT
 

@@ -101,6 +101,7 @@ class Chooser:
             unanswered = self._oldest(session) if FocusKind.UNANSWERED in allowed else None
         if unanswered is not None:
             return unanswered
+        # Taken only where it may be thought about, as what is taken is gone from the list.
         selected = next_selected() if FocusKind.SELECTED in allowed else None
         if selected is not None:
             return selected
@@ -279,6 +280,7 @@ def _one(session: Session, focus: Focus, now: datetime) -> tuple[ConversationVie
     found = queries.find_conversation(session, focus.app_id, focus.conversation_id or "")
     if found is None or found.ended_at is not None or (found.snoozed_until is not None and found.snoozed_until > now):
         return ()
+    # Somebody answered meanwhile, or it is left alone for a while.
     if focus.kind is FocusKind.UNANSWERED and found.focus_since is None:
         return ()
     return (_see(session, found, MOST_MESSAGES),)

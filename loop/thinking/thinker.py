@@ -121,8 +121,9 @@ class Thinker:
 
     def begin(self, focus: Focus) -> None:
         """Hold a turn about the focus, in a thread of its own."""
-        # A daemon: a model that does not answer must not keep a process from ending that has let go of it.
+        # Before the thread begins: the next tick must not begin another turn.
         self._busy.set()
+        # A daemon: a model that does not answer must not keep a process from ending that has let go of it.
         self._thread = threading.Thread(target=self._run, args=(focus,), name="thinking", daemon=True)
         self._thread.start()
 
@@ -136,6 +137,7 @@ class Thinker:
             self._transactions.let_go(_LETTING_GO_SECONDS)
             self._log.info("turn_let_go")
             return False
+        # Only where the thread has ended: it would ask a chat that is closed.
         for chat in self._chats.values():
             chat.close()
         return True
@@ -149,6 +151,7 @@ class Thinker:
             self._log.exception("turn_broke", focus=focus.kind, app_id=focus.app_id)
             self._metrics.thinking_turns.labels(focus.kind, TurnOutcome.FAILED).inc()
         finally:
+            # Before the tick is woken, which would find a turn still under way.
             self._busy.clear()
             self._on_free()
 
@@ -168,6 +171,7 @@ class Thinker:
             outcome = turn.run(situation, secrets.token_hex(4))
         except OverBudget as error:
             outcome, until = TurnOutcome.OVER_BUDGET, error.until
+        # Errors of ours as well, so before them: nobody has to look into these.
         except (LetGo, LeadershipLost):
             raise
         except AfterthoughtError as error:
@@ -253,6 +257,7 @@ class Thinker:
         if seen is None or situation.focus.kind is not FocusKind.UNANSWERED or outcome not in fruitless:
             return
         now = self._clock.now()
+        # The exponent is bounded, as a timedelta has an end.
         until = until or now + min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(seen.attempts, 20))
         with self._transactions.write() as session, suppress(NotFound):
             app = lock_app(session, situation.focus.app_id)

@@ -273,6 +273,7 @@ class ToolExecutor:
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:
             return ToolResult(ToolOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)
+        # Its own answer is the last message now, by which the model's next calls are checked.
         self._positions[seen.conversation_id] += 1
         waiting = None if waited is None else max(timedelta(0), now - waited)
         return ToolResult(
@@ -325,6 +326,7 @@ class ToolExecutor:
             return focused
         seen = self._situation.seen(conversation_id)
         if seen is None:
+            # Only for the words of the refusal: what was not shown is refused whatever it is.
             with self._transactions.read() as session:
                 found = queries.find_conversation(session, self._situation.focus.app_id, conversation_id)
                 if found is None:

@@ -160,6 +160,7 @@ def _show_once(token: str) -> None:
             notify_success("Copied.")
 
         def close() -> None:
+            # Nor does the page keep it.
             field.value = ""
             dialog.close()
             dialog.clear()
@@ -347,6 +348,7 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
     saved = {name: getattr(details, name) for name in fields}
 
     async def save() -> None:
+        # Only these, so that what another admin changed meanwhile stays.
         changes = {name: one.value for name, one in fields.items() if one.value != saved[name]}
         if "weight" in changes and changes["weight"] is not None:
             changes["weight"] = int(changes["weight"])

@@ -386,6 +386,7 @@ class Composer:
                 strategy=self._strategy.value, order=self._order.value, output_format=self._format(),
                 name=self._name.value or None,
             )  # fmt: skip
+            # Something else was chosen while it was asked for.
             if before != self._changes:
                 return
             of_session = {one.session_id: one for one in found.components}

@@ -163,6 +163,7 @@ class VersionRequest:
     async def _foresee_settled(self, number: int) -> None:
         await asyncio.sleep(_SETTLE_SECONDS)
         if number == self._request_number:
+            # A task of its own stands on no page, and has to be told on which it shows.
             with self._client:
                 await self._foresee(number)
 

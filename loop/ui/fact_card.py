@@ -127,6 +127,7 @@ class FactCard:
 
     def pulse(self) -> None:
         """Say by a moment of green that it was saved."""
+        # Two classes in turn: one that is taken away and given again at once does not begin its animation anew.
         self.element.classes(remove=f"saved-{self._saves % 2}")
         self._saves += 1
         self.element.classes(f"saved-{self._saves % 2}")
@@ -155,6 +156,7 @@ class FactCard:
 
     def _open_in_full(self) -> None:
         in_place = len(self._editor.default_slot.children) > 0
+        # The first of two clicks has opened the place to write; the second means to open it in full.
         is_double = monotonic() - self._edited_at < _DOUBLE_CLICK_SECONDS
         if not self._may_write or self.is_managed or (in_place and not is_double):
             return

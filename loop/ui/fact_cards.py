@@ -159,6 +159,7 @@ class FactCards:
         else:
             card.show(fact)
         siblings = cards.default_slot.children
+        # Only where it stands elsewhere, as moving an element takes the focus away.
         if index >= len(siblings) or siblings[index] is not card.element:
             card.element.move(cards, index)
 
@@ -261,6 +262,7 @@ class FactCards:
     def _offer_to_undo_clear(self, until: datetime | None) -> None:
         """Offer it where the service says that it can be done, also to a page that was opened since."""
         former, self._clear_undo_until = self._clear_undo_until, until
+        # Every reading tells it again, and it is offered once.
         if until is None or until == former or not self._view.may_write:
             return
 
@@ -294,6 +296,7 @@ class DeletedFacts:
         if self._timer is not None:
             self._timer.cancel()
         if kept:
+            # Looked at once more when the first of them is gone for good.
             first = min(one.undo_until for one in kept if one.undo_until is not None)
             left = (first - datetime.now(UTC)).total_seconds()
             with self._whole:

@@ -62,6 +62,7 @@ class PageView:
     @cached_property
     def client(self) -> AsyncAfterthought:
         """The interface, with the visitor's token; a call is about the view's app, where it names no other."""
+        # A copy, with the same connections: another page of the visitor's may be about another app.
         client = copy(self.visitor.client)
         client.app = self.app_id or None
         return client

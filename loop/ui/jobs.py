@@ -73,6 +73,7 @@ class JobTable:
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
         self.boxes = {job_id: box for job_id, box in self.boxes.items() if job_id in self.shown}
+        # What is no longer shown cannot be seen to be chosen, and is not.
         self.chosen &= set(self.shown)
         self.newer.set_enabled(len(self.cursors) > 1)
         self.older.set_enabled(page.cursor is not None)

@@ -134,6 +134,7 @@ class MemorySection:
                     card = self._cards[memory.id] = MemoryCard(self, memory)
             else:
                 card.show(memory)
+            # Moved only where it stands elsewhere, as moving an element takes the focus away.
             siblings = self._list.default_slot.children
             if siblings[index] is not card.element:
                 card.element.move(self._list, index)
@@ -211,6 +212,7 @@ class RemovedSection:
         found = await self._view.client.list_memory_changes(user_id=self._user_id, limit=self._limit)
         latest: dict[int, models.ChangeAnswer] = {}
         for change in found.changes:
+            # They come newest first, and only the last tells whether the memory stands.
             latest.setdefault(change.memory_id, change)
         self._more.set_visibility(found.cursor is not None and self._limit < _MOST_CHANGES)
         removed = [one for one in latest.values() if one.kind in _REMOVALS and one.before is not None]

@@ -59,6 +59,7 @@ class MemoryPanel:
         self._pills.append((button, one, many))
         self._dialog.on("hide", js_handler=f"() => getHtmlElement({button.id})?.focus()")
 
+        # Once the page is there, which does not wait for the count.
         ui.timer(0, self.count, once=True)
         return button
 
@@ -106,6 +107,7 @@ async def choose_subject(view: PageView) -> str | None:
         return ""
     subjects: dict[str, str | None] = {_EVERYBODY: None, _NOBODY: ""}
     for one in dict.fromkeys([*named, *([chosen] if chosen else [])]):
+        # A user may be called as one of the two above.
         subjects[f"{one} (user)" if one in subjects else one] = one
 
     def choose(event: ValueChangeEventArguments[str | None]) -> None:

@@ -75,6 +75,7 @@ class Pages:
         async def receive_and_close() -> Message:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
+                # Waited for, as what is still being built could not be closed.
                 await asyncio.gather(*filter(None, [self._served]), return_exceptions=True)
                 await self._running.aclose()
             return message

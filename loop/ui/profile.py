@@ -70,6 +70,7 @@ class ProfileSection:
                 more="This goes at once and for good. Drafts of answers that may quote it are withdrawn, and agreeing "
                 "again begins with an empty profile.",
             ):
+                # The switch shows the opposite by now.
                 await self.refresh()
                 return
             answer = await self._view.client.change_consent(bool(event.value), user_id=self._user_id or "")

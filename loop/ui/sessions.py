@@ -158,6 +158,7 @@ class SessionBrowser:
             return
         project_id = self._project_id
         found = await self._view.client.scan_project(project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor)
+        # Another project was chosen while the folder was read.
         if project_id != self._project_id:
             return
         self._scan_cursor = found.cursor
@@ -252,6 +253,7 @@ class SessionBrowser:
         await self._reload()
 
     async def _taken(self, project_id: str, session_id: str) -> None:
+        # So that the project is read anew, also where it is the one that is shown.
         self._project_id = None
         await self._load_projects(project_id)
         if session_id:

@@ -45,6 +45,7 @@ _STYLE = """
 def show_table(caption: str, head: Sequence[str], rows: Iterable[Row] = ()) -> Table:
     """Show a table that scrolls in itself where it is wider than the window; its caption is for screen readers."""
     ui.add_css(_STYLE)
+    # It can have the focus, or nobody could scroll it by keys.
     with ui.element("div").classes("w-full overflow-x-auto").props("tabindex=0 role=region") as whole:
         whole.props["aria-label"] = caption
         with ui.element("table").classes("figures"):
@@ -77,6 +78,7 @@ class KeptInPlace:
             else:
                 with self.container:
                     self.built[key] = (shown, build())
+            # Also what stays, as others may have come or gone before it.
             self.built[key][1].move(target_index=index)
         for key, old in before.items():
             if key in anyway:
@@ -199,6 +201,7 @@ class PagedSelect:
         """Offer the first page, and choose one of it; the first where none is named, unless something is chosen."""
         found, self._cursor = await self._fetch(None)
         options = {**self._always, **found}
+        # Of another page than the first it could not be chosen otherwise.
         if chosen is not None:
             options.setdefault(chosen, chosen)
         self._offer(options, chosen or next(iter(options), None))

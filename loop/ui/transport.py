@@ -51,6 +51,7 @@ class _Exchange:
         await self.sent.put(message)
 
     def end(self, _: asyncio.Task[None]) -> None:
+        # Nobody may be reading any more, and a callback cannot wait for room.
         if self.sent.full():
             self.sent.get_nowait()
         self.sent.put_nowait(None)
@@ -73,6 +74,7 @@ class _Body(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         self._exchange.hang_up()
+        # Cancelled too: what streams may be waiting for news, and would not see that nobody reads.
         self._task.cancel()
         await asyncio.wait([self._task])
 

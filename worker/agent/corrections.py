@@ -70,6 +70,7 @@ def put_right(text: str, later: str, is_sure: bool = False, is_near: bool = Fals
 def repaired(sentence: str) -> str:
     """Return a sentence without what its speaker took back within it: "am 13., ach Quatsch, am 31."."""
     parts = _PARTS.split(sentence)
+    # From the end: of several repairs only the last is heeded.
     for at in range(len(parts) - 2, 0, -1):
         before, marker, behind = parts[at - 1 : at + 2]
         is_marker = len(marker.split()) <= _LONGEST_MARKER and not _VALUE.search(marker)
@@ -111,6 +112,7 @@ def _is_of_same(text: str, later: str, is_sure: bool) -> bool:
     """
     values = [{value.text for value in _values(each)} for each in (text, later)]
     units = set.intersection(*({unit for value in _values(each) for unit in value.units} for each in (text, later)))
+    # The word before the value is the same: "room 3". Days and months stand before any value.
     if set.intersection(*values) or any(unit[0] == "<" and unit[1:] not in _DAYS for unit in units):
         return True
     names_of_values = _DAYS | VAGUE | {unit.strip("<>") for unit in units}
@@ -166,6 +168,7 @@ def with_word_of(text: str, later: str) -> str:
     *_, right, wrong = max(pairs, key=lambda pair: pair[:2])
     if wrong[0][0].islower() and right[1:].islower():
         right = right.lower()
+    # Only the word itself is exchanged; what hangs on it ("oak's") stays.
     return text[: wrong.start()] + right + text[wrong.start() + len(_folded(wrong[0])) :]
 
 

@@ -110,6 +110,7 @@ def _is_no_time(match: re.Match[str], before: str, behind: str) -> bool:
         re.search("[ſıİ\u212a]", match[0])
         or _NAMED.search(before_all)
         or _NOUN.search(before_all)
+        # The NUL stands where the words stood.
         or (is_now and _AND_ALWAYS.search(f"{before_all}\0{behind}"))
         or (match["count"] and not (match["ago"] or match["from"]) and not _lies_ahead(before, behind))
         or _is_title(*match["said"].split(), before=before_all, behind=behind)
@@ -117,6 +118,7 @@ def _is_no_time(match: re.Match[str], before: str, behind: str) -> bool:
 
 
 def _is_title(first: str, *others: str, before: str, behind: str) -> bool:
+    # Where all is in capitals they tell nothing.
     if first.isupper() and (before + behind).upper() == before + behind:
         return False
     if first.isupper() and len(first) > 1:
@@ -143,6 +145,7 @@ def _dated(match: re.Match[str], said_on: date) -> str:
     unit = found["unit"] or found["now"] or found["units"]
     ahead = found["side"] in ("next", "this coming") or not (found["side"] or found["ago"])
     count = found["count"]
+    # Where no number is said it is 1 ("next week"), and 0 for "this".
     number = (_COUNTS.get(count) or int(count or not found["now"])) * (1 if ahead else -1)
     seen_from = f"{'after' if ahead else 'before'} {written(said_on)}"
     if found["day"]:
@@ -168,6 +171,7 @@ def _dated(match: re.Match[str], said_on: date) -> str:
     if unit in ("week", "weekend"):
         return f"the {unit} {seen_from}"
     if unit not in _SEASONS:
+        # Never the day itself: "next Monday", said on a Monday, is a week ahead.
         distance = (WEEKDAYS.index(unit.capitalize()) - said_on.weekday()) % 7 or 7
         return f"{unit.capitalize()} {written(said_on + timedelta(days=distance if ahead else (distance - 7 or -7)))}"
     # The nearest such season that lies wholly on the named side of the day.

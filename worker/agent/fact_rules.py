@@ -68,6 +68,7 @@ def _extracted(segment: ExtractionRequest) -> Extraction:
         turns.append(replace(turn, content=own))
         refused[Refusal.RECALLED] += repeated if turn.role == "user" else 0
     found = _fact_statements(read_statements(turns, segment.before), segment.known)
+    # The plus leaves out what was counted no time.
     return Extraction(once_each(found), len(segment.turns), +refused)
 
 

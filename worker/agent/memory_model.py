@@ -158,6 +158,7 @@ class ModelAgent(ModelPart):
         ids: JsonDict = {"enum": [NEW, *(memory.id for memory in existing)]}
         form = bounded(CompactionAnswer, target_id=ids, absorbed_id=ids, new_content=longest(limit + SPARE_CHARS))
         question = self.question(COMPACT, WorkKind.COMPACT, form, tokens, **shown)
+        # What is too long is complained of first, and cut where it comes again.
         answer = self.answer(question, meter, lambda a: unfit(a.decision()), lambda a: unfit(a.decision(limit)))
         return answer.decision(limit)
 
@@ -392,6 +393,7 @@ class _TalkJudge:
         everyone = prompt.message_ids(prompt.spoken_lines(self.transcript.turns))
         importance = max((one.judged.importance for one in covered), default=WORTH_KEEPING)
         pieces = [MemoryPiece(memory)]
+        # A memory has to name messages: where it holds no statement, all that were read.
         return MemoryDraft(memory, importance, tags_of(pieces), own or everyone, facts, refused)
 
     def _joined(self, texts: Sequence[str]) -> str:

@@ -72,6 +72,7 @@ def choose_memory(transcript: Transcript, limit: int) -> MemoryDraft | NothingTo
     chosen = choose(pieces, limit)
     if not chosen:
         best = max(pieces, key=lambda piece: piece.worth)
+        # Two for the colon and the space behind the speaker.
         chosen = [replace(best, text=shorten(best.text, max(1, limit - len(best.speaker) - 2)))]
     return drafted(fresh, chosen)
 
@@ -172,6 +173,7 @@ def decide_compaction(existing: Sequence[CompactionCandidate], new: CompactionCa
 
 
 def _understand(memory: CompactionCandidate) -> _ParsedMemory:
+    # From 0.75 to 1.25: importance moves what a memory is worth by a quarter either way.
     factor = 0.75 + memory.importance / 20
     pieces = tuple(replace(piece, worth=piece.worth * factor) for piece in read(memory.content))
     return _ParsedMemory(memory, pieces, words_of(memory.content))
@@ -190,6 +192,7 @@ def _merges(
         elsewhere = _words_elsewhere(pair, every)
         both = [replace(piece, position=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
         kept = choose(both, limit, elsewhere)
+        # A merge in which nothing of one is left is no merge.
         if len({piece.position < len(target.pieces) for piece in kept}) < sum(bool(one.pieces) for one in pair):
             continue
         dropped = len(both) - len(kept)

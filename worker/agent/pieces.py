@@ -81,6 +81,7 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, elsewhere: frozenset[str] 
         left = [
             (piece, words)
             for piece, words in left
+            # Written out, as what a piece takes depends on the others: a speaker is named once.
             if len(words - covered) >= _LEAST_NEW * len(words) and len(render([*chosen, piece])) <= limit
         ]
         if not left:
@@ -90,6 +91,7 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, elsewhere: frozenset[str] 
         chosen.append(best)
         covered |= says
         left = [one for one in left if one[0].position != best.position]
+    # Backwards, so that the first of each position stays: the whole, before its parts.
     wholes = {piece.position: piece for piece in reversed(pieces)}
     for i, piece in enumerate(chosen):
         if len(render(filled := [*chosen[:i], wholes[piece.position], *chosen[i + 1 :]])) <= limit:

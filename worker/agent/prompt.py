@@ -54,6 +54,7 @@ class Prompt:
 
     def __post_init__(self) -> None:
         _PROMPTS.append(self)
+        # A module with prompts may be imported after the gate has asked for them.
         prompt_rows.cache_clear()
 
 
@@ -251,6 +252,7 @@ def fitting_parts(lines: Iterable[PromptLine], budget: int) -> list[list[PromptL
         is_new_day = line.day is not None and (before is None or before.day != line.day)
         return line_tokens(line.text) + (_DAY_TOKENS if is_new_day else 0)
 
+    # A day may have to stand before any of them.
     most = budget - _DAY_TOKENS
     pieces = (
         replace(line, text=text)
@@ -268,6 +270,7 @@ def readable(turns: Sequence[TranscriptTurn], budget: int) -> tuple[list[list[Pr
     lines: list[PromptLine] = []
     for count, turn in enumerate(turns):
         line = [replace(line, text=f"[{count + 1}] {line.text}") for line in spoken_lines([turn])]
+        # One that does not fit by itself is read alone, in pieces.
         if line and len(fitting_parts([*lines, *line], budget)) > 1:
             return ([lines], count) if lines else (_pieces(line[0], budget), count + 1)
         lines += line

@@ -113,6 +113,7 @@ class ModelCompressionAgent(ModelPart):
 
     @property
     def chunk_tokens(self) -> int:
+        # With all at its longest, so that what is read in one go fits whatever it is asked with.
         return self.budget_beside(self._question("", "_" * _NAMES_CHARS, 10**6, 10**3), _LEAST_BUDGET)
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
@@ -157,6 +158,7 @@ def _line(number: int, piece: BlockPiece) -> str:
 
 def _fitting(pieces: Sequence[BlockPiece], budget: int) -> list[BlockPiece]:
     """Return the pieces to show: all that are to be condensed, and of what was done meanwhile what fits beside them."""
+    # A number as long as any is.
     costs = [line_tokens(_line(9_999, piece)) for piece in pieces]
     budget -= sum(cost for cost, piece in zip(costs, pieces, strict=True) if piece.number is not None)
     context = (nth for nth, piece in enumerate(pieces) if piece.number is None)
@@ -178,6 +180,7 @@ def _blocks(lines: Sequence[CondensedLine], shown: Sequence[BlockPiece], budget:
             return
         text = shorten(text, max(1, budget - 1))
         budget -= len(text) + 1
+        # A line has to name a source: where its numbers are none, the first piece is it.
         sources = dict.fromkeys(piece.source for piece in under(sorted(line.sources), shown) or shown[:1])
         yield summary_line(text, tuple(sources))
 
@@ -251,6 +254,7 @@ class ModelLearningAgent(ModelPart):
         asking = partial(asking, most=most, limit=_MAX_FINDING_CHARS)
         # As many prompts from the first as fit, at least one; where not even one does, its beginning.
         budget = self.budget_beside(asking(prompts=""))
+        # 8 for its number in brackets and the end of its line.
         fitting = list(first_fitting(prompts, budget, lambda prompt: most_tokens(clean(prompt.text)) + 8))
         # Three tokens is the most one character takes.
         shown = fitting or [replace(prompts[0], text=shorten(prompts[0].text, max(1, (budget - 8) // 3)))]

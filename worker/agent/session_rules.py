@@ -35,6 +35,7 @@ class ExtractiveCompressionAgent(CompressionAgent):
             WorkKind.COMPRESS, EXTRACTIVE, _tokens(chunk.pieces), LAST_RESORT.tokens_in(chunk.budget)
         )
         kept = fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
+        # Chosen only now (``kept`` is lazy), so that the time it takes is the work's.
         pieces = metered(meter, estimate, lambda: list(kept), _tokens)
         return CondensedChunk(tuple(sorted(piece.number for piece in pieces if piece.number is not None)))
 

@@ -102,6 +102,7 @@ def extended(
     own = {piece.position for piece in chosen}
     budget = limit - len(render(kept)) - _JOINT
     more = choose([piece for piece in (*pieces, *shorter) if piece.position not in own], max(0, budget), covered)
+    # The joint was only estimated: what is too long loses its last choice.
     while more and len(render([*kept, *more])) > limit:
         more.pop()
     for at, piece in enumerate(chosen):

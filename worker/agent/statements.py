@@ -391,6 +391,7 @@ def _corrected(found: Sequence[SpokenStatement]) -> list[SpokenStatement]:
     turns = list(dict.fromkeys(one.turn.message_id for one in found))
     for later in found:
         is_heeded, is_sure = False, later.is_brief and later.judged.change >= CHANGED
+        # Words are put right only in what was said in this turn and the one before.
         since = turns[max(0, turns.index(later.turn.message_id) - 1) :]
         for at, earlier in enumerate(kept if may_correct(later) else ()):
             if earlier.turn.name == later.turn.name:

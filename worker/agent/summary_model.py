@@ -72,6 +72,7 @@ class ExtractiveSummaryAgent(SummaryAgent):
 def _chosen(turns: Sequence[TranscriptTurn], previous: str) -> tuple[str, ...]:
     known = words_of(previous)
     points = {piece.position: (kind, piece) for kind, piece in _points(turns) if new_share(piece.text, known)}
+    # Beside its text each point takes three: the bullet, a space and the end of the line.
     budget = MOST_CHARS - 3 * min(len(points), 40)
     kept = [points[piece.position] for piece in choose([piece for _, piece in points.values()], budget)]
     kept.sort(key=lambda one: (one[0], one[1].position))

@@ -108,6 +108,7 @@ class Attempts:
             self.metrics.dead_letters.labels(claim.kind).inc()
         get_logger().info("job_attempt_ended", kind=claim.kind, state=state, **_named(claim))
         notify(self.news, f"job:{claim.job_id}:{state}")
+        # The row says it all already; this is for Celery, whose own view must not show a success.
         if failure is not None:
             raise JobFailed(f"{claim.job_id} is {state}: {failure}")
 
@@ -201,6 +202,7 @@ class Attempts:
             while not over.wait(self.settings.heartbeat_seconds):
                 try:
                     with self.database.write() as session:
+                        # The job is somebody else's by now: the pipeline finds out where it writes.
                         if not ownership.beat(session, claim, self._until(self.clock.now())):
                             return
                 except errors.Transient as error:
@@ -213,6 +215,7 @@ class Attempts:
             yield
         finally:
             over.set()
+            # Not for ever, as the database may hang.
             keeper.join(timeout=self.settings.heartbeat_seconds)
 
 

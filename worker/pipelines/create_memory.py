@@ -119,6 +119,7 @@ class CreateMemory:
             try:
                 inserted = self._write(agent, proposal, seen, drafted)
             except SnapshotChanged:
+                # Now by the rules, which choose in the transaction that writes, so that nothing can change meanwhile.
                 what = "thought twice while the memories changed"
                 proposal = _left_to_rules(draft, agent, CompactionReason.SNAPSHOT_CHANGED, what)
                 inserted = self._write(agent, proposal, seen, drafted)

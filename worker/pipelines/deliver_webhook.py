@@ -76,6 +76,7 @@ class WebhookClient:
 
     def post(self, request: WebhookRequest) -> int:
         """Post and return the status of the answer. Raises: Invalid, WebhookUnreachable, Transient."""
+        # One deadline for all of its addresses.
         until = time.monotonic() + self.seconds
         address = parse(request.url)
         failure: Exception | None = None
@@ -84,6 +85,7 @@ class WebhookClient:
                 # To the very address that was checked: the name, looked up once more, may lead elsewhere.
                 return self._post(request, address, ip, until)
             except httpx.ConnectError as error:
+                # Nothing was sent yet, so that the next address may be tried.
                 failure = error
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise WebhookUnreachable(f"It did not answer in HTTP ({type(error).__name__}).") from error
@@ -139,6 +141,7 @@ def _deadline(seconds: float) -> Iterator[Trace]:
         yield trace
     finally:
         timer.cancel()
+        # It may be at it right now, and what it shuts down is closed below.
         timer.join()
         for one in sockets:
             one.close()

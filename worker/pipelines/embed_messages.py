@@ -100,6 +100,7 @@ class EmbedMessages:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         until, did, rounds = self.elapsed() + LONGEST_SECONDS, True, 0
         meter = self.accountant.meter(LedgerAccount(claim.app_id, claim.job_id, None))
+        # One round at least, however late the job begins.
         while did and (rounds == 0 or self.elapsed() < until):
             with self.database.read() as session:
                 change = needed_set_change(session, claim.app_id, self.embedder.name)
@@ -144,6 +145,7 @@ class EmbedMessages:
             # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
             waiting = index_queries.still_unembedded(session, claim.app_id, doc_ids)
             for one in live_sets(session, claim.app_id):
+                # The sets as they are now: of one that was added meanwhile there are no vectors yet.
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
             mine = (Unembedded.app_id == claim.app_id, Unembedded.doc_id.in_(finished))
             session.execute(delete(Unembedded).where(*mine))

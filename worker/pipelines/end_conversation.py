@@ -53,6 +53,7 @@ class EndConversationByMessage:
 
     def _dead_letter(self, reason: str) -> None:
         with self.database.write() as session:
+            # In a transaction of its own: the one that failed was rolled back.
             job = dead_letter(session, JobKind.END_CONVERSATION, reason, self.clock.now())
         self.metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
         self.metrics.jobs_finished.labels(JobKind.END_CONVERSATION, JobState.DEAD).inc()

@@ -95,6 +95,7 @@ class JobAgent(Generic[AgentT]):
 
     def do(self, work: Callable[[AgentT], ResultT]) -> ResultT:
         """Have a piece of work done, by the rules where the model cannot. Raises what the agent does."""
+        # Not before there is work: a job that asks nothing must not take the breaker's probe.
         if not self._is_chosen:
             self._choose()
         try:
@@ -128,6 +129,7 @@ class JobAgent(Generic[AgentT]):
         if self.why is not None or self.assigned_agent == EXTRACTIVE:
             return
         with self.accountant.database.write() as session:
+            # A job that asked nothing says nothing of its model.
             if ledger.was_asked(session, self.claim.job_id, self.assigned_agent):
                 outcome = ModelOutcome.UNUSABLE if self.admission.is_nothing_usable else ModelOutcome.USABLE
                 self._record(session, outcome)

@@ -48,6 +48,7 @@ class IndexMessages:
 
     def _step(self, claim: Claim) -> BackfillStep | None:
         with self.database.write() as session:
+            # The app before the job's row, in the order of all who lock both.
             lock_app(session, claim.app_id)
             confirm(session, claim)
             filled = backfill_batch(session, claim.app_id, self.clock.now())

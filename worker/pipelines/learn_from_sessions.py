@@ -65,6 +65,7 @@ class LearnFromSessions:
         until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
         agent = JobAgent(self.agent, self.rules, claim, self.accountant)
         while (found := self._next(claim)) is not None:
+            # One session in each attempt at least, or a job that begins late would come to nothing.
             if state is JobState.DONE and agent.why is None and self.elapsed() > until:
                 raise NotYet("Sessions are left to be read; other work of the app comes first.", self.clock.now())
             project_id, state = found.project.project_id, JobState.DONE
@@ -75,6 +76,7 @@ class LearnFromSessions:
             nothing = NOTHING if state is JobState.NOTHING else None
             end(session, claim, state, self.clock.now(), agent.job_reason(nothing))
         if project_id is not None:
+            # After the commit: files show what the rows say.
             manifest.write(self.database, self.store, claim.app_id, project_id)
         return state
 
@@ -110,6 +112,7 @@ class LearnFromSessions:
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
             if agent.why is None and self.elapsed() > until and read < len(prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
+        # Also where nothing was found in it: by its size it is not looked at again before it grows.
         self._save(agent.claim, found, (), agent.name, read, found.recorded.size_bytes)
 
     def _save(

@@ -57,6 +57,7 @@ def spoken_turns(session: Session, messages: Sequence[Message]) -> dict[int, Tra
     is_task = False
     for one, said_at in zip(spoken, local_times(session, spoken), strict=True):
         content = without_recalled(one.content).strip()
+        # It holds until a user speaks again: what answers housekeeping is housekeeping too.
         if one.role == Role.USER:
             is_task = is_housekeeping(one.content)
             content = without_material(content)

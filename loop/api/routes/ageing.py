@@ -148,6 +148,7 @@ def prune_versions(
     if body.dry_run:
         return WriteResult(shown)
     if body.versions is not None:
+        # Before anything goes: versions that are named go all or none.
         _refuse_held(plan.stay)
     done = runs.remove_chosen(session, project, plan, ctx.cause(BY_HAND))
     return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))

@@ -88,6 +88,7 @@ def approve_answer(
     def work(session: Session) -> WriteResult:
         get_installed_app(session, app_id)
         answer, conversation = _locked(session, app_id, answer_id)
+        # Before the answer is sent, by which nobody waits any more.
         waited = ctx.now() - (conversation.unanswered_since or ctx.now())
         was_pending = answer.state == AnswerState.PENDING
         answers.approve(

@@ -211,6 +211,7 @@ def show_app(ctx: Reads, app_id: AppInPath) -> AppDetails:
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
 def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
     """Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight."""
+    # Rights first, with no transaction open: what they refuse waits for no writer.
     if body.sets("hourly_budget") or body.sets("daily_budget") or body.weight is not None:
         ctx.require_admin("change an app's budgets or weight")
     if body.answered_by is not None or body.approve_answers is not None:

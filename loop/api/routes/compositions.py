@@ -235,6 +235,7 @@ def preview_composition(
     """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
+        # Without a name as with the longest, so that what is foreseen has room in any case.
         found = plan_composition(session, project, body.name or "x" * MAX_NAME_CHARS, body)
         return answer(
             CompositionForeseen(
@@ -267,6 +268,7 @@ def show_composition(
         raise NotFound(f"Composition {composition.name} was asked for without this format; ask for it again with it.")
     folder = ctx.loop.store.composition_folder(composition.app_id, project_id, composition.name)
     path = folder / FILES[ending]
+    # What is missing is as bad as what was changed: neither has the digest.
     content = path.read_bytes() if path.is_file() else b""
     if sha256(content).hexdigest() != composition.digests[ending]:
         raise Conflict(
@@ -338,6 +340,7 @@ def _enqueue_composition(
     ctx: RequestContext, session: Session, app_id: str, project_id: str, new: MakeComposition
 ) -> WriteResult:
     app = lock_app(session, app_id)
+    # Once it is locked, as it may be being uninstalled at this moment.
     get_installed_app(session, app_id)
     cause, settings = ctx.cause("asked for"), ctx.loop.settings
     composition = request_composition(session, app, project_id, new.name, new.request, cause, settings, new.replace)

@@ -241,6 +241,7 @@ def start_conversation(
     new = NewConversation(
         body.conversation_id, body.user_id, budget, body.metadata, body.end_after_minutes, body.time_zone, body.memory
     )
+    # First: an erasure of the app or the user has to wait for this, or this for it.
     hold_off_erasure(session, app_id, body.user_id)
     get_installed_app(session, app_id)
     conversation = lifecycle.start(session, app_id, new, ctx.now())
@@ -300,6 +301,7 @@ def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
     """Add one message, or several in order. A messageId that is already there is not added again."""
     messages = body.messages if isinstance(body, AddMessages) else [body]
     limit = ctx.loop.settings.max_message_chars
+    # Before the transaction: to weigh a thousand messages takes its time, and no writer waits for it here.
     for position, message in enumerate(messages):
         size = size_of(message.content if isinstance(message.content, str) else "", message.payload)
         if size > limit:
@@ -345,6 +347,7 @@ def list_messages(
         elif before is not None:
             limit = min(limit, before)
             after = before - limit - 1
+        # They come after a position, which counts from 0: after -1 come the first.
         found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
         following = cursors.encode("messages", found[limit - 1].position) if len(found) > limit else None
         return MessageList(messages=[message_answer(one) for one in found[:limit]], cursor=following)

@@ -89,6 +89,7 @@ async def follow_app(
     conversationId, subject, details, at and, for kinds about a text, content. An event `gap` says what was lost to age.
     """
     event_filter = EventFilter(app_id, _kinds(kinds), conversation_id)
+    # Before the stream is opened: its status cannot be changed once it has begun.
     await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
     return await _stream(request, ctx, reading, event_filter, _start(after, last_event_id))
 
@@ -124,6 +125,7 @@ async def poll_events(
     """List an app's events after a position; when there are none, wait for one. Without `after`: from now on."""
     subscription = EventSubscription(ctx.loop, ctx.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
     await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
+    # Before the first look, or what happens in between would wake nobody.
     listener = ctx.loop.hub.listen()
     try:
         page = await _wait_for_page(subscription, reading, listener, after, limit, wait)

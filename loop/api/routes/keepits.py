@@ -102,6 +102,7 @@ class Weigh(RequestModel):
     def _is_one(self) -> Weigh:
         if len(self.model_fields_set) != 1 or (self.preset is None and "preset" in self.model_fields_set):
             raise ValueError("give weight, null to take it back, or preset")
+        # Not for equality: 0.07 * 100 is 7.000000000000001.
         if self.weight is not None and abs(self.weight * 100 - round(self.weight * 100)) > 1e-9:
             raise ValueError("a weight has two digits behind the point, as 0.80")
         return self

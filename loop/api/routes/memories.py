@@ -172,6 +172,7 @@ def list_memories(ctx: Reads, page: PageOf200, app_id: AppInPath, user_id: UserI
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
 def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
     """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
+    # The text is judged with no transaction open: what is refused by itself waits for no writer.
     columns = body.model_dump(exclude={"user_id"}) | {"content": _content(ctx, body.content)}
 
     def work(session: Session) -> WriteResult:

@@ -131,6 +131,7 @@ def read_original(
             code="source_gone",
         )
     blocks = read_blocks(path, recorded.size_bytes)
+    # Only for the first page: from there on the cursor knows the place.
     sought = message_uuid if cursor is None else None
     page, following = read_page(blocks, session_id, begin, limit, _MOST_CHARACTERS, sought)
     if sought is not None and not page:

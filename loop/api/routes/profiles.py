@@ -118,6 +118,7 @@ async def _only_their_own(request: Request) -> None:
     caller = request.state.caller
     if caller.scope is Scope.ADMIN:
         return
+    # The request keeps its body, so that the route can read it once more.
     named = request.query_params.get("appId") if request.method == "GET" else _named(await request.body())
     if caller.app_id is None or named != caller.app_id:
         raise opens_only(caller.app_id)

@@ -51,6 +51,7 @@ from shared.sessions.registry.projects import (
 from shared.sessions.registry.registration import lock_place, remove_project_files, remove_project_with_sessions
 from shared.sessions.registry.scan import FolderScan, FolderScanner
 
+# Made at run time, which a type checker cannot follow: to it any model will do.
 if TYPE_CHECKING:
     ChangeSessionSettings = BaseModel
 else:
@@ -236,6 +237,7 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
 def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> ProjectDetail:
     """Show a project with its sessions, what it takes in the store, and files that could not be taken in."""
     folder = ctx.loop.store.project_folder(app_id, project_id)
+    # Before the transaction, as the folders are gone through file by file.
     version_bytes, composition_bytes = (ctx.loop.store.bytes_below(folder / one) for one in ("summaries", "composed"))
     with ctx.read() as session:
         project = queries.get_project(session, app_id, project_id)

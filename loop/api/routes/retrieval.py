@@ -201,6 +201,7 @@ def show_retrieval_metrics(
 ) -> Response:
     """Add up the retrievals of the last hours: how often they found something, how long they took, from where."""
     since = ctx.now() - timedelta(hours=hours)
+    # Searches are written down about once a second; those of the last one count as well.
     ctx.loop.searching.records.flush()
     with ctx.read() as session:
         if app_id is not None:
@@ -304,6 +305,7 @@ def _taken_apart(hit: SearchHit) -> DebugResult:
         type="chunk" if one.part else "message",
         message_id=hit.message_id,
         conversation_id=hit.conversation_id,
+        # Adding 0.0 makes of -0.0 a plain 0.
         explanation={name: round(value, 6) + 0.0 for name, value in hit.ranked.parts.items()},
     )
 

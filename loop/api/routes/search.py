@@ -108,6 +108,7 @@ class SearchResult(ResponseModel):
     @classmethod
     def of(cls, hit: SearchHit, explain: bool) -> SearchResult:
         """Return a result as it goes over the wire."""
+        # Adding 0.0 makes of -0.0 a plain 0.
         parts = {name: round(value, 6) + 0.0 for name, value in hit.ranked.parts.items()} if explain else None
         return cls.from_row(hit, score=round(hit.ranked.score, 6), explanation=parts)
 

@@ -242,6 +242,7 @@ def remove_link(ctx: Writes, session: Session, app_id: SessionsAppId, link_id: L
 
 
 def _search(ctx: Reads, app_id: str, project_id: str | None, body: AskSessions) -> Response:
+    # By number: what is found is ranked anew for each page.
     offset = cursors.decode_number(_FOUND, body.cursor) or 0
     with ctx.read() as session:
         get_app(session, app_id)

@@ -208,6 +208,7 @@ async def register_session(
         with explained(path):
             path = FilePath(os.path.realpath(path)) if path.is_symlink() else path
         taking, source = from_path(ctx.loop.store, app_id, session_id, path, ctx.loop.settings), "path"
+        # Read where it lies, without a copy in the store.
         taking = in_place(path, session_id, ctx.loop.settings) if dry_run else taking
     if dry_run:
         return await run_sync(_foresee, ctx, (app_id, project_id, session_id), taking)

@@ -136,6 +136,7 @@ def show_token(ctx: Reads) -> TokenRights:
 def show_energy(ctx: Reads) -> EnergyAnswer:
     """Show the energy level and what it holds back."""
     regulator = ctx.loop.regulator
+    # Before the transaction: it may wait a moment for a reading in a thread of its own.
     share = regulator.memory_share()
     with ctx.read() as session:
         return EnergyAnswer(**asdict(regulator.reading(session)), memory_share=share)

@@ -323,6 +323,7 @@ def remove_version(
     folder = ctx.loop.store.versions_folder(app_id, project.project_id, session_id)
 
     def clear() -> None:
+        # After the commit, so that no row names a file that is gone.
         for file in files:
             ctx.loop.store.remove(folder / file)
         manifest.write(ctx.loop.database, ctx.loop.store, app_id, project.project_id)

@@ -133,6 +133,7 @@ def change_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath, bo
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
+        # Locked, as a delivery may be writing down how it went.
         webhook = queries.get_webhook(session, app_id, webhook_id, lock=True)
         if body.url is not None and body.url != webhook.url:
             webhook.url = body.url

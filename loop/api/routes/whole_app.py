@@ -261,6 +261,7 @@ def _receiving_app(ctx: RequestContext, session: Session, app_id: str, archive: 
         if ctx.caller.scope is not Scope.ADMIN:
             raise
         app = install(session, app_id, archive.app.name, archive.app.config, ctx.now())
+        # Only of an app that is new here: one that is there keeps what was set for it.
         app.hourly_budget_micro = archive.app.hourly_budget_micro
         app.daily_budget_micro = archive.app.daily_budget_micro
         app.shared_memory = archive.app.shared_memory
@@ -293,6 +294,7 @@ _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 @policy(OF_APP_IN_QUERY, Trait.COSTLY)
 def export_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> StreamingResponse:
     """Pack a project with its sessions, versions, compositions and history into one file."""
+    # Open until the answer has been sent, which is after this function has returned.
     resources = ExitStack()
     path = resources.enter_context(packed(ctx.loop.database, ctx.loop.store, app_id, project_id))
     size = path.stat().st_size
