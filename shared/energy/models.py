@@ -17,6 +17,7 @@ class Spending(Base):
         Index("ix_energy_ledger_of_jobs", "entry", **partial("job_id IS NOT NULL")),
         Index("ix_energy_ledger_app_id_at", "app_id", "at"),
         Index("ix_energy_ledger_at", "at"),
+        # Entries are settled by their number: one that is given out twice could be taken for settled.
         {"sqlite_autoincrement": True},
     )
 
@@ -78,6 +79,7 @@ class Reservation(Base):
     """
 
     __tablename__ = "energy_reservations"
+    # A key that is given out again could be released by a call whose own reservation ran out before.
     __table_args__ = ({"sqlite_autoincrement": True},)
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)

@@ -90,6 +90,7 @@ class Job(Base):
         ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq", "kind"),
+        # Without it SQLite gives the number of a deleted newest row out again; listings and orders go by it.
         {"sqlite_autoincrement": True},
     )
 
