@@ -35,6 +35,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
     Never raises: what was committed stands, and the loop writes again what is not shown yet.
     """
     try:
+        # From the reading on, so that whoever writes last has read last.
         with store.manifest_lock(app_id, project_id):
             with database.read() as session:
                 project = queries.find_project(session, app_id, project_id)

@@ -162,6 +162,7 @@ class MarkerNames:
 
     def _identified(self, block: Block, found: FoundMarker) -> PlacedMarker:
         number = self._seen[block.uuid]
+        # Counted over the whole session: two records may have one uuid (decision 33).
         self._seen[block.uuid] += 1
         named = f"{self._session_id}\0{block.uuid}\0{number}"
         return PlacedMarker(f"k{sha256(named.encode()).hexdigest()[:20]}", block.uuid, block.at, found)

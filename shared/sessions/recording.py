@@ -164,6 +164,7 @@ def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[st
     if call is None:
         yield block.role, _text_part(block)
         return
+    # Half a character may stand anywhere in it, names included; JSON has all of them in one text.
     cleaned: dict[str, Any] = json.loads(writable(json.dumps(call.input, ensure_ascii=False)))
     use = {"type": "tool_use", "id": call.tool_use_id, "name": writable(call.name), "input": cleaned}
     own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
@@ -244,6 +245,7 @@ class _RecordChain:
         if key == "id" and not content[key]:
             content[key] = f"toolu_{self.count}"
         elif key in content and not content[key]:
+            # A call and its result come of one block, so the result is in the record right behind.
             content[key] = f"toolu_{self.count - 1}"
 
     def _uuid(self) -> str:

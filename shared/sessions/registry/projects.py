@@ -175,6 +175,7 @@ def change_project(session: Session, project: Project, changes: Mapping[str, Any
     project.display_name = changes.get("display_name") or project.display_name
     if settings := changes.get("settings"):
         project.settings = overlaid(project.settings, settings)
+        # Other rules are followed soon, not only when the old ones would have been.
         project.tended_at = None if KEEPS in settings else project.tended_at
     if "source_folder" in changes:
         folder = changes["source_folder"]

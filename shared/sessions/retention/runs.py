@@ -165,10 +165,12 @@ def change_rules(
         own[KEEPS] = retention.short if isinstance(retention, Retention) else None
     if "auto_decay" in changed:
         decay = changed["auto_decay"]
+        # Only what was said: a preset that was not named follows the project's.
         own[_AUTO_DECAY] = None if decay is None else decay.model_dump(mode="json", by_alias=True, exclude_unset=True)
     project.settings = {name: value for name, value in own.items() if value is not None}
     after = rules_of(session, project)
     if after != before:
+        # Looked at soon, so that what the new rules would do is shown.
         project.tended_at = None
         record_change(
             session, project, project.project_id, SessionChangeKind.CHANGED, cause,

@@ -35,9 +35,9 @@ from shared.sessions.registry.projects import SessionChangeKind, record_change, 
 Posting = tuple[int, int, int | None]
 """Key of a passage, of its session, and of its version (None for the original)."""
 
+# Written out as their partial indexes have them: with bound values SQLite finds none of these.
 _UNINDEXED = text("recorded_sessions.indexed_bytes <> recorded_sessions.size_bytes")
 _UNINDEXED_VERSION = text("compressions.state = 'ready' AND NOT compressions.indexed")
-# Written out as their partial indexes have them: with bound values SQLite finds none of these.
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ class BranchMap:
         self.records.add(key)
         if record.flag("isSidechain") and self._in_order:
             self._sub_agent_parents[key] = self._in_order[-1]
+        # Of two with one id the first counts: copies are appended, often without a parent (decision 33).
         if record.flag("isSidechain") or key in self._nodes:
             return
         is_result = any(str(block.get("type", "")).endswith("tool_result") for block in record.blocks)
@@ -111,8 +112,10 @@ class BranchMap:
         if OUTPUT in labels and self._command is not None:
             self._take_for_steering(self._command)
         if (labels and labels <= {COMMAND, OUTPUT}) or (record.word("content") or "").startswith("<command-"):
+            # Commands may follow each other; all of them hang where the first one does.
             self._steering[key] = self._steering.get(node.parent or 0, node.parent)
         self._link(record, key, node, text)
+        # Others, as hooks and progress, may stand between a command and what the tool prints of it.
         if record.kind in ("user", "assistant"):
             self._command = key if is_typed and text.lstrip().startswith("<command-name>") else None
             self._last, self._is_behind_result = key, is_result
@@ -186,6 +189,7 @@ class BranchMap:
         chain: set[int] = set()
         replaced: dict[int, int] = {}
         key = self._last if self._last is not None else next(reversed(self._in_order), None)
+        # A damaged file may name its records in a circle.
         while key is not None and key not in chain:
             chain.add(key)
             parent = self._nodes[key].parent

@@ -175,6 +175,7 @@ def typed_in_result(result: str, details: object) -> Iterator[UserPart]:
         elif typed:
             yield UserPart(typed)
     elif known:
+        # What the recorder kept of the answers is surer than the words in which it tells the assistant.
         yield from known
     elif answered is not None:
         for found in _PAIR.finditer(answered["pairs"]):
