@@ -353,6 +353,7 @@ def _content_lengths(content: Any) -> tuple[int, int, int]:
 
 def _given_length(call: Sent) -> int:
     given = call.get("arguments", call.get("input", ""))
+    # What an emptied call keeps counts for nothing, or a message could not be cut down to it.
     if given in ("{}", {}):
         return 0
     return len(given) if isinstance(given, str) else len(_as_json(given))
@@ -433,6 +434,7 @@ def cut_text(text: str, chars: int) -> str:
 def _emptied(call: Sent) -> Sent:
     if "arguments" in call:
         return {**call, "arguments": "{}" if isinstance(call["arguments"], str) else {}}
+    # A custom call of OpenAI's is given text where a tool_use of Anthropic's has an object.
     return {**call, "input": "" if isinstance(call["input"], str) else {}}
 
 

@@ -45,6 +45,7 @@ _REMEMBERED = Conversation.memory == MemoryMode.ON
 _LOCKED_WITH_APP = (
     _BY_ID.join(App, App.app_id == Conversation.app_id)
     .add_columns(App.answered_by, App.uninstalled_at)
+    # Of the conversation alone: who speaks would else wait at the app's row for everybody else of the app.
     .with_for_update(of=Conversation)
 )
 
@@ -109,6 +110,7 @@ def lock_with_app(session: Session, app_id: str, conversation_id: str) -> tuple[
     which = {"app_id": app_id, "conversation_id": conversation_id}
     row = session.execute(_LOCKED_WITH_APP, which, execution_options=_FRESH).first()
     if row is None or row.uninstalled_at is not None:
+        # Raises for an app that is unknown or uninstalled; otherwise it is the conversation that is missing.
         get_installed_app(session, app_id)
         return _found(None, app_id, conversation_id), False
     return row[0], row.answered_by == AnsweredBy.LOOP
