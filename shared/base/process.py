@@ -37,6 +37,7 @@ def is_gone(owner: str, node: str) -> bool:
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
+        # There is one, of another user; or the number is larger than any process can have.
         return False
     return False
 
@@ -105,6 +106,7 @@ _GIVES_WAY = 10
 def lower_thread_priority() -> None:
     """Have the calling thread, for good, give way to others; where a thread has no priority of its own do nothing."""
     if sys.platform == "linux":
+        # On Linux a niceness is the thread's own, unlike POSIX's.
         os.nice(_GIVES_WAY)
 
 

@@ -36,6 +36,7 @@ def use_files(directory: Path, slot: Callable[[], str]) -> None:
 
 def wipe(directory: Path, prefix: str) -> int:
     """Remove the files of former processes whose slots start with ``prefix``; return how many."""
+    # The library names them `KIND_SLOT.db`.
     stale = [path for path in directory.glob("*.db") if path.stem.split("_", 1)[1].startswith(prefix)]
     for path in stale:
         path.unlink(missing_ok=True)
