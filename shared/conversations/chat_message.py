@@ -121,6 +121,7 @@ class ChatMessage(BaseModel):
     @property
     def sent(self) -> Sent:
         """The message with exactly the keys that were sent, but for a null that says nothing."""
+        # Of this class alone: fields that a subclass adds are ours, and no part of the message.
         given = {name: getattr(self, name) for name in ChatMessage.model_fields if name in self.model_fields_set}
         return {key: value for key, value in given.items() if value is not None or key in _NULLS}
 

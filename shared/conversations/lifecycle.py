@@ -247,6 +247,7 @@ def end(
             enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:
+            # Behind the end: a conversation that has ended is read for a single message.
             extraction.enqueue_extraction(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))

@@ -14,6 +14,7 @@ from shared.base.errors import Conflict, NotFound, Operation
 from shared.conversations.models import Answer, AnswerState, Conversation, MemoryMode, Message
 from shared.energy.ledger import spent_of
 
+# With a lock, as what the session knows of a row may be from before it.
 _FRESH = {"populate_existing": True}
 _USER = "user"
 _ASSISTANT = "assistant"
@@ -178,6 +179,7 @@ def has_unseen_words(session: Session, conversation: Conversation, least: int) -
     unseen = select(Message.key).where(mine, Message.role == _USER, Message.position >= conversation.facts_seen)
     if session.scalar(unseen.limit(1)) is None:
         return False
+    # Not counted: no more are read than are asked for, however long the conversation is.
     return len(session.scalars(select(Message.key).where(mine, Message.role.in_(SPOKEN)).limit(least)).all()) == least
 
 

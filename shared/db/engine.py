@@ -311,10 +311,8 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
 
 
 def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
-    """Have the pool open another connection where the server closed this one, which a ping would find out in a trip.
-
-    A server that has something to say while nobody asks ends the connection.
-    """
+    """Have the pool open another connection where the server closed this one, which a ping would find out in a trip."""
+    # A server that has something to say while nobody asks ends the connection.
     looked = select.poll()
     looked.register(connection.pgconn.socket, select.POLLIN | select.POLLHUP)
     if looked.poll(0):

@@ -150,6 +150,7 @@ def may_start(micro: int, gate_percent: float, under_way: int, typical: int, lim
     free = micro - gate - under_way
     if micro <= gate or (free <= 0 and under_way):
         return 0
+    # Rounded up: the last one may pass the gate by a part of what it costs.
     return limit if typical <= 0 else min(limit, max(1, -(-free // typical)))
 
 

@@ -152,6 +152,7 @@ def estimate_of(session: Session, kind: str, model: str) -> int | None:
 def reserved(session: Session, now: datetime) -> tuple[int, int]:
     """Return what is set aside of the level now, in micro-units: for jobs, and for the loop's own thinking."""
     for_jobs = func.coalesce(func.sum(case((Reservation.job_id.is_not(None), Reservation.micro), else_=0)), 0)
+    # Nothing of the level is set aside for chats, which are not drawn from it (`_DRAWN`).
     row = session.execute(
         select(for_jobs, func.coalesce(func.sum(Reservation.micro), 0)).where(
             Reservation.until > now, Reservation.kind != WorkKind.CHAT

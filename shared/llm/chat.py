@@ -85,6 +85,7 @@ def _segments(body: str) -> Iterator[str]:
         elif character in _CLOSERS:
             start = start if stack else position
             stack.append(_CLOSERS[character])
+        # Outside of brackets a quotation mark is prose, and need not be closed.
         elif stack and character == '"':
             quoted = True
         elif stack and character == stack[-1]:

@@ -285,6 +285,7 @@ def restore(
         raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
+    # What tells a secret may be younger than the text.
     texts = [change.before, *(text for _, text in written_texts(change.standing))]
     refuse_secret("\n".join(texts), f"What memory {memory_id} said before that change")
     if present is not None:
@@ -336,6 +337,7 @@ def _evict(
         # What takes in something new counts as new, in the order of memories and for oldest-goes.
         target.updated_at = max(target.updated_at, absorbed.updated_at)
         target.importance = max(target.importance, absorbed.importance)
+        # No more than a memory may have (`Tags`).
         target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
     elif eviction.removed_id == NEW:
         record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)

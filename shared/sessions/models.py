@@ -53,6 +53,7 @@ class Project(Base):
         UniqueConstraint("app_id", "project_id"),
         Index("ix_projects_unwritten", "key", **partial("written_revision <> revision")),
         Index("ix_projects_scanned_at", "scanned_at", **partial("source_folder IS NOT NULL")),
+        # Jobs name it by its key, which must not be another project's by the time they begin.
         {"sqlite_autoincrement": True},
     )
 

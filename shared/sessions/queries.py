@@ -224,6 +224,7 @@ def lock_jobs_making(session: Session, session_key: int) -> Sequence[Job]:
     """Return the unfinished jobs that make versions of a session, locked."""
     query = select(Job).join(SessionVersion, SessionVersion.job_id == Job.job_id)
     query = query.where(SessionVersion.session_key == session_key, Job.state.not_in(FINISHED))
+    # The jobs alone: without `of` the versions beside them would be locked too.
     return session.scalars(query.order_by(Job.seq).with_for_update(of=Job)).all()
 
 

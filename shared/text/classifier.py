@@ -114,8 +114,10 @@ class Judgement:
 
 def places_of(text: str) -> NDArray[np.int64]:
     """Return the rows of a text's n-grams, each once: shape (n,), ascending."""
+    # A space at both ends, so that n-grams tell where a statement begins and ends.
     line = f" {' '.join(text[:_READ].lower().split()).rstrip(_FULL_STOPS)} "
     grams = {line[at : at + length] for length in range(1, LONGEST_GRAM + 1) for at in range(len(line) - length + 1)}
+    # Not Python's own hash, which is another one in each process.
     return np.unique([zlib.crc32(gram.encode("utf-8", "replace")) & (PLACES - 1) for gram in grams]).astype(np.int64)
 
 

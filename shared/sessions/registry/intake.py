@@ -83,6 +83,7 @@ def from_upload(
         with explained(uploaded):
             name = f"{session_id}.jsonl"
             check_lines(uploaded, name, settings)
+            # It is all work of the interpreter: two at once are done no sooner, and all other requests wait for both.
             with _turn_of(uploaded.parent):
                 taken = _read(store, uploaded, digest, session_id, name, None)
         yield taken
@@ -104,10 +105,7 @@ def in_place(original: Path, session_id: str, settings: SessionSettings) -> Iter
 
 
 def _turn_of(cache: Path) -> threading.Lock:
-    """Return what has an app's uploads read one after the other.
-
-    It is all work of the interpreter: two at once are done no sooner, and everybody else's requests wait for both.
-    """
+    """Return what has an app's uploads read one after the other."""
     with _TURN:
         return _TURNS.setdefault(cache, threading.Lock())
 

@@ -385,6 +385,7 @@ def remove_project_with_sessions(
 def remove_session_files(database: Transactions, store: Store, left: Iterable[SessionPlace]) -> None:
     """Remove the files of sessions that were taken out, unless they were registered anew meanwhile."""
     for one in left:
+        # Under its lock, so that it is not registered anew between the look and the removal.
         with store.session_lock(one.app_id, one.session_id):
             with database.read() as session:
                 if queries.find_session(session, one.app_id, one.session_id) is not None:

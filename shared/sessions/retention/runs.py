@@ -213,6 +213,7 @@ def run_ageing(
             "What these rules would do was not shown yet; run them with dryRun=true first, and look at the plan.",
             code="dry_run_first",
         )
+    # Planned anew, and not taken from what was shown: what is in use by now has to stay.
     done = AgeingResult(plan_of(session, project, rules, cause.at), not was_shown if is_dry is None else is_dry)
     if not done.is_dry:
         _remove(session, project, done, cause)
@@ -238,6 +239,7 @@ def _remove(session: Session, project: Project, done: AgeingResult, cause: Cause
 def _request(
     session: Session, app: App, project: Project, proposed: ProposedVersion, now: datetime, settings: Settings
 ) -> None:
+    # No farther than a setting can say.
     wished = CompressionSettings(tier_preset=proposed.preset, session_distance=min(1000, proposed.session.distance))
     complete = complete_settings(wished, settings.model, settings_of(session, project))
     cause, attempts = Cause(ACTORS[DECAY], proposed.why, now), settings.job_max_attempts

@@ -185,6 +185,7 @@ def link_session(
     """Link a session to another project. Raises: NotFound, Conflict where it stands already or is the project's own."""
     lock_app(session, app_id)
     target = lock_project(session, app_id, target_id)
+    # Not locked, as nothing of it changes.
     source = get_project(session, app_id, source_id)
     recorded = lock_session(session, app_id, session_id)
     if recorded.project_key != source.key:

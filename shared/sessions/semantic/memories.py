@@ -115,6 +115,7 @@ def save_proposals(
             continue
         memory = queries.find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
         if memory is None:
+            # Kept though it may not be proposed yet: else nobody could tell that it is said a second time.
             memory = models.SemanticMemory(
                 memory_id=new_id("sem", now),
                 project_key=project.key,

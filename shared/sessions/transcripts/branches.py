@@ -210,13 +210,13 @@ class BranchMap:
         """Return the first prompts that another first prompt of their session replaces.
 
         Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
-        the words they share. Behind a record without a parent that is no message, as of a session that was resumed, a
-        first prompt goes on.
+        the words they share.
         """
         order = self._nodes[key].order
         if key not in self._roots or self._chained != {True} or not order:
             return []
         before = self._nodes[self._in_order[order - 1]]
+        # Behind a record without a parent that is no message, as where a session was resumed, a first prompt goes on.
         if before.parent is None and not before.is_prompt:
             return []
         return [root for root in self._roots if self._nodes[root].order < order and self._replaces(key, root)]

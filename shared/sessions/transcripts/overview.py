@@ -242,6 +242,7 @@ class _Survey:
             **self._passed_over,
         }
         chains = self._chains.counts()
+        # Copies are passed over before the chains see them.
         chains["duplicateUuids"] += self._passed_over[REASONS[REPEATED]]
         return TranscriptOverview(
             original_tokens=self._tokens,

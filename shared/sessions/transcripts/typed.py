@@ -54,6 +54,7 @@ _TAGGED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """What the tool inserts stands on lines of its own, or is a reminder of several; else somebody speaks of it."""
+# A whole text in one tag of a name as the tool gives them is the tool's, known by that name or not.
 _FOREIGN_TAG = re.compile(
     r"\s*<(?P<tag>(?:system|local|command|bash|user|task|ide|tool|agent|hook|session)[-_][a-z0-9_-]+)\b[^>]*>.*</(?P=tag)>"
     r"\s*\Z",
