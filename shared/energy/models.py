@@ -17,7 +17,6 @@ class Spending(Base):
         Index("ix_energy_ledger_of_jobs", "entry", **partial("job_id IS NOT NULL")),
         Index("ix_energy_ledger_app_id_at", "app_id", "at"),
         Index("ix_energy_ledger_at", "at"),
-        # Entries are settled by their number: one that is given out twice could be taken for settled.
         {"sqlite_autoincrement": True},
     )
 

@@ -156,6 +156,7 @@ def _stop_jobs(part: ErasedPart) -> Counts:
         abandon_all(session, app.app_id, "its conversation was erased", now, conversations=part.conversations)
         detach_user(session, app.app_id, part.conversations)
         return {}
+    # Before they are cancelled: which conversations wait is told by their jobs.
     extraction.postpone(session, app.app_id, now, part.user_id)
     work_classes = tuple(WorkClass) if part.scope is Scope.DATA else MEMORY_WORK
     reason = f"the {'app' if part.user_id is None else 'user'}'s memories were purged"

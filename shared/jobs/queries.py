@@ -119,7 +119,7 @@ def get_open(session: Session, conversation_key: int, kind: str) -> Job | None:
 def is_open_in_tenant_queue(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:
     """Say of an app that a job of a kind about its indexes is unfinished; by the indexes of its tenant queue."""
     mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, Job.kind == kind)
-    # Jobs about indexes have one priority; naming it spares the index the app's other waiting jobs.
+    # All jobs about indexes have this priority: by it the index passes over the app's other waiting jobs.
     waits = select(Job.seq).where(*mine, Job.priority == INDEX_PRIORITY, is_in_state(WAITING)).exists()
     return or_(waits, select(Job.seq).where(*mine, is_in_state(IN_FLIGHT)).exists())
 

@@ -76,6 +76,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
                 setattr(memory, name, former.standing[name])
             # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
             memory.updated_at = updated_in(former.standing) or memory.updated_at
+    # After the above, which has left changes of its own with these words in them.
     derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
     _empty(derived)
     _forget_reasons(session, app_id, derived)

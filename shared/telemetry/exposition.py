@@ -75,6 +75,7 @@ class ReservedDict(MmapedDict):
 
     def _make_room(self) -> None:
         """Reserve the part the library is about to map; without it go on in memory, with what was counted so far."""
+        # The library doubles what it maps.
         if _reserve(self._f.fileno(), 2 * self._capacity):
             return
         memory = os.memfd_create(str(self._fname))

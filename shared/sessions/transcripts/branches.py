@@ -128,6 +128,7 @@ class BranchMap:
         is_answer = record.kind == "assistant"
         if is_answer and self._is_behind_result and parent is not None:
             self._results_answered += -1 if parent.is_prompt else 1
+        # A prompt behind a command that only steers the tool stands where the command hangs (decision 33).
         at = self._steering.get(node.parent or 0, node.parent)
         if node.is_prompt and at in self._nodes:
             self._prompts_at[at].append(key)

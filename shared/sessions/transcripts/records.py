@@ -242,6 +242,7 @@ def _records_in(line: TranscriptLine, text: str) -> Iterator[Record | BadLine]:
     while (position := _skip_space(text, position)) < len(text) and tries < _MOST_TRIES and work >= 0:
         value, reason, end = _decoded(text, position)
         tries, work = tries + (reason == NOT_JSON), work - (end - position)
+        # Behind a break an object may be a part of the record that is broken (decision 33).
         if not reason and (not bad or _is_record(value, text[end : end + 1])):
             if bad:
                 yield BadLine(line.number, line.offset, CUT_OFF if bad == NOT_JSON else bad)
