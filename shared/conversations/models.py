@@ -155,6 +155,7 @@ class Answer(Base):
 
     __tablename__ = "answers"
     __table_args__ = (
+        # Whatever races, one answer to a message stands (decision 11).
         Index(
             "uq_answers_standing",
             "conversation_key",

@@ -134,6 +134,7 @@ def affordable_at(
     in_window = [(at, micro) for at, micro in spent if now - span < at]
     total = sum(micro for _, micro in in_window)
     free_from = now
+    # The oldest leaves the window first, and what it cost is free again then.
     for at, micro in in_window:
         if total + need <= budget:
             break

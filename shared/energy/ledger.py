@@ -113,6 +113,7 @@ def reserve(
         job_id=account.job_id,
         kind=estimate.kind,
         model=estimate.model,
+        # Of the first call of its kind nothing is known but the most.
         micro=most_micro if mean_cost is None else mean_cost,
         most_micro=most_micro,
         at=now,

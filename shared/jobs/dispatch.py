@@ -59,6 +59,7 @@ class Dispatch:
 
 def enqueue(session: Session, new_job: NewJob, now: datetime) -> Job:
     """Write a job in the caller's transaction, or return the one that already stands for this work."""
+    # Of two that ask at once, the second is refused by the unique index, with all of its transaction.
     existing = queries.get_by_dedupe(session, new_job.dedupe)
     if existing is not None:
         return existing

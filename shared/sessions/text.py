@@ -267,6 +267,7 @@ def excerpt_of(
             written.append(before)
         else:
             is_new_line = one.opened is not None or "\n" in text[statements[number - 1].end : one.start]
+            # Where what is missing begins in the same code, the sign stands in it, and else behind its fence.
             is_within = fence is not None and statements[last + 1].opened == fence
             written.append(_gap(fence, one.opened, is_new_line, is_within, is_first=last < 0))
         statement = text[one.start : one.end]

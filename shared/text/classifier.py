@@ -169,6 +169,7 @@ _WORD = re.compile(r"\w+")
 def traits_of(text: str, is_answer: bool, in_fiction: bool) -> NDArray[np.float32]:
     """Return the plain features of a statement, 0 or 1 each: shape (m,)."""
     line, words = text.strip(), _WORD.findall(text)
+    # In the order of the stored weights.
     return np.array(
         [
             asks(line),
