@@ -88,6 +88,7 @@ def _memories(session: Session, events: Sequence[Event]) -> EventTexts:
     if not ids:
         return {}
     query = select(Memory.memory_id, Memory.app_id, Memory.content).where(Memory.memory_id.in_(ids))
+    # By the app as well: whatever id an event has, it shows no other app's text.
     texts = {(app_id, str(memory_id)): content for memory_id, app_id, content in session.execute(query)}
     return {event.row: texts.get((event.app_id, event.subject or "")) for event in events}
 

@@ -118,6 +118,7 @@ def _lock_by_name(session: Session, statement: TextClause, **names: str) -> None
 
 
 def _whose(app_id: str, user_id: str | None) -> str:
+    # No app's id has a slash, so no user's name is that of another app's user.
     return app_id if user_id is None else f"{app_id}/{user_id}"
 
 
@@ -357,6 +358,7 @@ def authenticate(session: Session, secret: str) -> Caller:
 
 def digest_of(secret: str) -> str:
     """Return the SHA-256 a token is kept as."""
+    # Without salt and fast: nobody guesses 256 random bits, and every request looks its token up by this.
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

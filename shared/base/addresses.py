@@ -36,6 +36,7 @@ def _check(value: str) -> None:
     """Refuse an address that would be read otherwise than it was meant. Raises: ValueError."""
     try:
         parts = urlsplit(value)
+        # An @ behind the host belongs to a password with a slash or the like, which would be read as a path.
         is_whole = (parts.port or 1) > 0 and ("@" in parts.netloc or "@" not in value)
     except ValueError:
         is_whole = False

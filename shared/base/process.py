@@ -37,6 +37,7 @@ def is_gone(owner: str, node: str) -> bool:
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
+        # There is one, of another user; or the number is larger than any process can have.
         return False
     return False
 
@@ -110,6 +111,7 @@ def lower_thread_priority() -> None:
             # cores at work: 1 in 20 answers of 1.5 ms took 8 ms and more beside nice threads, 1.6 ms beside these.
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         except PermissionError:
+            # On Linux a niceness is the thread's own, unlike POSIX's.
             os.nice(_GIVES_WAY)
 
 

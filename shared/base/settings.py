@@ -133,6 +133,7 @@ class Settings(
             )
         if not self.is_balanced:
             raise ValueError("RAG_RERANK_ALPHA, RAG_RERANK_BETA and RAG_RERANK_GAMMA must add up to 1")
+        # So that one renewal may fail without the job being taken for lost.
         if self.heartbeat_seconds * 2 > self.lease_seconds:
             raise ValueError("AFTERTHOUGHT_HEARTBEAT_SECONDS must be at most half of AFTERTHOUGHT_LEASE_SECONDS")
         return self

@@ -113,6 +113,7 @@ class JobType:
 
 JOB_TYPES: Mapping[JobKind, JobType] = {
     JobKind.CREATE_MEMORY: JobType(needs=ModelNeed.CHAT),
+    # The rules do it: what a large model finds comes with the memory (decision 39).
     JobKind.EXTRACT_FACTS: JobType(),
     JobKind.SUMMARISE: JobType(needs=ModelNeed.LARGE_CHAT),
     JobKind.EMBED_MESSAGES: JobType(priority=INDEX_PRIORITY, needs=ModelNeed.EMBEDDING),

@@ -27,6 +27,7 @@ _LATEST = datetime(2999, 12, 31, tzinfo=UTC)
 
 def bounded(value: dict[str, Any]) -> dict[str, Any]:
     """Refuse a free-form object that the database or a later reader could not take back."""
+    # A list and no recursion, as it may be nested as deep as whoever sent it likes.
     parts, todo = 0, [(value, 1)]
     while todo:
         one, depth = todo.pop()

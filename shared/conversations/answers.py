@@ -102,6 +102,7 @@ def approve(
     tuning: Tuning | None = None,
 ) -> Answer:
     """Send a pending answer, in other words where ``content`` is given; again, do nothing. Raises: Conflict."""
+    # One that was sent without anybody's approval is refused below: it never waited for any.
     if answer.state == AnswerState.SENT and answer.decided_by is not None:
         return answer
     _refuse_decided(answer, "approved")
@@ -234,6 +235,7 @@ def show_all(session: Session, app_id: str) -> None:
         Conversation.app_id == app_id,
         Conversation.unanswered_since.is_not(None),
         Conversation.ended_at.is_(None),
+        # Those that are hidden until later are shown by `wake` once that has come.
         Conversation.snoozed_until.is_(None),
         Conversation.think_after.is_(None),
         ~queries.is_settled(MOST_REJECTIONS),

@@ -121,6 +121,7 @@ class ChatMessage(BaseModel):
     @property
     def sent(self) -> Sent:
         """The message with exactly the keys that were sent, but for a null that says nothing."""
+        # Of this class alone: fields that a subclass adds are ours, and no part of the message.
         given = {name: getattr(self, name) for name in ChatMessage.model_fields if name in self.model_fields_set}
         return {key: value for key, value in given.items() if value is not None or key in _NULLS}
 
@@ -353,6 +354,7 @@ def _content_lengths(content: Any) -> tuple[int, int, int]:
 
 def _given_length(call: Sent) -> int:
     given = call.get("arguments", call.get("input", ""))
+    # What an emptied call keeps counts for nothing, or a message could not be cut down to it.
     if given in ("{}", {}):
         return 0
     return len(given) if isinstance(given, str) else len(_as_json(given))
@@ -433,6 +435,7 @@ def cut_text(text: str, chars: int) -> str:
 def _emptied(call: Sent) -> Sent:
     if "arguments" in call:
         return {**call, "arguments": "{}" if isinstance(call["arguments"], str) else {}}
+    # A custom call of OpenAI's is given text where a tool_use of Anthropic's has an object.
     return {**call, "input": "" if isinstance(call["input"], str) else {}}
 
 

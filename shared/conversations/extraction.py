@@ -97,6 +97,7 @@ def move_on(
     if conversation.ended_at is not None:
         enqueue_extraction(session, conversation, epoch, now, settings.job_max_attempts)
     else:
+        # Forgotten first, as `plan` keeps the time of a debounce that is set.
         conversation.facts_due_at = None
         plan(conversation, settings, now)
 

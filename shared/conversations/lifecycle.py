@@ -147,6 +147,7 @@ def append_messages(
     conversation.updated_at = now
     conversation.snoozed_until = None
     _reset_idle_timeout(conversation, now)
+    # What was only sent again wakes nobody and withdraws no answer.
     if conversation.message_count > before:
         conversation.woken_at = conversation.think_after = None
         conversation.think_attempts = 0
@@ -186,6 +187,7 @@ def _get_or_build_message(
         utc_offset_minutes=None if new.created_at is None else offset_of(new.created_at),
     )
     conversation.message_count += 1
+    # When it came here, not the time its sender gave it (decision 11).
     if new.role is Role.USER and conversation.unanswered_since is None:
         conversation.unanswered_since = now
     elif new.role is Role.ASSISTANT and not is_only_a_call(new.content, new.payload):
@@ -214,6 +216,7 @@ def _join_calls(session: Session, conversation: Conversation, new: Sequence[Mess
         if one is call or one.call_position == position:
             continue
         one.call_position = position
+        # Several calls that are answered in one message are one group: results stored before follow their call into it.
         if one.position < new[0].position:
             joined = (Message.conversation_key == conversation.key, Message.call_position == one.position)
             session.execute(update(Message).where(*joined).values(call_position=position))
@@ -244,6 +247,7 @@ def end(
             enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:
+            # Behind the end: a conversation that has ended is read for a single message.
             extraction.enqueue_extraction(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))

@@ -42,6 +42,7 @@ class Conversation(Base):
         Index("ix_conversations_silent_until", "silent_until", **partial("silent_until IS NOT NULL")),
         Index("ix_conversations_summary_due_at", "summary_due_at", **partial("summary_due_at IS NOT NULL")),
         Index("ix_conversations_unanswered", "app_id", "key", **partial("unanswered_since IS NOT NULL")),
+        # Indexes, and copies of them in memory, name places by the key: it must not be another conversation's later.
         {"sqlite_autoincrement": True},
     )
 
@@ -50,6 +51,7 @@ class Conversation(Base):
     conversation_id: Mapped[str] = mapped_column(String(200))
     user_id: Mapped[str | None] = mapped_column(String(200))
     energy_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
+    # `metadata` is taken in classes of SQLAlchemy's.
     details: Mapped[dict[str, Any]] = mapped_column("metadata", JSON, default=dict)
     time_zone: Mapped[str | None] = mapped_column(String(64))
     """Whose days are meant in it, an IANA name; None: its user's, or what its messages came with."""
@@ -120,6 +122,7 @@ class Message(Base):
     name: Mapped[str | None] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
     """Its text: what is shown, searched and thought about."""
+    # Else SQLAlchemy would write None as JSON's null, which is not NULL.
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """The message as it was sent, where role, content and name do not say all of it: parts, calls of tools."""
     payload_chars: Mapped[int | None]
@@ -152,6 +155,7 @@ class Answer(Base):
 
     __tablename__ = "answers"
     __table_args__ = (
+        # Whatever races, one answer to a message stands (decision 11).
         Index(
             "uq_answers_standing",
             "conversation_key",

@@ -14,6 +14,7 @@ from shared.base.errors import Conflict, NotFound, Operation
 from shared.conversations.models import Answer, AnswerState, Conversation, MemoryMode, Message
 from shared.energy.ledger import spent_of
 
+# With a lock, as what the session knows of a row may be from before it.
 _FRESH = {"populate_existing": True}
 _USER = "user"
 _ASSISTANT = "assistant"
@@ -45,6 +46,7 @@ _REMEMBERED = Conversation.memory == MemoryMode.ON
 _LOCKED_WITH_APP = (
     _BY_ID.join(App, App.app_id == Conversation.app_id)
     .add_columns(App.answered_by, App.uninstalled_at)
+    # Of the conversation alone: who speaks would else wait at the app's row for everybody else of the app.
     .with_for_update(of=Conversation)
 )
 
@@ -109,6 +111,7 @@ def lock_with_app(session: Session, app_id: str, conversation_id: str) -> tuple[
     which = {"app_id": app_id, "conversation_id": conversation_id}
     row = session.execute(_LOCKED_WITH_APP, which, execution_options=_FRESH).first()
     if row is None or row.uninstalled_at is not None:
+        # Raises for an app that is unknown or uninstalled; otherwise it is the conversation that is missing.
         get_installed_app(session, app_id)
         return _found(None, app_id, conversation_id), False
     return row[0], row.answered_by == AnsweredBy.LOOP
@@ -176,6 +179,7 @@ def has_unseen_words(session: Session, conversation: Conversation, least: int) -
     unseen = select(Message.key).where(mine, Message.role == _USER, Message.position >= conversation.facts_seen)
     if session.scalar(unseen.limit(1)) is None:
         return False
+    # Not counted: no more are read than are asked for, however long the conversation is.
     return len(session.scalars(select(Message.key).where(mine, Message.role.in_(SPOKEN)).limit(least)).all()) == least
 
 

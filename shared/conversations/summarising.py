@@ -65,6 +65,7 @@ def move_on(session: Session, conversation: Conversation, seen: int, frequency: 
     Call it in the transaction that writes the summary.
     """
     conversation.summarised = seen
+    # Counted in the messages: the assistant may have said more while the summary was made.
     conversation.turns_since_summary = queries.count_turns_from(session, conversation.key, seen)
     conversation.summary_due_at = None
     plan(conversation, frequency, now)

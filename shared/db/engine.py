@@ -146,6 +146,7 @@ class Database:
     def look(self) -> None:
         """See whether the database answers and takes writes. Raises: Transient."""
         noted = self._trouble
+        # Damage is not asked about again: only a look at the whole file could say that it is over (decision 32).
         if noted is not None and (noted[0] is Trouble.DAMAGED or time.monotonic() - noted[1] < _TROUBLED_SECONDS):
             raise Transient(noted[0])
         if not self.is_sqlite:
@@ -255,6 +256,7 @@ def _sqlite_engine(url: str, pool_size: int) -> Engine:
         max_overflow=pool_size,
         pool_timeout=30,
         hide_parameters=True,  # They hold what people said, and errors end in logs.
+        # The pool lends a connection to one thread at a time, but not always to the one that opened it.
         connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
     )
     sa.event.listen(engine, "connect", _prepare_sqlite)
@@ -267,11 +269,11 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
-        "synchronous=FULL",
+        "synchronous=FULL",  # Costs most of its rate, but what was erased must not be back after a loss of power.
         "foreign_keys=ON",
         f"busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}",
         "secure_delete=ON",
-        "journal_size_limit=67108864",
+        "journal_size_limit=67108864",  # Or the log would stay as long as a slow reader once let it grow.
     ):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -309,10 +311,8 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
 
 
 def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
-    """Have the pool open another connection where the server closed this one, which a ping would find out in a trip.
-
-    A server that has something to say while nobody asks ends the connection.
-    """
+    """Have the pool open another connection where the server closed this one, which a ping would find out in a trip."""
+    # A server that has something to say while nobody asks ends the connection.
     looked = select.poll()
     looked.register(connection.pgconn.socket, select.POLLIN | select.POLLHUP)
     if looked.poll(0):

@@ -74,6 +74,7 @@ def _lists(
 ) -> tuple[str, list[Callable[[Any], Any] | None]]:
     """Return a statement that takes a list for each column, and what is to be done with the values of each."""
     types = [table.__table__.c[name].type.dialect_impl(dialect) for name in names]
+    # `%b` has psycopg send the list in binary.
     lists = ", ".join(f"%b::{one.compile(dialect)}[]" for one in types)
     into = f"{table.__tablename__} ({', '.join(names)})"
     return (

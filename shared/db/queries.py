@@ -32,6 +32,7 @@ _SQLITE_BYTES = (
     "SELECT held.tbl_name, sum(pages.pgsize) FROM dbstat pages JOIN sqlite_master held ON held.name = pages.name"
     " GROUP BY 1"
 )
+# `reltuples` is -1 until a table was first analysed.
 _POSTGRES_SIZES = (
     "SELECT relname, pg_total_relation_size(oid), greatest(reltuples, 0)::bigint FROM pg_class"
     " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"

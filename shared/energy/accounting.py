@@ -43,6 +43,7 @@ class Accountant:
         """Whether an app's budgets cover nothing more now."""
         with self.database.read() as session:
             budgets = budgets_of(session, app_id)
+            # For a need of next to nothing: whether anything at all is left.
             return ledger.affordable(session, app_id, budgets, 1, self.clock.now()) is not None
 
 

@@ -83,6 +83,7 @@ def claim_probe(session: Session, model: str, now: datetime, longest: timedelta)
     """Take the one probe that is due, if one is and nobody else took it; no job takes longer than ``longest``."""
     # One statement that changes what it looks for: of two that send it, the second finds nothing.
     due = (ModelBreaker.model == model, ModelBreaker.ask_at <= now)
+    # A probe whose process was killed is free again once no job can be at it any more.
     taken = session.execute(update(ModelBreaker).where(*due).values(ask_at=now + max(longest, FIRST_WAIT)))
     return bool(taken.rowcount)  # type: ignore[attr-defined]
 

@@ -134,6 +134,7 @@ def affordable_at(
     in_window = [(at, micro) for at, micro in spent if now - span < at]
     total = sum(micro for _, micro in in_window)
     free_from = now
+    # The oldest leaves the window first, and what it cost is free again then.
     for at, micro in in_window:
         if total + need <= budget:
             break
@@ -150,6 +151,7 @@ def may_start(micro: int, gate_percent: float, under_way: int, typical: int, lim
     free = micro - gate - under_way
     if micro <= gate or (free <= 0 and under_way):
         return 0
+    # Rounded up: the last one may pass the gate by a part of what it costs.
     return limit if typical <= 0 else min(limit, max(1, -(-free // typical)))
 
 

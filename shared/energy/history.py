@@ -72,4 +72,5 @@ def _fill(found: dict[datetime, HourOfEnergy], level: int, since: datetime, unti
 def _bucket(length: timedelta) -> ColumnElement[int]:
     """Say when the hour or minute of a call began, in seconds of Unix time."""
     seconds = extract("epoch", Spending.at)
+    # By arithmetic, as the databases cut times in ways of their own.
     return seconds - seconds % int(length.total_seconds())

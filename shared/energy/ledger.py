@@ -46,8 +46,8 @@ _SAMPLED_CALLS, _SAMPLED_PAID = 50, 500
 # What an app's users ask is the app's to decide, and held by its budgets: drawn from the level, chats alone would keep
 # it below what memory work needs, for ever.
 _DRAWN = case((Spending.kind == WorkKind.CHAT, 0), else_=Spending.micro)
-_UNSETTLED = text("NOT energy_ledger.settled")
 # Written out as its partial index has it: for SQLite, SQLAlchemy would write "settled = 0", which finds no such index.
+_UNSETTLED = text("NOT energy_ledger.settled")
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ def reserve(
         job_id=account.job_id,
         kind=estimate.kind,
         model=estimate.model,
+        # Of the first call of its kind nothing is known but the most.
         micro=most_micro if mean_cost is None else mean_cost,
         most_micro=most_micro,
         at=now,
@@ -152,6 +153,7 @@ def estimate_of(session: Session, kind: str, model: str) -> int | None:
 def reserved(session: Session, now: datetime) -> tuple[int, int]:
     """Return what is set aside of the level now, in micro-units: for jobs, and for the loop's own thinking."""
     for_jobs = func.coalesce(func.sum(case((Reservation.job_id.is_not(None), Reservation.micro), else_=0)), 0)
+    # Nothing of the level is set aside for chats, which are not drawn from it (`_DRAWN`).
     row = session.execute(
         select(for_jobs, func.coalesce(func.sum(Reservation.micro), 0)).where(
             Reservation.until > now, Reservation.kind != WorkKind.CHAT
@@ -178,6 +180,7 @@ def affordable(
             return Refusal(name, budget, spent + set_aside, need, now + CALL_PAUSE)
         in_window = (Spending.app_id == app_id, Spending.at > now - span, Spending.at <= now + CLOCK_DOUBT)
         rows = session.execute(select(Spending.at, Spending.micro).where(*in_window).order_by(Spending.at))
+        # What is set aside comes last, as if spent now: no call under way leaves the window before one that has ended.
         when = affordable_at([*((at, micro) for at, micro in rows), (now, set_aside)], budget, span, need, now)
         return Refusal(name, budget, spent + set_aside, need, when)
     return None
@@ -206,6 +209,7 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
         session.flush()
     oldest = select(Spending.entry, _DRAWN).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
     entries = session.execute(oldest).all()
+    # Nothing is written then: the level of now follows from the row by arithmetic.
     if not entries:
         return 0
     cost: int = sum(micro for _, micro in entries)
@@ -334,6 +338,7 @@ def typical_job(session: Session) -> int:
 
 def paid_conversations(session: Session, models: Collection[str]) -> tuple[int, int]:
     """Return what the conversations cost, in micro-units, that the latest calls of models were about; how many."""
+    # Bounded by key: a model that was last asked long ago would else be looked for through the whole ledger.
     after = (session.scalar(select(func.max(Spending.entry))) or 0) - _LATEST
     about = (Spending.entry > after, Spending.conversation_key.is_not(None), Spending.model.in_(models))
     calls = select(Spending.conversation_key, Spending.micro).where(*about).order_by(Spending.entry.desc())
@@ -371,6 +376,7 @@ def hold_fence(session: Session, idle_seconds: float) -> int | None:
         limit = func.set_config(
             "idle_in_transaction_session_timeout", f"{int(max(_LEAST_IDLE_SECONDS, idle_seconds) * 1000)}ms", True
         )
+        # Set by the statement that locks: a process that freezes right behind it keeps the lock no longer than this.
         query = query.add_columns(limit)
     found = session.execute(query).first()
     return None if found is None else int(found[0])
@@ -392,6 +398,7 @@ def fold(session: Session, before: datetime, limit: int) -> int:
     days: dict[tuple[object, ...], Counter[str]] = {}
     conversations: Counter[int] = Counter()
     for row in rows:
+        # A day in UTC: counts per day go by no person's clock (decision 36).
         sums = days.setdefault((row.app_id, row.at.date(), row.kind, row.model), Counter())
         sums.update(dict(zip(_SUMS, (1, row.prompt_tokens, row.completion_tokens, row.micro), strict=True)))
         if row.conversation_key is not None:

@@ -78,6 +78,7 @@ class Reservation(Base):
     """
 
     __tablename__ = "energy_reservations"
+    # A key that is given out again could be released by a call whose own reservation ran out before.
     __table_args__ = ({"sqlite_autoincrement": True},)
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)

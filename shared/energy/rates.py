@@ -17,6 +17,7 @@ BELIEVED_FROM_CHARS = 4_000
 """A rate learnt from fewer characters says more about those few prompts than about the model."""
 _SHORTEST_PROMPT = 400
 """In a shorter one what the chat template adds weighs too much."""
+# Fewer tokens no text makes: the server left out what it had cached (decision 14).
 _MOST_CHARS_PER_TOKEN = 8
 _MOST_TOKENS_PER_CHAR = 2
 """Scripts beyond the common plane take up to three, but no prompt of ours is written in them throughout."""

@@ -44,6 +44,7 @@ def purge_memories(session: Session, app_id: str, actor: str, now: datetime, use
 def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
     """Erase everything an app ever held; the app itself stays, empty. Raises: NotFound."""
     part = ErasedPart(session, lock_for_erasure(session, app_id), Scope.DATA, Cause(actor, "its app was erased", now))
+    # Who speaks in a conversation holds it: once all are ours, nothing more is said in them (decision 7).
     lock_all(session, app_id)
     erased = forget(part)
     part.app.config = {}

@@ -105,6 +105,7 @@ def count_of_user(session: Session, app_id: str, user_id: str) -> UserCounts:
 def _counted(session: Session, app_id: str, user_ids: Iterable[str]) -> list[UserCounts]:
     users = list(user_ids)
     zones = select(UserSettings.user_id, UserSettings.time_zone).where(UserSettings.app_id == app_id)
+    # Through `iter`, as `dict` takes a result itself for a mapping.
     time_zones = dict(iter(session.execute(zones.where(UserSettings.user_id.in_(users)))))
     # For each user how many conversations and messages there are, and when something happened last.
     whose = func.coalesce(Conversation.user_id, NOBODY)

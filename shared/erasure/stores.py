@@ -156,14 +156,17 @@ def _stop_jobs(part: ErasedPart) -> Counts:
         abandon_all(session, app.app_id, "its conversation was erased", now, conversations=part.conversations)
         detach_user(session, app.app_id, part.conversations)
         return {}
+    # Before they are cancelled: which conversations wait is told by their jobs.
     extraction.postpone(session, app.app_id, now, part.user_id)
     work_classes = tuple(WorkClass) if part.scope is Scope.DATA else MEMORY_WORK
     reason = f"the {'app' if part.user_id is None else 'user'}'s memories were purged"
     stopped = abandon_all(session, app.app_id, reason, now, work_classes, part.conversations)
+    # Of one user, the epoch stays: raised, it would throw away the work of all others (decision 19).
     if part.conversations is None:
         app.purge_epoch += 1
     else:
         forbid_replays(session, part.conversations)
+    # A purge alone tells of it: an erasure takes the events along.
     if part.scope is Scope.MEMORIES:
         for job in stopped:
             record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
@@ -215,6 +218,7 @@ def _of_conversations(
 def _forget_answers(part: ErasedPart) -> Counts:
     """Empty the remembered answers of an app; the keys stay, so that a late retry does not bring back what is gone."""
     part.answers = queries.remembered_answers(part.session, part.app_id)
+    # All of the app's: nobody can tell whose words an answer holds (decision 19).
     mine = update(IdempotencyKey).where(IdempotencyKey.app_id == part.app_id)
     emptied = mine.values(answer={}, request_digest=NO_DIGEST, app_id=None)
     return {"idempotencyKeys": rows_changed(part.session, emptied)}

@@ -142,6 +142,7 @@ def resolve(host: str, port: int, seconds: float = RESOLVE_SECONDS) -> list[str]
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
+            # The latter for a label that is empty or too long, from the codec for names.
             return
         found.append([str(row[4][0]) for row in rows])
 

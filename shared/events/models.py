@@ -68,6 +68,7 @@ class EventCount(Base):
     __tablename__ = "event_counts"
 
     name: Mapped[str] = mapped_column(String(10), primary_key=True)
+    # Counted, as the newest event may be forgotten, and its position must not be given out again.
     published: Mapped[int] = mapped_column(BigInteger, default=0)
     """The newest position."""
     forgotten: Mapped[int] = mapped_column(BigInteger, default=0)

@@ -38,10 +38,12 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
         raise Conflict(f"Job {job_id} is {job.state}; only a dead or cancelled job can be replayed.")
     if job.kind not in JOB_TYPES:
         raise Conflict(f"{job_id} is a message that never became a job; send it again, correctly.")
+    # A purge of memories stops no delivery: what it tells is looked up when it is told (decision 9).
     if job.work_class == WorkClass.DELIVERY:
         return _run_again(session, job, now)
     if job.epoch != epoch:
         raise Conflict(f"Job {job_id} was asked for before the app's memories were purged; it cannot be replayed.")
+    # The key goes with its conversation (ON DELETE SET NULL); the id stays, and tells that there was one.
     if job.conversation_key is None and job.conversation_id is not None:
         raise Conflict(f"What job {job_id} was about has been erased; it cannot be replayed.")
     return _run_again(session, job, now)
@@ -86,6 +88,7 @@ def replay_dead(session: Session, job_filter: JobFilter, after: int, limit: int,
 
 
 def _run_again(session: Session, job: Job, now: datetime) -> Job:
+    # Its fence was raised when it ended, so a message of its former life begins nothing.
     job.state, job.attempts, job.reason, job.deferral = JobState.PENDING, 0, None, None
     job.due_at, job.finished_at, job.started_at = now, None, None
     refresh(session, job.app_id, job.work_class, now)

@@ -59,6 +59,7 @@ class Dispatch:
 
 def enqueue(session: Session, new_job: NewJob, now: datetime) -> Job:
     """Write a job in the caller's transaction, or return the one that already stands for this work."""
+    # Of two that ask at once, the second is refused by the unique index, with all of its transaction.
     existing = queries.get_by_dedupe(session, new_job.dedupe)
     if existing is not None:
         return existing
@@ -172,6 +173,7 @@ def _take_head(
 ) -> Dispatch | None:
     job = queries.next_to_send(session, tenant_queue.app_id, tenant_queue.work_class, now, is_locked=True)
     if job is None:
+        # Another took what was due, or has it in hand; only in the latter case does the tenant queue stay awake.
         tenant_queues.refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None
     limits = get_limits(session, tenant_queue.app_id, job.kind)
@@ -183,6 +185,7 @@ def _take_head(
         tenant_queues.throttle(session, tenant_queue, limits.throttle, now)
         defer(session, Deferral.BUDGET, limits.throttle.why, now, app_id=tenant_queue.app_id)
         return None
+    # A fence of its own for each sending: a message of an earlier one begins nothing.
     job.state, job.fence, job.lease_owner = JobState.QUEUED, job.fence + 1, None
     job.leased_until = now + timedelta(seconds=queued_seconds)
     job.deferred_since = job.deferral = job.reason = None

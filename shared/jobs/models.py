@@ -90,6 +90,7 @@ class Job(Base):
         ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq", "kind"),
+        # Else SQLite gives the number of a newest row that is gone out again, and a cursor passes the new one over.
         {"sqlite_autoincrement": True},
     )
 

@@ -82,7 +82,7 @@ def _may_begin(job: Job, fence: int, owner: Owner) -> bool:
     if job.state == JobState.QUEUED:
         return job.fence == fence
     # Delivered again because its process was killed. It is taken over only from one that certainly is gone; everything
-    # else waits for the lease, or two would work at it.
+    # else waits for the lease, or two would work at it. A last attempt is left to the sweep, which ends and counts it.
     left_behind = job.state == JobState.RUNNING and job.fence == fence + 1 and job.attempts < job.max_attempts
     return left_behind and owner.is_gone(job.lease_owner or "")
 
@@ -213,6 +213,7 @@ def release_node(session: Session, node: str, now: datetime, settings: JobSettin
 
 
 def _take_back(job: Job, now: datetime, settings: JobSettings, at_once: bool = False) -> JobState:
+    # Nobody began it, so no attempt was used; its message begins nothing once it is sent under the next fence.
     if job.state == JobState.QUEUED:
         job.state, job.leased_until, job.due_at = JobState.PENDING, None, now
         return JobState.PENDING

@@ -26,8 +26,8 @@ from shared.base.errors import NotFound
 from shared.contracts.jobs import INDEX_PRIORITY, JobKind, WorkClass
 from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, TenantQueue
 
-_AWAKE, _ASLEEP = text("tenant_queues.awake"), text("NOT tenant_queues.awake")
 # Written out as their partial indexes have them: for SQLite, SQLAlchemy would write "awake = 1", which finds no index.
+_AWAKE, _ASLEEP = text("tenant_queues.awake"), text("NOT tenant_queues.awake")
 _WAITS_FOR_PROVIDER = text("jobs.state = 'deferred' AND jobs.deferral = 'provider_away'")
 _COMPETES = or_(Job.deferral.is_(None), Job.deferral != Deferral.PROVIDER)
 """Of a waiting job: a job whose provider is away leaves its place to what needs none."""
@@ -76,6 +76,7 @@ def get_by_dedupe(session: Session, dedupe: str) -> Job | None:
 def lock_job(session: Session, job_id: str) -> Job | None:
     """Return one job, locked until the transaction ends, or None."""
     query = select(Job).where(Job.job_id == job_id).with_for_update()
+    # Read anew: what the session knows of it may be from before the lock.
     return session.scalar(query, execution_options={"populate_existing": True})
 
 
@@ -93,6 +94,7 @@ def first_jobs(session: Session, job_filter: JobFilter, after: int, limit: int) 
 
 def ended_before(session: Session, state: JobState, before: datetime, limit: int) -> list[int]:
     """Return the ``seq`` of those of the oldest ``limit`` jobs of a state that ended before then."""
+    # The time is compared below: a query that did would look at every job of the state where none is old enough.
     oldest = select(Job.seq, Job.finished_at).where(Job.state == state).order_by(Job.seq).limit(limit)
     return [seq for seq, at in session.execute(oldest) if at is not None and at < before]
 
@@ -117,6 +119,7 @@ def get_open(session: Session, conversation_key: int, kind: str) -> Job | None:
 def is_open_in_tenant_queue(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:
     """Say of an app that a job of a kind about its indexes is unfinished; by the indexes of its tenant queue."""
     mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, Job.kind == kind)
+    # All jobs about indexes have this priority: by it the index passes over the app's other waiting jobs.
     waits = select(Job.seq).where(*mine, Job.priority == INDEX_PRIORITY, is_in_state(WAITING)).exists()
     return or_(waits, select(Job.seq).where(*mine, is_in_state(IN_FLIGHT)).exists())
 
@@ -298,6 +301,7 @@ def has_undeferred(session: Session, now: datetime) -> bool:
 
 def _undeferred(now: datetime) -> tuple[ColumnElement[bool], ...]:
     states = (JobState.PENDING, JobState.RETRYING)
+    # A literal, as in `is_in_state`: the partial index names the work class.
     return is_in_state(states), Job.work_class == literal_column(f"'{WorkClass.THOUGHT}'"), Job.due_at <= now
 
 
@@ -334,6 +338,7 @@ def has_sent(session: Session) -> bool:
 
 def lock_sent(session: Session, work_class: str) -> Sequence[Job]:
     """Return the jobs that were sent and that nobody has begun, locked."""
+    # One that is locked is being begun: what was begun is finished, or what was paid would be lost (decision 12).
     query = select(Job).where(Job.state == JobState.QUEUED, Job.work_class == work_class).order_by(Job.seq)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
@@ -400,6 +405,7 @@ def lock_open_of_app(
     unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN), Job.work_class.in_(work_classes))
     if conversations is not None:
         unfinished = unfinished.where(Job.conversation_key.in_(conversations))
+    # Locked ones are waited for and not skipped: a job that is just ending must not write what is erased meanwhile.
     return session.scalars(unfinished.order_by(Job.seq).with_for_update()).all()
 
 

@@ -127,6 +127,7 @@ class Rate:
         return tokens * self.chars // self.tokens
 
 
+# Of recorded coding sessions it sees half the size, so that a count, or a rate that was seen, goes first.
 LAST_RESORT = Rate(_CHARS_PER_TOKEN, 1)
 
 

@@ -56,6 +56,7 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
     try:
         return answer.model_validate(found[0])
     except ValidationError as error:
+        # Without what was given: a complaint ends in a job's row, which never repeats a model's words (decision 5).
         problems = error.errors(include_url=False, include_context=False, include_input=False)[:3]
         complaints = (f"{_field_path(one['loc'])}{one['msg'].removeprefix('Value error, ')}" for one in problems)
         raise AnswerRefused("; ".join(complaints)) from None
@@ -84,6 +85,7 @@ def _segments(body: str) -> Iterator[str]:
         elif character in _CLOSERS:
             start = start if stack else position
             stack.append(_CLOSERS[character])
+        # Outside of brackets a quotation mark is prose, and need not be closed.
         elif stack and character == '"':
             quoted = True
         elif stack and character == stack[-1]:

@@ -111,6 +111,7 @@ class NgramEmbedder:
             edged = f"<{word}>"
             for gram in (word, *(edged[at : at + _GRAM] for at in range(max(1, len(edged) - _GRAM + 1)))):
                 row[crc32(gram.encode("utf-8", "replace")) % DIMENSIONS] += 1
+        # The root: what comes again counts for less each time.
         return np.sqrt(row)
 
 

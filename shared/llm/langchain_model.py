@@ -232,6 +232,7 @@ class LangchainModel(ABC):
         # Deferred: the error came out of it, so it is there.
         from langchain_core.exceptions import OutputParserException
 
+        # What the deadline cut off cannot be parsed either, and is late all the same.
         if isinstance(error, ValidationError | OutputParserException) and not late:
             return CallOutcome.MALFORMED, _malformed()
         failure = self.server.failure_of(error)

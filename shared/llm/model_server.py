@@ -102,6 +102,7 @@ class ModelServer(ABC):
     def failure_of(self, error: Exception) -> Failure:
         """Say what an error that its client raised means."""
         http, cause = self.transport.http, self.cause_of(error)
+        # In this order: a ConnectTimeout is a TimeoutException too, and both are TransportErrors.
         for kinds, failure in (
             ((http.ConnectError, http.ConnectTimeout, ConnectionError), Failure.UNREACHED),
             (http.TimeoutException, Failure.LATE),

@@ -185,6 +185,7 @@ class OpenAiModel(LangchainModel):
             timeout=None,
             use_responses_api=False,
         )
+        # OpenAI's own models want `max_completion_tokens`, which other servers do not know.
         self._left_out = {"max_tokens"} if provider.is_own else set()
 
     def stream_answer(self, question: Question[Any], messages: list[BaseMessage]) -> Iterator[AIMessageChunk]:

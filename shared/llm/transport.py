@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+# Whoever is there takes a connection at once, however long the answer takes.
 _CONNECT_SECONDS = 5.0
 _LEAST_SECONDS = 0.001
 MOST_BYTES = 8 * 1024 * 1024
@@ -80,6 +81,7 @@ class EndingStream:
         self._end = end
         self._socket = response.extensions["network_stream"].get_extra_info("socket")
         self._timer = threading.Timer(max(end - time.monotonic(), 0), self._shut)
+        # So that a process that ends does not wait for the deadline of a call.
         self._timer.daemon = True
         self._timer.start()
 

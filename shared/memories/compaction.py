@@ -185,6 +185,7 @@ def oldest_goes(existing: Sequence[CompactionCandidate], why: str, new: Compacti
     free = [memory for memory in existing if not memory.pinned]
     if not free:
         return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
+    # False comes before True: slight ones first, vital ones last.
     oldest = min(free, key=lambda one: (one.importance >= SLIGHT, one.importance >= VITAL, one.updated_at, one.id))
     if new is not None and _is_slight(new) and oldest.importance >= VITAL:
         why = f"it mattered least ({new.importance} of 10); {why}"
@@ -198,6 +199,7 @@ def least_goes(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
     What a machine wrote goes before what a person did, and never the one that changed last, where there is another: it
     may be what was written a moment ago. Nothing of that lets what is vital go before what is slight.
     """
+    # By age, so that what changed last is last, and of equals `min` takes the oldest.
     free = sorted((one for one in shielded(existing) if not one.pinned), key=lambda one: (one.updated_at, one.id))
     if not free:
         return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)

@@ -31,6 +31,7 @@ def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dic
     made = queries.made_of(app_id, user_id)
     changes = update(Change).where(Change.memory_id.in_(made))
     return {
+        # By themselves, so that they are counted: with their memories they would go unseen.
         "memorySources": rows_changed(session, delete(MemorySource).where(MemorySource.memory_id.in_(made))),
         "memories": rows_changed(session, delete(Memory).where(Memory.memory_id.in_(made))),
         "memoryHistory": rows_changed(
@@ -64,6 +65,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
         clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
         # The newest change before which the memory held nothing of the conversation.
         former = clean[-1] if clean else None
+        # Something from before secrets were refused must not be written once more.
         if former is None or former.before is None or has_secret(former.before):
             remove(session, memory, cause, ChangeKind.ERASED)
         else:
@@ -74,6 +76,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
                 setattr(memory, name, former.standing[name])
             # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
             memory.updated_at = updated_in(former.standing) or memory.updated_at
+    # After the above, which has left changes of its own with these words in them.
     derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
     _empty(derived)
     _forget_reasons(session, app_id, derived)

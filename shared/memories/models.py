@@ -77,6 +77,7 @@ class Memory(Base):
 
     __tablename__ = "app_memories"
     __table_args__ = (
+        # Nobody is an empty user id: two NULLs count as different, and would let an eleventh in (decision 19).
         UniqueConstraint("app_id", "user_id", "slot"),
         CheckConstraint(f"slot >= 1 AND slot <= {SLOTS}", name="slot_within_cap"),
         CheckConstraint("importance >= 0 AND importance <= 10", name="importance_in_range"),

@@ -198,6 +198,7 @@ def insert_memory(
         updated_at=born,
         **columns,
     )
+    # Before it has a place, so that its history is whole also where it gets none.
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
     return insert_with_eviction(session, memory, new.sources, cause, cap, eviction, rule)
 
@@ -238,6 +239,7 @@ def edit(session: Session, memory: Memory, columns: Mapping[str, Any], cause: Ca
     origins = sources(session, memory.memory_id)
     after = columns.get("content", memory.content)
     record(session, memory, ChangeKind.EDITED, Texts(memory.content, after), cause, origins)
+    # Who only pins it, or gives it tags, has not written it.
     if after != memory.content:
         memory.agent = cause.actor
     for name, value in columns.items():
@@ -262,6 +264,7 @@ def rewrite(session: Session, memory: Memory, content: str, origins: Sources, ca
     kept = sources(session, memory.memory_id)
     record(session, memory, kind, Texts(memory.content, content), cause, kept, joined=origins)
     memory.content, memory.agent = content, cause.actor
+    # How new a merge is, `_evict` says behind this: as what it takes in.
     _touch(memory, memory.updated_at if kind is ChangeKind.MERGED else cause.at)
     _set_sources(session, memory.memory_id, origins)
 
@@ -282,10 +285,12 @@ def restore(
         raise Conflict(f"The text before that change {why} and cannot be restored.", code="erased")
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
+    # What tells a secret may be younger than the text.
     texts = [change.before, *(text for _, text in written_texts(change.standing))]
     refuse_secret("\n".join(texts), f"What memory {memory_id} said before that change")
     if present is not None:
         rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
+        # Its author of then as well, where `rewrite` has just named who takes the change back.
         for name, value in attributes_in(change.standing).items():
             setattr(present, name, value)
         session.flush()
@@ -332,6 +337,7 @@ def _evict(
         # What takes in something new counts as new, in the order of memories and for oldest-goes.
         target.updated_at = max(target.updated_at, absorbed.updated_at)
         target.importance = max(target.importance, absorbed.importance)
+        # No more than a memory may have (`Tags`).
         target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
     elif eviction.removed_id == NEW:
         record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)

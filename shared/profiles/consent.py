@@ -106,6 +106,7 @@ def import_profile(
     if queries.agreed_profile(session, app_id, user_id) is not None:
         return None
     consent = grant(session, app_id, user_id, actor, now)
+    # They agreed where it was exported, and not today; a date ahead of our clock counts as now.
     if present is None:
         consent.changed_at = min(agreed_at, now)
     return write(session, app_id, user_id, content, actor, now)

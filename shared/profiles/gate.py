@@ -66,6 +66,7 @@ def ask_for(
     With consent but no profile there is nothing to use, and nothing is written. Call it outside of any transaction.
     """
     with database.read() as session:
+        # The profile is looked up by the consent as well: that may be withdrawn between these two.
         shown = GateDecision(agrees(session, app_id, user_id), profile_of(session, app_id, user_id))
     if shown.consent and shown.profile is None:
         return shown
@@ -109,5 +110,6 @@ def write_audit(session: Session, app_id: str, user_id: str, kind: AuditKind, ac
             # Without whose, as an event outlives the user's erasure.
             record(session, EventKind.PROFILE_CHANGED, app_id, now, change=kind.value)
     else:
+        # Counted by the database, as two contexts may be composed at once.
         again = update(AuditEntry).where(AuditEntry.key == known)
         session.execute(again.values(count=AuditEntry.count + 1, last_at=now))

@@ -164,6 +164,7 @@ def markdown_of(block: Block) -> str:
         compact = json.dumps(block.call.input, ensure_ascii=False)
         arguments = writable(compact)
         result = writable(NO_RESULT if block.call.result is None else block.call.result)
+        # Longer than any run of backticks within, or the result would close its own fence.
         longest = max((len(run) for run in re.findall(r"`{3,}", result)), default=2)
         fence = "`" * (longest + 1)
         outcome = "Error" if block.call.is_error else "Result"
@@ -200,6 +201,7 @@ def closing_of(text: str) -> str:
             continue
         marks, rest = found[1], found[2].strip()
         if not fence:
+            # As in Markdown: backticks in what follows make it code within a line.
             fence = "" if marks[0] == "`" and "`" in rest else marks
         elif marks.startswith(fence) and not rest:
             fence = ""

@@ -86,6 +86,7 @@ def _parts_of(text: str, markers: Iterable[PlacedMarker]) -> Iterator[str]:
         found = marker.found
         yield text[at : found.start]
         yield text[found.content_start : found.end]
+        # A part may hold another's, inside its code; then nothing lies between the two.
         at = max(at, found.end)
     yield text[at:]
 

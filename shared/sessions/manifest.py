@@ -35,6 +35,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
     Never raises: what was committed stands, and the loop writes again what is not shown yet.
     """
     try:
+        # From the reading on, so that whoever writes last has read last.
         with store.manifest_lock(app_id, project_id):
             with database.read() as session:
                 project = queries.find_project(session, app_id, project_id)
@@ -47,6 +48,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
                     versions = {name: entry[name] for name in _OF_THE_ORIGINAL} | {"versions": entry["compressions"]}
                     _write_changed(store, path, versions)
                 elif path.exists():
+                    # Its last version is gone, and the file would go on speaking of it.
                     store.remove(path)
             for made in shown["compositions"].values():
                 _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)

@@ -53,6 +53,7 @@ class Project(Base):
         UniqueConstraint("app_id", "project_id"),
         Index("ix_projects_unwritten", "key", **partial("written_revision <> revision")),
         Index("ix_projects_scanned_at", "scanned_at", **partial("source_folder IS NOT NULL")),
+        # Jobs name it by its key, which must not be another project's by the time they begin.
         {"sqlite_autoincrement": True},
     )
 
@@ -86,6 +87,7 @@ class RecordedSession(Base):
     __table_args__ = (
         UniqueConstraint("app_id", "session_id"),
         Index("ix_recorded_sessions_unindexed", "key", **partial("indexed_bytes <> size_bytes")),
+        # A session that was registered anew must not have the key of the one before: a sync under way tells by it.
         {"sqlite_autoincrement": True},
     )
 
@@ -196,6 +198,7 @@ class SessionVersion(Base):
     __tablename__ = "compressions"
     __table_args__ = (
         UniqueConstraint("session_key", "number"),
+        # Whatever races, one version of a session is made at a time.
         Index("uq_compressions_working", "session_key", unique=True, **partial("state = 'working'")),
         Index("ix_compressions_unindexed", "key", **partial("state = 'ready' AND NOT indexed")),
         {"sqlite_autoincrement": True},
@@ -387,6 +390,7 @@ class SessionWord(Base):
     """A word of a passage, as a number that is another one in each app, so that no app's words slow another's."""
 
     __tablename__ = "session_words"
+    # The key is the table: a word takes one entry on SQLite, not a row and an index entry.
     __table_args__ = (Index("ix_session_words_passage_key", "passage_key"), {"sqlite_with_rowid": False})
 
     word: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

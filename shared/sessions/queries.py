@@ -47,6 +47,7 @@ class SessionFilter:
 def get_project(session: Session, app_id: str, project_id: str, *, locked: bool = False) -> Project:
     """Return a project. Raises: NotFound."""
     query = select(Project).where(Project.app_id == app_id, Project.project_id == project_id)
+    # `key_share`: rows that refer to it can be added meanwhile; a plain FOR UPDATE makes their foreign keys wait.
     query = query.with_for_update(key_share=True) if locked else query
     found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
@@ -223,6 +224,7 @@ def lock_jobs_making(session: Session, session_key: int) -> Sequence[Job]:
     """Return the unfinished jobs that make versions of a session, locked."""
     query = select(Job).join(SessionVersion, SessionVersion.job_id == Job.job_id)
     query = query.where(SessionVersion.session_key == session_key, Job.state.not_in(FINISHED))
+    # The jobs alone: without `of` the versions beside them would be locked too.
     return session.scalars(query.order_by(Job.seq).with_for_update(of=Job)).all()
 
 
@@ -333,6 +335,7 @@ def find_claims(session: Session, app_id: str) -> FileClaims:
         folder = f"projects/{project_id}/summaries/{session_id}"
         claims.files |= {f"projects/{project_id}/originals/{session_id}.jsonl", f"{folder}/versions.json"}
         if state == BuildState.WORKING:
+            # Nothing names its files before it is ready, so whatever lies there is left alone.
             claims.folders.add(folder)
         elif state == BuildState.READY:
             claims.files |= {f"{folder}/{file}.{ending}" for ending in FILES}

@@ -76,6 +76,7 @@ def records_of(
     has_begun = False
     for message in _in_turn(notes, _messages(blocks)):
         if not has_begun and message.role == "assistant":
+            # No transcript begins with an answer; marked as the tool's, so that nobody is taken to have typed it.
             yield chain.record("user", {"role": "user", "content": BEGINNING}, message.parts[0][2], [{}], isMeta=True)
         has_begun = has_begun or message.role != "note"
         yield from chain.records(message)
@@ -108,11 +109,7 @@ def _heading_note(heading: Heading) -> _Message:
 
 
 def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
-    """Yield messages: what one side says in a row is one, notes come behind it.
-
-    What the recorder itself writes as a user, as that the assistant was interrupted, stays between a user's words, and
-    that somebody went back before what was said instead.
-    """
+    """Yield messages: what one side says in a row is one, notes come behind it."""
     message: _Message | None = None
     notes: list[Block] = []
     for block in blocks:
@@ -126,6 +123,8 @@ def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
                     yield from map(_note, notes)
                     notes = []
                 message = _Message(role)
+            # What the recorder itself writes as a user, as that the assistant was interrupted, stays between a user's
+            # words, and that somebody went back before what was said instead.
             if role == "user":
                 message.parts += [_text_part(note) for note in notes if _is_within(note)]
                 notes = [note for note in notes if not _is_within(note)]
@@ -164,6 +163,7 @@ def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[st
     if call is None:
         yield block.role, _text_part(block)
         return
+    # Half a character may stand anywhere in it, names included; JSON has all of them in one text.
     cleaned: dict[str, Any] = json.loads(writable(json.dumps(call.input, ensure_ascii=False)))
     use = {"type": "tool_use", "id": call.tool_use_id, "name": writable(call.name), "input": cleaned}
     own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
@@ -193,6 +193,7 @@ class _RecordChain:
     def records(self, message: _Message) -> Iterator[dict[str, Any]]:
         if message.role == "assistant":
             name = f"msg_{self._uuid().replace('-', '')}"
+            # A record for each part, as recorders write an answer; its message's id joins them.
             for nth, part in enumerate(message.parts, 1):
                 yield self._answer(name, *part, is_last=nth == len(message.parts))
             return
@@ -244,6 +245,7 @@ class _RecordChain:
         if key == "id" and not content[key]:
             content[key] = f"toolu_{self.count}"
         elif key in content and not content[key]:
+            # A call and its result come of one block, so the result is in the record right behind.
             content[key] = f"toolu_{self.count - 1}"
 
     def _uuid(self) -> str:

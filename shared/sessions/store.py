@@ -25,6 +25,7 @@ from shared.contracts.values import FILE_ID_PATTERN
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
+# Files of locks are never removed, so there must not be one for each session.
 _SLOTS = 1024
 
 

@@ -58,6 +58,7 @@ def _written_at(path: Path) -> float:
     try:
         return path.lstat().st_mtime
     except FileNotFoundError:
+        # One that is gone counts as new: there is nothing to remove.
         return time.time()
 
 

@@ -84,6 +84,7 @@ class NameRanking:
     def best_first(self) -> list[tuple[str, int, float]]:
         """Return every name with its first place and its worth, the most important first."""
         ranked = [(name, self._position[name], worth) for name, worth in self._worth.items()]
+        # By worth for its length, as all names together may take a twentieth of a version (decision 27).
         return sorted(ranked, key=lambda one: (-one[2] / (6 + len(one[0])), one[1], one[0]))
 
 
@@ -184,6 +185,7 @@ _ABBREVIATION = re.compile(
 _LEADS_ON = re.compile(r"[:：]['\"”’)\]*_`]*\s*$")
 _WHOLE_CODE = 6
 """Lines up to which a block of code is one statement."""
+# In a longer one the mark is taken for one that is never closed.
 _LONGEST_QUOTATION = 600
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
 _WRAPPED = 60
@@ -265,6 +267,7 @@ def excerpt_of(
             written.append(before)
         else:
             is_new_line = one.opened is not None or "\n" in text[statements[number - 1].end : one.start]
+            # Where what is missing begins in the same code, the sign stands in it, and else behind its fence.
             is_within = fence is not None and statements[last + 1].opened == fence
             written.append(_gap(fence, one.opened, is_new_line, is_within, is_first=last < 0))
         statement = text[one.start : one.end]
@@ -308,6 +311,7 @@ def _spans(text: str) -> Iterator[StatementSpan]:
         body = line.strip()
         before, fence = fence, _open_behind(fence, line, begin)
         if before is not None:
+            # The lines that open and close code are in no statement: an excerpt writes them where it needs them.
             if fence is not None and body:
                 yield StatementSpan(begin, begin + len(line.rstrip()), fence, fence)
             continue

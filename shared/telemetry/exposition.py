@@ -36,6 +36,7 @@ def use_files(directory: Path, slot: Callable[[], str]) -> None:
 
 def wipe(directory: Path, prefix: str) -> int:
     """Remove the files of former processes whose slots start with ``prefix``; return how many."""
+    # The library names them `KIND_SLOT.db`.
     stale = [path for path in directory.glob("*.db") if path.stem.split("_", 1)[1].startswith(prefix)]
     for path in stale:
         path.unlink(missing_ok=True)
@@ -74,6 +75,7 @@ class ReservedDict(MmapedDict):
 
     def _make_room(self) -> None:
         """Reserve the part the library is about to map; without it go on in memory, with what was counted so far."""
+        # The library doubles what it maps.
         if _reserve(self._f.fileno(), 2 * self._capacity):
             return
         memory = os.memfd_create(str(self._fname))

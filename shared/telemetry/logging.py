@@ -37,6 +37,7 @@ def configure_logging(level: str, form: str, process: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=LossyStream(sys.stderr)),
         cache_logger_on_first_use=False,
     )
+    # Of libraries nothing below a warning, whatever is set: some of them log there what they send.
     logging.basicConfig(
         level=max(number, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s %(message)s"
     )

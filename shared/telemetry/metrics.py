@@ -410,6 +410,7 @@ class Metrics:
 
     def _counter(self, name: str, text: str, labels: Mapping[str, Iterable[str]]) -> Counter:
         counter = Counter(f"afterthought_{name}", text, tuple(labels), registry=self._registry)
+        # Without labels it stands at zero by itself, and `product` of nothing would still give one empty row.
         for values in product(*labels.values()) if labels else ():
             counter.labels(*map(str, values))
         return counter

@@ -188,6 +188,7 @@ def _provider(service: str, host: str) -> TracerProvider:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     named = {"service.name": service, **OTELResourceDetector().detect().attributes}
+    # Not at exit, where it would wait for half a minute: `stop` sends what is left.
     provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
     exporter = _TellingExporter(OTLPSpanExporter(), host)
     provider.add_span_processor(BatchSpanProcessor(exporter))  # type: ignore[arg-type]

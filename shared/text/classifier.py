@@ -114,8 +114,10 @@ class Judgement:
 
 def places_of(text: str) -> NDArray[np.int64]:
     """Return the rows of a text's n-grams, each once: shape (n,), ascending."""
+    # A space at both ends, so that n-grams tell where a statement begins and ends.
     line = f" {' '.join(text[:_READ].lower().split()).rstrip(_FULL_STOPS)} "
     grams = {line[at : at + length] for length in range(1, LONGEST_GRAM + 1) for at in range(len(line) - length + 1)}
+    # Not Python's own hash, which is another one in each process.
     return np.unique([zlib.crc32(gram.encode("utf-8", "replace")) & (PLACES - 1) for gram in grams]).astype(np.int64)
 
 
@@ -167,6 +169,7 @@ _WORD = re.compile(r"\w+")
 def traits_of(text: str, is_answer: bool, in_fiction: bool) -> NDArray[np.float32]:
     """Return the plain features of a statement, 0 or 1 each: shape (m,)."""
     line, words = text.strip(), _WORD.findall(text)
+    # In the order of the stored weights.
     return np.array(
         [
             asks(line),

@@ -74,6 +74,7 @@ def _clause_ends(line: str, limit: int) -> list[int]:
 
 def _whole_characters(line: str, limit: int) -> str:
     end = limit
+    # Marks and joiners belong to the character before them.
     while end > 1 and (unicodedata.category(line[end]).startswith("M") or {*line[end - 1 : end + 1]} & {*_JOINERS}):
         end -= 1
     return line[:end].rstrip()

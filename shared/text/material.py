@@ -112,6 +112,7 @@ def is_frame_heading(line: str) -> bool:
     if is_persons(bare):
         return False
     if all(word in _VOCABULARY or word.isdigit() for word in words):
+        # "Notes:" is how people head what they write themselves.
         return not _NOUNS.isdisjoint(words) and words != ["notes"]
     if bare.endswith(".") or len(words) > 10 or not _STEMS.search(bare):
         return False
@@ -228,6 +229,7 @@ def _without_tags(text: str) -> str:
                 users += [one] * (one.kind == "user")
         others = [one for one in elements if one.kind not in ("format", "layout")]
         is_all = elements and not _WORD.search(_replaced(text, ((one, "") for one in outer)))
+        # In one tag from end to end it is the person's: nobody else is there to ask something of it (decision 37).
         if is_all and (not others or (others == outer == others[:1] and not others[0].kind)):
             return _TAG.sub(" ", text).strip()
         says = {one: len(_WORD.findall(_TAG.sub(" ", text[one.inner : one.inner_end]))) for one in outer}
@@ -261,6 +263,7 @@ def _elements(text: str) -> list[_Element]:
             open_tags.append(tag)
             counts[name] += 1
         while tag[1] and counts[name]:
+            # What was opened within and is not closed is no element.
             opened = open_tags.pop()
             counts[opened[2].lower()] -= 1
             if opened[2].lower() == name:
@@ -287,6 +290,7 @@ def _without_marked(text: str) -> str:
         named = {word[:_STEM] for word in words if word not in _ENDS | _BEGINS | {"of", "the"}}
         is_glued = line.rstrip().endswith(">>>") and not line.lstrip().startswith("<<<")
         if is_glued or not _ENDS.isdisjoint(words[:1] + words[-1:]):
+            # Fifty at most, or a message of such lines alone would take the square of their number.
             for back in range(len(opened) - 1, max(-1, len(opened) - 50), -1):
                 start, of, begins = opened[back]
                 # "(Transcribed from ...)" ends with "(end of transcription)".
@@ -447,6 +451,7 @@ def is_housekeeping(text: str, instructions: str = "") -> bool:
     tag = _TAG_OF_TASK.search(text)
     if _TASK.match(text):
         return tag is not None and _TAG_OF_QUESTION.search(text) is None
+    # Several signs at once: "give our talk a title" is what people say as well (decision 37).
     if _is_task(instructions) or (_ONLY.search(text) and _is_task(text)):
         return True
     lines = list(_SPEAKER.finditer(text))

@@ -121,6 +121,7 @@ def _parts(content: str) -> Iterator[tuple[str, str, bool]]:
 def own_words(content: str) -> str:
     """Return what is left of a message without what its writer only passed on."""
     own = _FENCE.sub("\n", content)
+    # In a role that is played nothing is said of oneself.
     if _ROLE_PLAY.search(own):
         return ""
     handed = _HANDED_OVER.search(own)

@@ -23,12 +23,14 @@ from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
 
 TOO_LARGE = "too_large"
+# With 20,000 of them a transcript of 340 kB took ten seconds for each version foreseen (docs/reliability.md).
 MOST_MARKS = 2_000
 _MARK = b"##keepit"
 STORAGE_FULL = "storage_full"
 A_LINK = "is a link, and links are not followed; register the file it leads to."
 _CHUNK = 2**20
 _TURN = threading.Lock()
+# Weak: a lock goes with the last who uses it, and not one stays for every app.
 _TURNS: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
 """By the app's cache."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -81,6 +83,7 @@ def from_upload(
         with explained(uploaded):
             name = f"{session_id}.jsonl"
             check_lines(uploaded, name, settings)
+            # It is all work of the interpreter: two at once are done no sooner, and all other requests wait for both.
             with _turn_of(uploaded.parent):
                 taken = _read(store, uploaded, digest, session_id, name, None)
         yield taken
@@ -102,10 +105,7 @@ def in_place(original: Path, session_id: str, settings: SessionSettings) -> Iter
 
 
 def _turn_of(cache: Path) -> threading.Lock:
-    """Return what has an app's uploads read one after the other.
-
-    It is all work of the interpreter: two at once are done no sooner, and everybody else's requests wait for both.
-    """
+    """Return what has an app's uploads read one after the other."""
     with _TURN:
         return _TURNS.setdefault(cache, threading.Lock())
 
@@ -126,6 +126,7 @@ def check_lines(path: Path, name: str, settings: SessionSettings) -> None:
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             lines += chunk.count(b"\n")
+            # One that lies across two chunks is missed; a limit need not be exact.
             marks += chunk.lower().count(_MARK)
             if lines > settings.sessions_max_lines:
                 raise Limit(
@@ -188,6 +189,7 @@ def _read(store: Store, copy: Path, digest: str, session_id: str, name: str, ori
     refuse_foreign(copy, name)
     size = complete_bytes(copy)
     if size < copy.stat().st_size:
+        # Cut off, so that the copy is what its digest says.
         store.append(copy, size, ())
         with copy.open("rb") as file:
             digest, _ = hash_of(file, size)

@@ -43,6 +43,7 @@ def sanitise(path: str) -> str:
     Raises: Invalid.
     """
     name = _OTHER.sub("-", path.strip())
+    # The root has no letter in its name, and is a folder all the same.
     if not name.strip("-") and path.strip() != "/":
         raise Invalid(f"{path[:80]!r} names no folder; give its path, as /home/me/myapp.", code="bad_name")
     return name if len(name) <= _MOST_CHARACTERS else with_hash(name, path)
@@ -132,6 +133,7 @@ def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
             found[name] = overlaid(found.get(name, {}), value)
         else:
             found[name] = value
+    # A group whose last value was taken back goes too, so that it is as if it had never been set.
     return {name: value for name, value in found.items() if value != {}}
 
 
@@ -175,6 +177,7 @@ def change_project(session: Session, project: Project, changes: Mapping[str, Any
     project.display_name = changes.get("display_name") or project.display_name
     if settings := changes.get("settings"):
         project.settings = overlaid(project.settings, settings)
+        # Other rules are followed soon, not only when the old ones would have been.
         project.tended_at = None if KEEPS in settings else project.tended_at
     if "source_folder" in changes:
         folder = changes["source_folder"]
@@ -310,6 +313,7 @@ def patch_of(model: type[BaseModel]) -> Any:
     for name, field in model.model_fields.items():
         annotation: Any = field.annotation
         annotation = patch_of(annotation) if isclass(annotation) and issubclass(annotation, BaseModel) else annotation
+        # Bounds and validators lie there: pydantic takes them out of the annotation.
         annotation = Annotated[annotation, *field.metadata] if field.metadata else annotation
         fields[name] = (annotation | None, Field(None, description=field.description, examples=field.examples))
     config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)

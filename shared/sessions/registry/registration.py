@@ -40,6 +40,7 @@ from shared.sessions.store import Store, chunks_of
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
 
+# PostgreSQL's integer holds no more.
 _MOST_TOKENS = 2**31 - 1
 
 
@@ -180,6 +181,7 @@ class Registrar:
 
         Raises: NotFound, Conflict where the original is gone or is not what it was, Limit.
         """
+        # The lock of the store first, with short transactions inside: none is open while files are compared and copied.
         with self._store.session_lock(app_id, session_id):
             with self._database.read() as session:
                 known = queries.get_session(session, app_id, session_id)
@@ -236,6 +238,7 @@ class Registrar:
             # Whole lines alone, as one may be being written.
             end = max(complete_bytes(source), size)
             if copy.exists() and copy.stat().st_size >= size:
+                # From there on, as what lies beyond is of a sync that did not end.
                 file.seek(size)
                 self._store.append(copy, size, chunks_of(file, end - size))
             else:
@@ -298,6 +301,7 @@ def set_marker_weight(
 ) -> KeepitMarker:
     """Put ``weight`` (hundredths) in the place of what is written; None takes that back. Raises: NotFound."""
     lock_app(session, app_id)
+    # Without a lock, only to learn its project, which is locked before it.
     found = queries.get_session(session, app_id, session_id)
     project = queries.lock_project_by_key(session, found.project_key)
     recorded = queries.lock_session(session, app_id, session_id)
@@ -362,6 +366,7 @@ def remove_project_with_sessions(
     job = None if learning is None else lock_job(session, learning.job_id)
     if job is not None and job.state in OPEN:
         abandon(session, [job], "its project was removed", cause.at)
+    # Counted last: where something is left, the error takes all of this back.
     composed = queries.count_compositions(session, project.key)
     sessions = queries.count_sessions(session, [project.key]).get(project.key, 0)
     if sessions or composed:
@@ -380,6 +385,7 @@ def remove_project_with_sessions(
 def remove_session_files(database: Transactions, store: Store, left: Iterable[SessionPlace]) -> None:
     """Remove the files of sessions that were taken out, unless they were registered anew meanwhile."""
     for one in left:
+        # Under its lock, so that it is not registered anew between the look and the removal.
         with store.session_lock(one.app_id, one.session_id):
             with database.read() as session:
                 if queries.find_session(session, one.app_id, one.session_id) is not None:

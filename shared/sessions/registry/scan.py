@@ -62,6 +62,7 @@ class _Found:
 
     @property
     def stamp(self) -> list[int]:
+        # A list, as it comes back from JSON, which has no tuples.
         return [self.size, self.changed]
 
 
@@ -104,6 +105,7 @@ class FolderScanner:
                 lock_app(session, app_id)
                 project = lock_project(session, app_id, project_id)
                 project.scanned_at = cause.at
+                # Of a folder with more, the rest is read again each time; a row has its limits.
                 project.refused_files = dict(list(refused.items())[:_MOST_REFUSED])
         return scan
 
@@ -175,6 +177,7 @@ def _files(project: Project, scan: FolderScan) -> Iterator[_Found]:
     if project.source_folder is None:
         return
     folder = Path(project.source_folder)
+    # Whoever may write where the folder lies could else lead the service to any file that it can read.
     if led_to(project.source_folder) != project.source_folder:
         scan.refused[folder.name] = "A link leads elsewhere from it by now; name the folder again."
         return
@@ -193,6 +196,7 @@ def _files(project: Project, scan: FolderScan) -> Iterator[_Found]:
 
 
 def _transcripts(folder: Path, paths: Iterable[Path], scan: FolderScan) -> Iterator[_Found]:
+    # In the order of names, as foreseeing goes on behind one.
     for path in sorted(paths, key=lambda path: str(path.relative_to(folder))):
         name = str(path.relative_to(folder))
         session_id = path.stem if path.parent == folder else f"{path.parent.parent.name}.{path.stem}"

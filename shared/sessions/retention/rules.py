@@ -270,6 +270,7 @@ def warnings_of(removals: VersionRemovals, versions: Sequence[AgedVersion]) -> l
 def expired_versions(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> VersionRemovals:
     """Return what goes of a session's versions."""
     why = f"retention keeps {retention.keep} {retention.count or retention.days or ''}".strip()
+    # By number, which never goes back; a clock may have been set.
     newest_first = sorted(versions, key=lambda one: -one.row.number)
     beyond: Sequence[AgedVersion] = []
     if retention.keep is RetentionMode.NEWEST:
@@ -367,5 +368,6 @@ def _intermediate(session: AgeingSession, rules: DecayRules, days: float, now: d
     why = f"intermediate, {rules.prune_intermediate_after_days} days old"
     resting = [one for one in others if one.touched_at > now - RESTING]
     stay = [VersionRemoval(one, "made or used within the last day") for one in resting if one.held_by is None]
+    # What is in use is handed on though it rests: `VersionRemovals.of` keeps it, and says what for.
     go = (VersionRemoval(one, why, DECAY) for one in others if one not in resting or one.held_by)
     return VersionRemovals.of(go, stay)

@@ -165,10 +165,12 @@ def change_rules(
         own[KEEPS] = retention.short if isinstance(retention, Retention) else None
     if "auto_decay" in changed:
         decay = changed["auto_decay"]
+        # Only what was said: a preset that was not named follows the project's.
         own[_AUTO_DECAY] = None if decay is None else decay.model_dump(mode="json", by_alias=True, exclude_unset=True)
     project.settings = {name: value for name, value in own.items() if value is not None}
     after = rules_of(session, project)
     if after != before:
+        # Looked at soon, so that what the new rules would do is shown.
         project.tended_at = None
         record_change(
             session, project, project.project_id, SessionChangeKind.CHANGED, cause,
@@ -211,6 +213,7 @@ def run_ageing(
             "What these rules would do was not shown yet; run them with dryRun=true first, and look at the plan.",
             code="dry_run_first",
         )
+    # Planned anew, and not taken from what was shown: what is in use by now has to stay.
     done = AgeingResult(plan_of(session, project, rules, cause.at), not was_shown if is_dry is None else is_dry)
     if not done.is_dry:
         _remove(session, project, done, cause)
@@ -236,6 +239,7 @@ def _remove(session: Session, project: Project, done: AgeingResult, cause: Cause
 def _request(
     session: Session, app: App, project: Project, proposed: ProposedVersion, now: datetime, settings: Settings
 ) -> None:
+    # No farther than a setting can say.
     wished = CompressionSettings(tier_preset=proposed.preset, session_distance=min(1000, proposed.session.distance))
     complete = complete_settings(wished, settings.model, settings_of(session, project))
     cause, attempts = Cause(ACTORS[DECAY], proposed.why, now), settings.job_max_attempts

@@ -59,6 +59,7 @@ def passages_of(blocks: Iterable[Block]) -> list[SessionPassage]:
         for text in _texts(block):
             source = block.sources[0] if block.sources else None
             seen += 1
+            # PostgreSQL takes no NUL in a text.
             passage = SessionPassage(
                 kind=block.kind.value, text=text.replace("\0", ""), message_uuid=source, said_at=block.at
             )
@@ -88,6 +89,7 @@ def _texts(block: Block) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
+    # Cut before it is split, as a tool may have given back megabytes.
     return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
 
 

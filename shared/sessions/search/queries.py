@@ -35,9 +35,9 @@ from shared.sessions.registry.projects import SessionChangeKind, record_change, 
 Posting = tuple[int, int, int | None]
 """Key of a passage, of its session, and of its version (None for the original)."""
 
+# Written out as their partial indexes have them: with bound values SQLite finds none of these.
 _UNINDEXED = text("recorded_sessions.indexed_bytes <> recorded_sessions.size_bytes")
 _UNINDEXED_VERSION = text("compressions.state = 'ready' AND NOT compressions.indexed")
-# Written out as their partial indexes have them: with bound values SQLite finds none of these.
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,7 @@ def link_session(
     """Link a session to another project. Raises: NotFound, Conflict where it stands already or is the project's own."""
     lock_app(session, app_id)
     target = lock_project(session, app_id, target_id)
+    # Not locked, as nothing of it changes.
     source = get_project(session, app_id, source_id)
     recorded = lock_session(session, app_id, session_id)
     if recorded.project_key != source.key:

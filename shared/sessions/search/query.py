@@ -154,6 +154,7 @@ def score_sessions(postings: Mapping[str, Sequence[Posting]], worth: Mapping[str
             owners[passage] = (session_key, compression_key)
     groups: dict[tuple[int, int | None], list[tuple[float, int]]] = defaultdict(list)
     for passage, score in scores.items():
+        # Negated, so that of equals the first passage comes first.
         groups[owners[passage]].append((score, -passage))
     most = sum(worth.values()) or 1.0
     return [_score_session(owner, sorted(group, reverse=True), most) for owner, group in groups.items()]
@@ -205,6 +206,7 @@ def find_sessions(
     text = query.text or ""
     if not text.strip():
         rows = [hit.facts.recorded for hit in meeting.values()]
+        # Those without a time last; two Nones are equal, so they are never compared by order.
         ordered = sorted(
             rows, key=lambda one: (one.last_timestamp is not None, one.last_timestamp, one.key), reverse=True
         )
@@ -271,6 +273,7 @@ def _hits(
     meeting: Mapping[int, SessionHit],
     words: Sequence[str],
 ) -> list[SessionHit]:
+    # On PostgreSQL each statement sees its own moment: what is gone since the words were looked up is passed over.
     passages = queries.passages(session, [one.best for _, one in page])
     numbers = queries.version_numbers(session, [one.compression_key for _, one in page if one.compression_key])
     return [

@@ -68,6 +68,7 @@ def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
                 yield SessionPrompt(block.uuid, text)
 
 
+# What differs in nothing else says the same.
 _PLEASE = re.compile(r"\b(?:please|pls|bitte)\b", re.IGNORECASE)
 
 
@@ -114,6 +115,7 @@ def save_proposals(
             continue
         memory = queries.find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
         if memory is None:
+            # Kept though it may not be proposed yet: else nobody could tell that it is said a second time.
             memory = models.SemanticMemory(
                 memory_id=new_id("sem", now),
                 project_key=project.key,
@@ -153,11 +155,13 @@ def normal_of(content: str) -> str:
 
 def confidence(sessions: int) -> float:
     """Return how far what so many sessions bear is believed: half of what is missing with each."""
+    # Six count at most, or it would be rounded to certainty.
     return round(1 - 0.5 ** min(sessions, 6), 2)
 
 
 def remove_unsupported(session: Session, project: models.Project, cause: Cause) -> int:
     """Let go of what no session bears any more and nobody confirmed or rejected; return how many went."""
+    # What was deleted takes its sources along only when it is written.
     session.flush()
     gone = queries.without_sources(session, project.key)
     for memory in gone:

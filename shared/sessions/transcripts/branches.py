@@ -101,6 +101,7 @@ class BranchMap:
         self.records.add(key)
         if record.flag("isSidechain") and self._in_order:
             self._sub_agent_parents[key] = self._in_order[-1]
+        # Of two with one id the first counts: copies are appended, often without a parent (decision 33).
         if record.flag("isSidechain") or key in self._nodes:
             return
         is_result = any(str(block.get("type", "")).endswith("tool_result") for block in record.blocks)
@@ -111,8 +112,10 @@ class BranchMap:
         if OUTPUT in labels and self._command is not None:
             self._take_for_steering(self._command)
         if (labels and labels <= {COMMAND, OUTPUT}) or (record.word("content") or "").startswith("<command-"):
+            # Commands may follow each other; all of them hang where the first one does.
             self._steering[key] = self._steering.get(node.parent or 0, node.parent)
         self._link(record, key, node, text)
+        # Others, as hooks and progress, may stand between a command and what the tool prints of it.
         if record.kind in ("user", "assistant"):
             self._command = key if is_typed and text.lstrip().startswith("<command-name>") else None
             self._last, self._is_behind_result = key, is_result
@@ -125,6 +128,7 @@ class BranchMap:
         is_answer = record.kind == "assistant"
         if is_answer and self._is_behind_result and parent is not None:
             self._results_answered += -1 if parent.is_prompt else 1
+        # A prompt behind a command that only steers the tool stands where the command hangs (decision 33).
         at = self._steering.get(node.parent or 0, node.parent)
         if node.is_prompt and at in self._nodes:
             self._prompts_at[at].append(key)
@@ -186,6 +190,7 @@ class BranchMap:
         chain: set[int] = set()
         replaced: dict[int, int] = {}
         key = self._last if self._last is not None else next(reversed(self._in_order), None)
+        # A damaged file may name its records in a circle.
         while key is not None and key not in chain:
             chain.add(key)
             parent = self._nodes[key].parent
@@ -206,13 +211,13 @@ class BranchMap:
         """Return the first prompts that another first prompt of their session replaces.
 
         Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
-        the words they share. Behind a record without a parent that is no message, as of a session that was resumed, a
-        first prompt goes on.
+        the words they share.
         """
         order = self._nodes[key].order
         if key not in self._roots or self._chained != {True} or not order:
             return []
         before = self._nodes[self._in_order[order - 1]]
+        # Behind a record without a parent that is no message, as where a session was resumed, a first prompt goes on.
         if before.parent is None and not before.is_prompt:
             return []
         return [root for root in self._roots if self._nodes[root].order < order and self._replaces(key, root)]

@@ -243,6 +243,7 @@ def _of_assistant(record: Record, content: dict[str, Any]) -> Iterator[Block]:
         call = RecordedToolCall(_string(content.get("id")), _string(content.get("name")) or "tool", tool_input, None)
         text = json.dumps(tool_input, ensure_ascii=False)
         yield _block(record, BlockKind.TOOL_USE, text, message_id=message_id, call=call)
+        # What is proposed to the person stands nowhere but in this call.
         if plan := _string(tool_input.get("plan")) if call.name == "ExitPlanMode" else "":
             yield _block(record, BlockKind.ASSISTANT, plan, message_id=message_id)
     elif kind == "thinking" and (text := _string(content.get("thinking"))):

@@ -218,6 +218,7 @@ class _Survey:
         self._counts["records"] += 1
         self._chains.add(found)
         self._about.add(found)
+        # Before the record's own words are counted: where a session begins, the tokens before each prompt are noted.
         self._count(found)
         self._time(found.at)
         if (title := found.word(_TITLES.get(found.kind, ""))) and not self._reader.is_of_another(found):
@@ -241,6 +242,7 @@ class _Survey:
             **self._passed_over,
         }
         chains = self._chains.counts()
+        # Copies are passed over before the chains see them.
         chains["duplicateUuids"] += self._passed_over[REASONS[REPEATED]]
         return TranscriptOverview(
             original_tokens=self._tokens,

@@ -201,6 +201,7 @@ def records_of(line: TranscriptLine) -> Iterator[Record | BadLine]:
     if line.text is None:
         yield BadLine(line.number, line.offset, TOO_LONG)
         return
+    # Some editors put a byte order mark at the beginning of a file.
     encoding = "utf-8-sig" if line.number == 1 else "utf-8"
     text = with_whole_characters(line.text) if _HALF_AS_BYTES.search(line.text) else line.text
     # What is no character is put right in each record by itself, so that it is counted there.
@@ -241,6 +242,7 @@ def _records_in(line: TranscriptLine, text: str) -> Iterator[Record | BadLine]:
     while (position := _skip_space(text, position)) < len(text) and tries < _MOST_TRIES and work >= 0:
         value, reason, end = _decoded(text, position)
         tries, work = tries + (reason == NOT_JSON), work - (end - position)
+        # Behind a break an object may be a part of the record that is broken (decision 33).
         if not reason and (not bad or _is_record(value, text[end : end + 1])):
             if bad:
                 yield BadLine(line.number, line.offset, CUT_OFF if bad == NOT_JSON else bad)
@@ -263,12 +265,14 @@ def _decoded(text: str, position: int) -> tuple[Any, str, int]:
     try:
         value, end = _DECODER.raw_decode(text, position)
     except RecursionError:
+        # Where it ends is not known, so the rest of the line is given up.
         return None, NOT_JSON, len(text)
     except ValueError as error:
         return None, NOT_JSON, error.pos if isinstance(error, json.JSONDecodeError) else position
     if not isinstance(value, dict):
         # What is left of a record can end in a quote, which then ends in the first one of the next record.
         return None, NO_OBJECT, end if isinstance(value, list) else position + 1
+    # Brackets in texts count as well, so this only says whether it is worth a look.
     whole = text[position:end]
     if whole.count("[") + whole.count("{") > _MOST_DEPTH and _is_deep(value):
         return None, TOO_DEEP, end

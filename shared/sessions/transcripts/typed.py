@@ -54,6 +54,7 @@ _TAGGED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """What the tool inserts stands on lines of its own, or is a reminder of several; else somebody speaks of it."""
+# A whole text in one tag of a name as the tool gives them is the tool's, known by that name or not.
 _FOREIGN_TAG = re.compile(
     r"\s*<(?P<tag>(?:system|local|command|bash|user|task|ide|tool|agent|hook|session)[-_][a-z0-9_-]+)\b[^>]*>.*</(?P=tag)>"
     r"\s*\Z",
@@ -175,6 +176,7 @@ def typed_in_result(result: str, details: object) -> Iterator[UserPart]:
         elif typed:
             yield UserPart(typed)
     elif known:
+        # What the recorder kept of the answers is surer than the words in which it tells the assistant.
         yield from known
     elif answered is not None:
         for found in _PAIR.finditer(answered["pairs"]):
