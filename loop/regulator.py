@@ -234,7 +234,7 @@ class Regulator:
         typical = self._typical_job(session, now)
         wait = budget.expected_wait(self.level(session), gate, refill, ahead, typical)
         # Where next to nothing is refilled the wait is longer than any date can tell.
-        return None if wait is None else now + min(timedelta(seconds=wait), LONGEST_WAIT)
+        return None if wait is None else now + timedelta(seconds=min(wait, LONGEST_WAIT.total_seconds()))
 
     def _typical_job(self, session: Session, now: datetime) -> int:
         """Return what a job costs, looked up at most once a second: it is an average and moves slowly."""

@@ -68,6 +68,8 @@ def export_app(
         # A new file is for nobody else to read, from its first byte on.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            # One that was there keeps its mode, which may be everybody's.
+            os.fchmod(descriptor, 0o600)
             opened.write(text)
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None

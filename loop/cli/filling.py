@@ -210,7 +210,8 @@ class ChatImporter:
                     self.client.erase_conversation(filled.target, app_id=self.app_id)
                 self.tally.messages -= filled.added
         if filled.refused is not None:
-            why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
+            kept = "nothing of it kept" if filled.opened_here or not filled.is_open else "what was there of it stays"
+            why = f"conversation {filled.conversation_id} was refused and {kept}: {filled.refused}"
             lines = dict.fromkeys([filled.first_where, *(where for where, _ in waiting)])
             self.tally.bad += [chats.BadChatLine(where, why) for where in lines if where not in filled.counted_lines]
             filled.counted_lines.update(lines)

@@ -129,7 +129,7 @@ def open_question(situation: Situation, window: Window, mark: str) -> Question[C
 
 
 def _user(situation: Situation, mark: str, window: Window, other_tokens: int, ending: str, characters: int = 0) -> str:
-    """Return what others wrote, as much as fits ``beside`` other tokens, and what is asked about it.
+    """Return what others wrote, as much as fits beside ``other_tokens``, and what is asked about it.
 
     ``ending`` of the name of the prompt's file.
     """
@@ -234,7 +234,7 @@ def _counted(message: ThreadMessage, text: str, position: int) -> CountedMessage
 
 
 def _within(text: str, budget: int) -> str:
-    """Return text, cut so that it takes at most ``room`` tokens."""
+    """Return text, cut so that it takes at most ``budget`` tokens."""
     if most_tokens(text) <= budget:
         return text
     budget -= most_tokens(_CUT)

@@ -143,10 +143,14 @@ class SessionBrowser:
             self._folder = found.source_folder
 
     async def _list_more(self) -> None:
-        if self._project_id is not None:
+        project_id = self._project_id
+        if project_id is not None:
             page = await self._view.client.list_project_sessions(
-                self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor
+                project_id, order="time", limit=_SESSIONS, cursor=self._cursor
             )
+            # Another project was chosen meanwhile, and its list is not this one's.
+            if project_id != self._project_id:
+                return
             self._cursor = page.cursor
             self._sessions |= {one.session_id: one for one in page.sessions}
         self._draw()

@@ -22,7 +22,13 @@ class InProcess(httpx.AsyncBaseTransport):
         exchange = _Exchange(await request.aread())
         task = asyncio.create_task(self._run(_scope(request), exchange))
         task.add_done_callback(exchange.end)
-        head = await exchange.sent.get()
+        try:
+            head = await exchange.next()
+        except asyncio.CancelledError:
+            # Nobody waits for the answer any more, and what works at it would not learn of that.
+            exchange.hang_up()
+            task.cancel()
+            raise
         if head is None:
             raise httpx.ReadError(f"the interface did not answer ({task.exception()!r})", request=request)
         return httpx.Response(head["status"], headers=head["headers"], stream=_Body(exchange, task), request=request)
@@ -37,8 +43,9 @@ class _Exchange:
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
         self._hung_up = asyncio.Event()
+        self._ended = False
         # Bounded, so that a stream is not read ahead of its reader.
-        self.sent: asyncio.Queue[Message | None] = asyncio.Queue(16)
+        self._sent: asyncio.Queue[Message | None] = asyncio.Queue(16)
 
     async def receive(self) -> Message:
         if self._body is not None:
@@ -48,13 +55,17 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        await self.sent.put(message)
+        await self._sent.put(message)
+
+    async def next(self) -> Message | None:
+        """Return what was sent next; None where the application has ended."""
+        return None if self._ended and self._sent.empty() else await self._sent.get()
 
     def end(self, _: asyncio.Task[None]) -> None:
-        # Nobody may be reading any more, and a callback cannot wait for room.
-        if self.sent.full():
-            self.sent.get_nowait()
-        self.sent.put_nowait(None)
+        self._ended = True
+        # Wakes a reader that waits. None does where the queue is full, and a callback could not wait for room in it.
+        if not self._sent.full():
+            self._sent.put_nowait(None)
 
     def hang_up(self) -> None:
         self._hung_up.set()
@@ -66,7 +77,7 @@ class _Body(httpx.AsyncByteStream):
         self._task = task
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (message := await self._exchange.sent.get()) is not None:
+        while (message := await self._exchange.next()) is not None:
             if message["type"] == "http.response.body":
                 yield message.get("body", b"")
                 if not message.get("more_body", False):

@@ -2,7 +2,7 @@
 transaction, so that neither happens without the other.
 
 A user's message waits for an answer until an assistant's follows. Which of those that wait the loop may think about is
-reckoned in ``focus``.
+worked out by ``answers.refresh``.
 """
 
 from collections.abc import Sequence

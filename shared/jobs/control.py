@@ -73,7 +73,7 @@ class ReplayRound:
 
 
 def replay_dead(session: Session, job_filter: JobFilter, after: int, limit: int, now: datetime) -> ReplayRound:
-    """Run the first ``limit`` dead letters that match again, oldest first. ``wanted.state`` has to be DEAD."""
+    """Run the first ``limit`` dead letters that match again, oldest first. ``job_filter.state`` has to be DEAD."""
     found = queries.first_jobs(session, job_filter, after, limit)
     # Locked as for one job, in one order everywhere, so that no purge comes between the epoch and the job.
     app_ids = sorted({job.app_id for job in found if job.app_id is not None})

@@ -177,7 +177,7 @@ class LangchainModel(ABC):
         return unwanted is not None
 
     def answer(self, request: LangchainRequest[ValueT], seconds: float, meter: Meter) -> ValueT:
-        """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.ask``.
+        """Return what is read from the reply, within ``seconds`` in total; errors are those of ``Chat.answer``.
 
         Once it is known how fast the model is, a call that hangs is ended earlier.
         """

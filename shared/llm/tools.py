@@ -103,7 +103,7 @@ class ToolChat(Chat, Protocol):
         Raises:
             Unusable: its answer was cut off, or its tool calls cannot be read.
             NoTools: the server does not take tools for this model.
-            Transient, OverBudget, Configuration: as ``Chat.ask`` raises them.
+            Transient, OverBudget, Configuration: as ``Chat.answer`` raises them.
         """
 
     def close(self) -> None:

@@ -4,9 +4,7 @@ A large model reads the talk; what the rules chose is the floor under its answer
 which it does badly: it shortens the statements that the rules chose, and the memory is put together of those of its
 lines that say what was said. Whether a compaction may be carried out is ``shared.memories.compaction``'s to decide.
 
-What a large model is asked where every place is taken: which memory goes, or which two become one.
-
-Whether its decision may be carried out is judged by ``shared.memories.compaction``.
+Where every place is taken a large one is asked which memory goes, or which two become one.
 """
 
 import json

@@ -301,10 +301,15 @@ def export_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath)
 
     def chunks() -> Iterator[bytes]:
         with resources, path.open("rb") as file:
+            yield b""
             yield from chunks_of(file, size)
 
+    body = chunks()
+    # Begun here: a generator that nobody begins, as the client has left, clears nothing away when it goes.
+    next(body)
+
     headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="project.zip"'}
-    return StreamingResponse(chunks(), media_type=ARCHIVE_TYPE, headers=headers)
+    return StreamingResponse(body, media_type=ARCHIVE_TYPE, headers=headers)
 
 
 @project_archive_router.post(

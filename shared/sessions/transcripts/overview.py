@@ -338,5 +338,7 @@ class _Metadata:
             if value in seen:
                 # Moved to the end: what was named last is in force.
                 del seen[value]
-            if len(seen) < _MOST_NAMES:
-                seen[value] = None
+            if len(seen) == _MOST_NAMES:
+                # Neither the first, which is the folder where it began, nor the last one gives way.
+                del seen[list(seen)[1]]
+            seen[value] = None
