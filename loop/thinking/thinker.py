@@ -32,11 +32,11 @@ from shared.apps.queries import get_app, lock_app
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.base.settings import Settings
-from shared.context.context import ContextParts, note_recalled
-from shared.context.recall import extend, recollect
-from shared.context.rendering import join_blocks
-from shared.context.sources import CurrentTurn, RecallSources
-from shared.context.window import RecallBudgets, UpperBoundCounting, Utterance, staying
+from shared.context.context import note_recalled
+from shared.context.render import join_blocks
+from shared.context.select import HeadBudgets, HeadSelector, order_for, select_tail
+from shared.context.sources import CurrentTurn, Parts, RecallSources
+from shared.context.window import Utterance, staying
 from shared.conversations import queries
 from shared.conversations.answers import postpone, refresh_all
 from shared.conversations.lifecycle import Role
@@ -44,7 +44,7 @@ from shared.conversations.models import AnswerState
 from shared.db.base import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import LedgerAccount
-from shared.llm.calls import most_tokens
+from shared.llm.calls import UpperBoundCounting, most_tokens
 from shared.llm.chat import ToolCall
 from shared.llm.providers import ModelSize
 from shared.llm.tools import ToolChat
@@ -204,27 +204,25 @@ class Thinker:
         window = self._settings.model_context_tokens
         tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
         app_id, reach = situation.focus.app_id, self._reach
-        parts = ContextParts(app_id, self._metrics)
+        parts, scale = Parts(app_id, self._metrics), UpperBoundCounting()
         with self._transactions.read() as session:
             material = parts.material(session, situation.app_name, situation.recalled_for)
-            material = material.chosen_for(situation.said_now)
-            budget = 0 if reach is None else min(reach.budget(session, app_id), window // EARLIER_SHARE)
+            tuned = 0 if reach is None else reach.finder.tuning(session, app_id).token_budget
+        material = replace(material, facts=order_for(material.facts, situation.said_now))
         focused = situation.focused
         if window < LEAST_WINDOW_TO_REACH or focused is None:
             reach = None
         if reach is not None and focused is not None and not focused.is_alone:
-            profile, _ = reach.profile(app_id, focused.user_id, ACTOR)
-            material = replace(material, profile=profile)
-        recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())
-        note_recalled(self._metrics, app_id, situation.focus.conversation_id, recollected.memory_ids)
-        recalled = recollected.text
+            material = replace(material, profile=reach.profile(parts, focused.user_id, ACTOR))
+        head = HeadSelector(material, scale).select(HeadBudgets(tokens, tokens // 2, tokens))
+        note_recalled(self._metrics, app_id, situation.focus.conversation_id, head.memory_ids)
         if reach is None or focused is None:
-            return recalled
-        extra, findings, _ = reach.extra(_now(situation, focused, window))
-        added = extend(recalled, extra, budget, UpperBoundCounting())
+            return head.text
+        others, findings = reach.tail(parts, _current_turn(situation, focused, window))
+        tail = select_tail(head.text, others, min(tuned, window // EARLIER_SHARE), scale)
         if findings is not None:
-            reach.record(app_id, findings, added, recollected.has_profile)
-        return join_blocks([recalled, added.text])
+            reach.record(app_id, findings, tail, head)
+        return join_blocks([head.text, tail.text])
 
     def _prepare(self, situation: Situation) -> ThinkingTurn:
         settings = self._settings
@@ -301,19 +299,18 @@ class Thinker:
         )
 
 
-def _now(situation: Situation, focused: ConversationView, window: int) -> CurrentTurn:
+def _current_turn(situation: Situation, focused: ConversationView, window: int) -> CurrentTurn:
     """Return what is said in the conversation in focus, and what of it is shown anyway."""
     is_whole = sum(most_tokens(one.content) for one in focused.messages) <= window // MEMORY_SHARE
     is_whole = is_whole and focused.message_count <= len(focused.messages)
-    utterances = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
-    positions = staying(utterances, focused.message_count)
+    messages = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
     return CurrentTurn(
         app_id=situation.focus.app_id,
         user_id=focused.user_id,
         conversation_id=focused.conversation_id,
         conversation_key=focused.key,
-        said=next((one.content for one in reversed(focused.messages) if one.role == Role.USER), None),
-        shown=frozenset(focused.messages[position].content.strip() for position in positions),
+        text=next((one.content for one in reversed(messages) if one.role == Role.USER), None),
+        shown=frozenset(messages[i].content.strip() for i in staying(messages, focused.message_count)),
         is_whole=is_whole,
     )
 

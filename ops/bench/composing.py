@@ -48,12 +48,12 @@ def measure(
     _learn(database)
     metrics = Metrics(CollectorRegistry())
     said = [Utterance(*_message(number)) for number in range(messages)]
-    request = partial(ContextRequest, 1000, now_said="What was my next step in the northern field?")
+    request = partial(ContextRequest, 1000, pending_message="What was my next step in the northern field?")
     kinds = {
         "stored_and_compacted": request(conversation_id="long", context_window=8192),
         "stored_and_whole": request(conversation_id="long"),
         "stored_and_fitting": request(conversation_id="short", context_window=8192),
-        "in_the_request_and_compacted": request(said=said, context_window=8192),
+        "in_the_request_and_compacted": request(messages=said, context_window=8192),
     }
     figures = {}
     for name, wanted in kinds.items():

@@ -25,7 +25,8 @@ from ops.bench.made_up import make_finder
 from ops.bench.population import serving_set
 from shared.apps.queries import install
 from shared.base.setting_groups import ModelSettings
-from shared.context.rendering import assemble
+from shared.context.render import Excerpt
+from shared.context.select import Filler, Item
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.db.engine import Database
 from shared.db.schema import migrate

@@ -146,6 +146,21 @@ class SearchHit:
     """When last."""
 
     @property
+    def key(self) -> tuple[int, int]:
+        """Its doc id, and which part of the message it is; 0 for all of it."""
+        return self.ranked.candidate.doc_id, self.ranked.candidate.part
+
+    @property
+    def doc_id(self) -> int:
+        """Where it was said."""
+        return self.ranked.candidate.doc_id
+
+    @property
+    def role(self) -> str:
+        """Who said it."""
+        return self.ranked.candidate.role
+
+    @property
     def by_words(self) -> bool:
         """Whether a word of the question stands in it."""
         return (self.ranked.candidate.turn or 0) > 0
