@@ -294,7 +294,7 @@ class Head:
     has_profile: bool = False
 
 
-def fact_filler(facts: Iterable[RecalledFact], budget: int, scale: TokenScale) -> Filler[RecalledFact]:
+def fill_facts(facts: Iterable[RecalledFact], budget: int, scale: TokenScale) -> Filler[RecalledFact]:
     """Return a filler with those of the facts, in order, whose block fits so many tokens.
 
     One that does not fit is skipped, and nothing more is looked for within 50 tokens of the budget.
@@ -357,7 +357,7 @@ class HeadSelector:
         """Return the facts that a message asks for and that have no place in the head."""
         unsaid = self.material.unsaid(len(head.memory_ids), is_final=True)
         others = [fact for fact in unsaid if fact.fact_id not in head.fact_ids]
-        return tuple(fact_filler(lifted(others, message), LEAST_FOR_FACTS, self._scale).taken) if others else ()
+        return tuple(fill_facts(lifted(others, message), LEAST_FOR_FACTS, self._scale).taken) if others else ()
 
     def _memories_within(self, budget: int) -> int:
         """Return how many of the memories fit so many tokens."""
@@ -371,7 +371,7 @@ class HeadSelector:
     def _facts_beside(self, shown: int, most: int, everything: int) -> Filler[RecalledFact]:
         """Return the facts that have a place beside memories: half of all at least where memories want more."""
         left = everything - self._beside(self._memories_text(shown))
-        return fact_filler(self.material.unsaid(shown), min(most, max(left, everything // 2)), self._scale)
+        return fill_facts(self.material.unsaid(shown), min(most, max(left, everything // 2)), self._scale)
 
     def _beside(self, block: str) -> int:
         """Return the tokens that a block takes beside another."""
@@ -427,7 +427,7 @@ def select_tail(head: str, material: TailMaterial, budget: int, scale: TokenScal
     def tokens_of(blocks: Sequence[str]) -> int:
         return scale.tokens(join_blocks([before, *blocks])) - used
 
-    facts = fact_filler(material.facts, budget, scale).taken
+    facts = fill_facts(material.facts, budget, scale).taken
     blocks = [facts_text(facts)] if facts else []
     summary = bullets_text(SUMMARY, material.summary)
     has_summary = bool(summary) and tokens_of([*blocks, summary]) <= budget

@@ -172,7 +172,7 @@ def test_how_many_memories_a_context_recalls_is_logged(house: House) -> None:
         house.converse("notes", f"c{place}", f"Has secret {place}")
         house.work_off()
     with capture_logs() as lines:
-        open_context(house.database, "notes", ContextRequest(500, said=()), house.metrics)
+        open_context(house.database, "notes", ContextRequest(500, messages=()), house.metrics)
     [line] = named(lines, "memories_recalled")
     assert (line["app_id"], line["count"]) == ("notes", 3)
     assert "secret" not in str(lines)
