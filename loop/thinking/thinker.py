@@ -214,7 +214,7 @@ class Thinker:
             reach = None
         if reach is not None and focused is not None and not focused.is_alone:
             material = replace(material, profile=reach.profile(parts, focused.user_id, ACTOR))
-        head = HeadSelector(material, scale).select(HeadBudgets(tokens, tokens // 2, tokens))
+        head = HeadSelector(material, scale).head(HeadBudgets(tokens, tokens // 2, tokens))
         note_recalled(self._metrics, app_id, situation.focus.conversation_id, head.memory_ids)
         if reach is None or focused is None:
             return head.text

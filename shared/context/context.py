@@ -15,8 +15,7 @@ from enum import StrEnum
 from sqlalchemy.orm import Session
 
 from shared.base.subjects import recalled_for
-from shared.context import sources
-from shared.context.render import facts_text, join_blocks
+from shared.context import queries, render
 from shared.context.select import (
     DEFAULT_RESERVE,
     ContextLimits,
@@ -120,17 +119,18 @@ class ConversationContext:
 
 @dataclass(frozen=True)
 class _Talk:
-    """What was said, as far as it is needed, and what that is counted and recalled by."""
+    """What was said, as far as it is needed, and whose conversation that is."""
 
     messages: list[Utterance]
     left_out: int
     counting: TokenCounting
-    app_name: str
     user_id: str | None
-    recalled_for: tuple[str, ...]
     conversation: Conversation | None
-    is_alone: bool
-    """Whether nothing but its own is recalled in it."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing but its own is recalled in it."""
+        return self.conversation is not None and self.conversation.memory == MemoryMode.OFF
 
     @property
     def unanswered(self) -> str | None:
@@ -154,8 +154,10 @@ def open_context(
     """
     parts, limits, is_apart = Parts(app_id, metrics), request.limits, request.placement is Placement.TWO
     with transactions.read() as session:
+        app_name, is_shared = queries.app_recalled_for(session, app_id)
         talk = _read_talk(session, app_id, request)
-        material = parts.material(session, talk.app_name, talk.recalled_for)
+        users = () if talk.is_alone else recalled_for(talk.user_id, is_shared)
+        material = parts.material(session, app_name, users)
         most = 0 if reach is None else reach.finder.tuning(session, app_id).token_budget
     if not is_apart:
         material = replace(material, facts=order_for(material.facts, talk.unanswered))
@@ -165,15 +167,16 @@ def open_context(
     draft = compact([counted(one, talk.counting) for one in talk.messages], heads, limits, talk.left_out)
     facts = heads.lifted_beside(draft.head, talk.unanswered) if is_apart else ()
     # What facts take is not taken from what else there is.
-    budget = draft.tail_budget(limits, most + talk.counting.tokens(facts_text(facts)), is_capped=request.is_capped)
-    tail, findings = Tail(), None
+    budget = draft.tail_budget(
+        limits, most + talk.counting.tokens(render.facts_text(facts)), is_capped=request.is_capped
+    )
+    others, findings, tail = TailMaterial(), None, Tail()
     if budget > 0:
-        others = TailMaterial()
         if reach is not None:
             others, findings = reach.tail(parts, _current_turn(draft, app_id, request, talk))
         tail = select_tail(draft.head.text, replace(others, facts=facts), budget, talk.counting, is_apart=is_apart)
-        if reach is not None and findings is not None:
-            reach.record(app_id, findings, tail, draft.head)
+    if reach is not None and findings is not None:
+        reach.record(app_id, findings, tail, draft.head)
     context = _finished(draft, tail, findings, request, talk.counting, parts.missing)
     metrics.context_stages.labels(context.stage).inc()
     if request.context_window is not None:
@@ -189,7 +192,6 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
 
 
 def _read_talk(session: Session, app_id: str, request: ContextRequest) -> _Talk:
-    app_name, is_shared = sources.app_recalled_for(session, app_id)
     counting = TokenCounting(None if request.model is None else _steady(rate_of(session, request.model)))
     user_id, conversation, messages, left_out = request.user_id, None, list(request.messages or ()), 0
     if request.conversation_id is not None:
@@ -203,9 +205,7 @@ def _read_talk(session: Session, app_id: str, request: ContextRequest) -> _Talk:
     if not left_out and request.limits.is_passed_by(length_of(messages, counting)):
         kept = [messages[i] for i in staying(messages, len(messages))]
         messages, left_out = kept, len(messages) - len(kept)
-    is_alone = conversation is not None and conversation.memory == MemoryMode.OFF
-    users = () if is_alone else recalled_for(user_id, is_shared)
-    return _Talk(messages, left_out, counting, app_name, user_id, users, conversation, is_alone)
+    return _Talk(messages, left_out, counting, user_id, conversation)
 
 
 def _steady(rate: Rate | None) -> Rate | None:
@@ -224,10 +224,10 @@ def _stored(
     if of > FEW and limits.window is not None:
         # The newest first: only where they do not fill the window are all of them summed.
         for newest in dict.fromkeys((min(of, _PROBE), of)):
-            if limits.is_passed_by(sources.tokens_stored(session, conversation.key, counting.in_use, newest)):
-                kept = sources.staying_messages(session, conversation.key)
+            if limits.is_passed_by(queries.tokens_stored(session, conversation.key, counting.in_use, newest)):
+                kept = queries.staying_messages(session, conversation.key)
                 return kept, of - len(kept)
-    return sources.all_messages(session, conversation.key), 0
+    return queries.all_messages(session, conversation.key), 0
 
 
 def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, talk: _Talk) -> CurrentTurn:
@@ -252,7 +252,7 @@ def _finished(
 ) -> ConversationContext:
     head, messages = draft.head, [one.message for one in draft.messages]
     total, window = draft.tokens + tail.tokens, request.context_window
-    text = join_blocks([head.text, tail.text])
+    text = render.join_blocks([head.text, tail.text])
     is_one = request.placement is Placement.ONE
     recalled = ({0: Utterance(_SYSTEM, text)} if text else {}) if is_one else _positions(messages, head.text, tail.text)
     for position, one in recalled.items():

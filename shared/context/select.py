@@ -19,26 +19,8 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from shared.base.choices import Category
-from shared.context.render import (
-    EARLIER,
-    FACTS,
-    JOINT,
-    PROFILE,
-    SUMMARY,
-    Excerpt,
-    Frame,
-    RecalledFact,
-    RecalledMemory,
-    bullets_text,
-    excerpts_text,
-    fact_line,
-    facts_text,
-    headed,
-    join_blocks,
-    memories_frame,
-    memory_lines,
-    section_title,
-)
+from shared.context import render
+from shared.context.render import Excerpt, Frame, RecalledFact, RecalledMemory
 from shared.llm.calls import TokenScale
 from shared.search.candidates import SearchHit
 from shared.search.models import PassageKind
@@ -294,25 +276,19 @@ class Head:
     has_profile: bool = False
 
 
-def fill_facts(facts: Iterable[RecalledFact], budget: int, scale: TokenScale) -> Filler[RecalledFact]:
-    """Return a filler with those of the facts, in order, whose block fits so many tokens.
+def fill_facts(
+    facts: Iterable[RecalledFact], budget: int, scale: TokenScale, filler: Filler[RecalledFact] | None = None
+) -> Filler[RecalledFact]:
+    """Take those of the facts, in order, whose block fits so many tokens; ``filler``: beside those it has already.
 
     One that does not fit is skipped, and nothing more is looked for within 50 tokens of the budget.
     """
-    filler = Filler[RecalledFact](scale.holds(budget), _frame_weight(FACTS, scale))
-    _fill_with_facts(filler, facts, budget, scale)
-    return filler
-
-
-def _fill_with_facts(
-    filler: Filler[RecalledFact], facts: Iterable[RecalledFact], budget: int, scale: TokenScale
-) -> None:
+    filler = filler or Filler(0, _frame_weight(render.FACTS, scale))
     filler.limit = scale.holds(budget)
-    titles = {category: section_title(category) for category in Category}
-    items = (
-        Item(fact, scale.weigh(fact_line(fact)), fact.category, scale.weigh(titles[fact.category])) for fact in facts
-    )
+    titles = {category: scale.weigh(render.section_title(category)) for category in Category}
+    items = (Item(one, scale.weigh(render.fact_line(one)), one.category, titles[one.category]) for one in facts)
     filler.fill(items, enough=scale.holds(budget - _FACTS_MARGIN))
+    return filler
 
 
 def _frame_weight(frame: Frame, scale: TokenScale) -> int:
@@ -325,11 +301,11 @@ class HeadSelector:
     def __init__(self, material: RecallMaterial, scale: TokenScale) -> None:
         self.material = material
         self._scale = scale
-        self._frame = memories_frame(material.app_name)
-        self._lines = memory_lines(material.memories)
-        self._profile = bullets_text(PROFILE, material.profile)
+        self._frame = render.memories_frame(material.app_name)
+        self._lines = render.memory_lines(material.memories)
+        self._profile = render.bullets_text(render.PROFILE, material.profile)
 
-    def select(self, budgets: HeadBudgets) -> Head:
+    def head(self, budgets: HeadBudgets) -> Head:
         """Return what fits: a profile whole or not at all; memories and facts half each where both want more."""
         profile = self._profile
         if self._beside(profile) > budgets.all // _PROFILE_SHARE:
@@ -337,20 +313,20 @@ class HeadSelector:
         left = budgets.all - self._beside(profile)
         shown = self._memories_within(budgets.memories)
         filler = self._facts_beside(shown, budgets.facts, left)
-        for_memories = left - self._beside(facts_text(filler.taken))
+        for_memories = left - self._beside(render.facts_text(filler.taken))
         if self._scale.tokens(self._memories_text(shown)) > for_memories:
             shown = self._memories_within(for_memories)
             # What only a memory said that has no place is said by its fact, where there is room.
             more = [fact for fact in self.material.unsaid(shown) if fact not in filler.taken]
             budget = min(budgets.facts, left - self._beside(self._memories_text(shown)))
-            _fill_with_facts(filler, more, budget, self._scale)
+            fill_facts(more, budget, self._scale, filler)
         return self._head(shown, filler.taken, profile)
 
-    def select_reduced(self, budgets: HeadBudgets, below_full: int) -> Head:
+    def reduced_head(self, budgets: HeadBudgets, below_full: int) -> Head:
         """Return what stays when the window is full; memories as far as it is not, with ``below_full`` tokens more."""
         shown = self._memories_within(budgets.memories)
         facts = reduced(self._facts_beside(shown, budgets.facts, budgets.all).taken)
-        left = min(budgets.all, below_full) - self._beside(facts_text(facts))
+        left = min(budgets.all, below_full) - self._beside(render.facts_text(facts))
         return self._head(self._memories_within(min(budgets.memories, left)), facts)
 
     def lifted_beside(self, head: Head, message: str | None) -> tuple[RecalledFact, ...]:
@@ -375,12 +351,12 @@ class HeadSelector:
 
     def _beside(self, block: str) -> int:
         """Return the tokens that a block takes beside another."""
-        return self._scale.tokens(block) + self._scale.tokens(JOINT) if block else 0
+        return self._scale.tokens(block) + self._scale.tokens(render.JOINT) if block else 0
 
     def _head(self, shown: int, chosen: Sequence[RecalledFact], profile: str = "") -> Head:
         # In the order of the material: what had no room at first is back where it belongs, a pin before lesser pins.
         facts = [fact for fact in self.material.unsaid(shown, is_final=True) if fact in chosen]
-        text = join_blocks((self._memories_text(shown), facts_text(facts), profile))
+        text = render.join_blocks((self._memories_text(shown), render.facts_text(facts), profile))
         return Head(
             text=text,
             tokens=self._scale.tokens(text),
@@ -425,21 +401,21 @@ def select_tail(head: str, material: TailMaterial, budget: int, scale: TokenScal
     limit = scale.holds(budget + used)
 
     def tokens_of(blocks: Sequence[str]) -> int:
-        return scale.tokens(join_blocks([before, *blocks])) - used
+        return scale.tokens(render.join_blocks([before, *blocks])) - used
 
     facts = fill_facts(material.facts, budget, scale).taken
-    blocks = [facts_text(facts)] if facts else []
-    summary = bullets_text(SUMMARY, material.summary)
+    blocks = [render.facts_text(facts)] if facts else []
+    summary = render.bullets_text(render.SUMMARY, material.summary)
     has_summary = bool(summary) and tokens_of([*blocks, summary]) <= budget
     blocks += [summary] if has_summary else []
     tokens_before = tokens_of(blocks)
-    weight = scale.weigh(join_blocks([before, *blocks, " "])) - scale.weigh(" ")
-    filler = Filler[tuple[SearchHit, Excerpt]](limit, weight + _frame_weight(headed(EARLIER), scale))
+    weight = scale.weigh(render.join_blocks([before, *blocks, " "])) - scale.weigh(" ")
+    filler = Filler[tuple[SearchHit, Excerpt]](limit, weight + _frame_weight(render.headed(render.EARLIER), scale))
     _fill_with_messages(filler, material, PriorText(head, *blocks), scale)
-    blocks.append(excerpts_text(excerpt for _, excerpt in filler.taken))
+    blocks.append(render.excerpts_text(excerpt for _, excerpt in filler.taken))
     tokens = tokens_of(blocks)
     return Tail(
-        text=join_blocks(blocks),
+        text=render.join_blocks(blocks),
         tokens=tokens,
         fact_ids=tuple(fact.fact_id for fact in facts),
         summary_id=material.summary_id if has_summary else None,

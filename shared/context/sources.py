@@ -1,35 +1,24 @@
-"""What there is for a context: the conversation, memories and facts, a profile, summaries, and earlier messages.
+"""What there is for a context beside the conversation: memories and facts, a profile, summaries, and earlier messages.
 
-Each is read in short transactions; a part that cannot be had is named and counted, and the others are served. Of a long
-conversation only what will stay is read, its length is summed in the database, and nothing here makes objects that a
-session has to keep track of.
+Each is read in short transactions; a part that cannot be had is named and counted, and the others are served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
-from shared.apps.queries import no_such_app
-from shared.base.choices import Category
 from shared.base.clock import Clock
 from shared.base.errors import Transient
-from shared.context.render import RecalledFact, RecalledMemory, without_recalled
+from shared.context import queries
+from shared.context.render import without_recalled
 from shared.context.select import Head, RecallMaterial, Tail, TailMaterial, standing_order
-from shared.context.window import TAIL, Utterance
 from shared.conversations.days import TimeZones, zones_at
-from shared.conversations.models import Message
 from shared.db.engine import Database
-from shared.facts.models import Fact
-from shared.llm.calls import Rate
-from shared.memories.models import Memory
-from shared.memories.queries import with_zones
 from shared.profiles import gate
 from shared.search.candidates import SearchHit, said_at, what_followed, whole_at
 from shared.search.corrections import behind_corrections
@@ -87,8 +76,8 @@ class Parts:
     def material(self, session: Session, app_name: str, users: Sequence[str]) -> RecallMaterial:
         """Read what there is to recall of users, whatever is said; see ``shared.base.subjects.recalled_for``."""
         whose = {"app_id": self.app_id, "users": users}
-        memories = self.read("memories", lambda: _memories(session, whose)) or ()
-        facts = self.read("facts", lambda: _facts(session, whose)) or ()
+        memories = self.read("memories", lambda: queries.memories_to_recall(session, whose)) or ()
+        facts = self.read("facts", lambda: queries.facts_to_recall(session, whose)) or ()
         return RecallMaterial(app_name, memories, standing_order(facts))
 
 
@@ -212,6 +201,7 @@ def _worth_showing(findings: Findings, shown: Collection[str]) -> list[SearchHit
     return [hit for hit in ordered if hit.content not in small_talk and hit.content.strip() not in shown]
 
 
+@dataclass(frozen=True)
 class EarlierMessages:
     """Messages in the order of their use, each with those it is not shown without; read as far as there is room.
 
@@ -220,163 +210,63 @@ class EarlierMessages:
     what a user only handed over.
     """
 
-    def __init__(
-        self,
-        hits: Sequence[SearchHit],
-        neighbours: Mapping[int, SearchHit],
-        whole: Mapping[int, str],
-        zones: Mapping[int, TimeZones],
-        turn: CurrentTurn,
-    ) -> None:
-        """``neighbours``: what was said beside the assistant's; ``whole``: the messages of passages; by doc id."""
-        self._hits, self._neighbours, self._whole, self._zones, self._turn = hits, neighbours, whole, zones, turn
-        self._of_doc_id: dict[int, list[SearchHit]] = {}
-        for hit in hits:
-            self._of_doc_id.setdefault(hit.doc_id, []).append(hit)
-        self._shareable: dict[SearchHit, SearchHit | None] = {}
+    hits: Sequence[SearchHit]
+    neighbours: Mapping[int, SearchHit]
+    """What was said beside the assistant's, by doc id."""
+    whole: Mapping[int, str]
+    """The messages that hits are passages of, by doc id."""
+    zones: Mapping[int, TimeZones]
+    turn: CurrentTurn
 
     def __iter__(self) -> Iterator[tuple[SearchHit, list[SearchHit]]]:
-        for hit in self._hits:
-            needed = self._companions(hit) if hit.role == _ASSISTANT else ()
+        of_doc_id: dict[int, list[SearchHit]] = {}
+        for hit in self.hits:
+            of_doc_id.setdefault(hit.doc_id, []).append(hit)
+        for hit in self.hits:
+            needed = self._companions(hit, of_doc_id) if hit.role == _ASSISTANT else ()
             every = [self._shared(one) for one in (hit, *needed)]
             shown = [one for one in every if one is not None]
             # Both or neither: what of a companion may be shown can be nothing at all.
             if len(shown) == len(every):
                 yield shown[0], shown[1:]
 
-    def _companions(self, hit: SearchHit) -> list[SearchHit]:
+    def _companions(self, hit: SearchHit, of_doc_id: Mapping[int, list[SearchHit]]) -> list[SearchHit]:
         partner = hit.doc_id + (1 if hit.content.rstrip().endswith(_QUESTION_MARKS) else -1)
         beside: list[SearchHit] = []
         for doc_id in (hit.doc_id - 1, hit.doc_id + 1):
-            if doc_id in self._of_doc_id:
-                beside += self._of_doc_id[doc_id]
-            elif doc_id == partner and doc_id in self._neighbours:
-                one = self._neighbours[doc_id]
+            if doc_id in of_doc_id:
+                beside += of_doc_id[doc_id]
+            elif doc_id == partner and doc_id in self.neighbours:
+                one = self.neighbours[doc_id]
                 beside.append(replace(one, content=shorten(one.content, _MOST_COMPANION_CHARS)))
         return [
             one
             for one in beside
             if one.role == _USER
             and conversation_of(one.doc_id) == conversation_of(hit.doc_id)
-            and one.content.strip() not in self._turn.shown
+            and one.content.strip() not in self.turn.shown
             and not is_small_talk(one.content)
         ]
 
     def _shared(self, hit: SearchHit) -> SearchHit | None:
         """Return a message as it may be shown, dated by the clock of who said it; None where nothing of it may be."""
         content = hit.content
-        if hit.conversation_id != self._turn.conversation_id:
+        if hit.conversation_id != self.turn.conversation_id:
             if hit.role == _USER:
                 content = self._own_words(hit)
             content = without_secrets(content, LEFT_OUT)
         return self._dated(hit, content) if content else None
 
     def _own_words(self, hit: SearchHit) -> str:
-        own = without_material(self._whole.get(hit.doc_id, hit.content))
+        own = without_material(self.whole.get(hit.doc_id, hit.content))
         if not hit.key[1]:
             return own
         # Where a passage begins or ends says nothing of what is around it, so its lines are looked for.
         return "\n".join(line for line in hit.content.splitlines() if line.strip() and line.strip() in own)
 
     def _dated(self, hit: SearchHit, content: str) -> SearchHit:
-        local = self._zones.get(hit.doc_id, TimeZones()).local
+        local = self.zones.get(hit.doc_id, TimeZones()).local
         candidate = hit.ranked.candidate._replace(created_at=local(hit.ranked.candidate.created_at))
         return replace(
             hit, ranked=hit.ranked._replace(candidate=candidate), content=content, last_at=local(hit.last_at)
         )
-
-
-_CATEGORIES = {category.value: category for category in Category}
-_SPEAKERS = (_USER, _ASSISTANT)
-
-# Written once: building a statement takes longer than most of these take to run.
-_APP: BindParameter[str] = bindparam("app_id")
-_WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
-_NAMED = select(App.name, App.shared_memory).where(App.app_id == _APP)
-_MEMORIES = (
-    with_zones(select(Memory.memory_id, Memory.content, Memory.created_at))
-    .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
-    .order_by(Memory.updated_at.desc(), Memory.memory_id.desc())
-)
-_FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot).where(
-    Fact.app_id == _APP, Fact.user_id.in_(_WHOSE), Fact.slot.is_not(None)
-)
-
-
-def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
-    """Return an app's name, and whether what names no user is recalled for every user. Raises: NotFound."""
-    row = session.execute(_NAMED, {"app_id": app_id}).one_or_none()
-    if row is None:
-        raise no_such_app(app_id)
-    return row[0], row[1]
-
-
-def _memories(session: Session, whose: Mapping[str, object]) -> tuple[RecalledMemory, ...]:
-    """Return the memories of users of an app, the last updated first, dated by the clocks of whose they are."""
-    found = session.execute(_MEMORIES, whose)
-    return tuple(RecalledMemory(id_, content, TimeZones(*known).local(at)) for id_, content, at, *known in found)
-
-
-def _facts(session: Session, whose: Mapping[str, object]) -> tuple[RecalledFact, ...]:
-    """Return the facts that are active about users of an app."""
-    return tuple(
-        RecalledFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin in session.execute(_FACTS, whose)
-    )
-
-
-_MINE = Message.conversation_key == bindparam("key")
-_ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
-_POSITION = select(Message.position).where(_MINE, _ROLE_IN).limit(1)
-_FIRST_AFTER = _POSITION.where(Message.position > bindparam("after")).order_by(Message.position)
-_COLUMNS = (Message.role, Message.content, Message.name, Message.tokens, Message.payload)
-_ALL = select(*_COLUMNS).where(_MINE).order_by(Message.position)
-_ROWS = select(Message.position, func.coalesce(Message.call_position, Message.position), *_COLUMNS).where(_MINE)
-_NEWEST = _ROWS.order_by(Message.position.desc()).limit(TAIL)
-# Written out as its partial index has it: a value that is sent beside the statement finds no such index.
-_SYSTEM = _ROWS.where(text("messages.role = 'system'"))
-_AT = _ROWS.where(Message.position.in_(bindparam("positions", expanding=True)))
-_RESULTS = _ROWS.where(Message.call_position.in_(bindparam("positions", expanding=True)))
-_CHARS = func.coalesce(Message.payload_chars, func.length(Message.content))
-_RATE_CHARS = bindparam("chars", type_=BigInteger)
-# Rounded up for each message, as ``Rate.tokens_in`` does.
-_BY_RATE = (cast(_CHARS, BigInteger) * bindparam("tokens") + (_RATE_CHARS - 1)) // _RATE_CHARS
-_EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
-_LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
-_LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
-
-
-def all_messages(session: Session, conversation_key: int) -> list[Utterance]:
-    """Return all messages of a conversation, in order."""
-    return [Utterance(*row) for row in session.execute(_ALL, {"key": conversation_key})]
-
-
-def tokens_stored(session: Session, conversation_key: int, rate: Rate, newest: int) -> int:
-    """Return the length of a conversation's newest messages: as provided, or else by the rate."""
-    values = {"key": conversation_key, "tokens": rate.tokens, "chars": rate.chars, "newest": newest}
-    return int(session.scalar(_LENGTH, values) or 0)
-
-
-def staying_messages(session: Session, conversation_key: int) -> list[Utterance]:
-    """Return, in order, at least the messages of a conversation that stay when its middle goes.
-
-    Those are system messages, the first user message and what was said next, and the last six; with each, the call of a
-    tool that it belongs to, and all results of that call.
-    """
-
-    def rows_of(query: Select[*tuple[Any, ...]], positions: Iterable[int] = ()) -> dict[int, tuple[int, Utterance]]:
-        """Return messages by position, each with the position of the call it belongs to, or its own."""
-        found = session.execute(query, {"key": conversation_key, "positions": list(positions)})
-        return {position: (call, Utterance(*columns)) for position, call, *columns in found}
-
-    def first_of(roles: Sequence[str], after: int) -> int | None:
-        return session.scalar(_FIRST_AFTER, {"key": conversation_key, "roles": roles, "after": after})
-
-    rows = rows_of(_NEWEST)
-    first = first_of((_USER,), -1)
-    answer = None if first is None else first_of(_SPEAKERS, first)
-    rows |= rows_of(_AT, [one for one in (first, answer) if one is not None])
-    calls = {call for call, _ in rows.values()}
-    rows |= rows_of(_AT, calls - rows.keys())
-    rows |= rows_of(_RESULTS, calls) | rows_of(_SYSTEM)
-    return [rows[position][1] for position in sorted(rows)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 
 from shared.context.select import ContextLimits, Filler, Head, HeadSelector, Item, in_steps
 from shared.conversations.chat_message import Sent, as_sent, chars_of, cut_text, owners_of, shortened, text_of
@@ -128,26 +127,15 @@ def truncate(messages: Sequence[CountedMessage], window: int, budget: int) -> tu
     return (kept, False) if filler.used <= budget else _cut(kept, window, budget)
 
 
-class _Need(IntEnum):
-    """How much a message is needed, the least first."""
-
-    REST = 0
-    FIRST_EXCHANGE = 1
-    TAIL = 2
-    SYSTEM = 3
-
-
 def _in_order_of_need(roles: Sequence[str], owners: Sequence[int]) -> list[int]:
-    """Return the owners of messages, those that stay longest first."""
+    """Return the owners of messages, those that stay longest first: system messages, the last six, first exchange."""
     tail = {owners[i] for i in _tail(roles)}
-    exchange = {owners[i] for i in _first_exchange(roles)}
+    exchange = {owners[i] for i in _first_exchange(roles)} - tail
 
-    def need(owner: int) -> tuple[_Need, int]:
-        if roles[owner] == _SYSTEM:
-            return _Need.SYSTEM, -owner  # The first one is the app's own; what came later goes before it.
-        if owner in tail:
-            return _Need.TAIL, owner
-        return (_Need.FIRST_EXCHANGE if owner in exchange else _Need.REST), owner
+    def need(owner: int) -> tuple[bool, bool, bool, int]:
+        is_system = roles[owner] == _SYSTEM
+        # The first system message is the app's own; what came later goes before it.
+        return is_system, owner in tail, owner in exchange, -owner if is_system else owner
 
     return sorted(set(owners), key=need, reverse=True)
 
@@ -261,7 +249,7 @@ def compact(
     recalled, and they would be the first to go.
     """
     # Not beside the messages: what is recalled must not change because one more was said.
-    head = heads.select(limits.beside(0))
+    head = heads.head(limits.beside(0))
     if not left_out and not limits.is_passed_by(length(messages) + head.tokens):
         return ContextDraft(tuple(messages), head, CompactionStage.NONE, 0)
     assert limits.window is not None, "without a window nothing is too long"
@@ -270,10 +258,10 @@ def compact(
     stage = CompactionStage.TRIMMED if len(kept) < of else CompactionStage.NONE
     for is_shrunk in (False, True):
         if is_shrunk:
-            head = heads.select(limits.beside(length(kept)).in_steps)
+            head = heads.head(limits.beside(length(kept)).in_steps)
         if not limits.is_passed_by(length(kept) + head.tokens):
             return ContextDraft(tuple(kept), head, stage, of - len(kept), is_shrunk=is_shrunk)
     kept, is_cut = truncate(kept, limits.window, limits.for_conversation)
     below_full = in_steps(limits.below_full - length(kept))
-    head = heads.select_reduced(limits.beside(length(kept)).in_steps, below_full)
+    head = heads.reduced_head(limits.beside(length(kept)).in_steps, below_full)
     return ContextDraft(tuple(kept), head, CompactionStage.REDUCED, of - len(kept), is_cut, is_shrunk=True)

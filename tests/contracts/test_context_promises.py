@@ -19,10 +19,11 @@ from ops.bench import composing
 from shared.apps.queries import lock_app
 from shared.base.choices import Category, FactState
 from shared.base.errors import NotFound, Transient
+from shared.context import queries
 from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.render import EARLIER, PROFILE, SUMMARY
 from shared.context.select import ContextLimits, HeadSelector, RecallMaterial
-from shared.context.sources import MOST_CHARS, RecallSources, all_messages, staying_messages, tokens_stored
+from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import Utterance, compact, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
@@ -126,8 +127,8 @@ def test_a_stored_conversation_gives_the_context_it_would_give_if_it_came_whole(
         rate = chance.choice([None, Rate(10, 7), Rate(190_001, 380_000)])
         counting = TokenCounting(rate)
         with house.database.read() as session:
-            assert all_messages(session, key) == said
-            assert tokens_stored(session, key, counting.in_use, 10_000) == length_of(said, counting)
+            assert queries.all_messages(session, key) == said
+            assert queries.tokens_stored(session, key, counting.in_use, 10_000) == length_of(said, counting)
         window, reserve, now = (
             chance.choice([1, 300, 2000, 9000, 50_000]),
             chance.choice([0, 500]),
@@ -159,7 +160,7 @@ def test_only_what_stays_is_read_of_a_long_conversation(house: House) -> None:
     said = [Utterance(("user", "assistant", "tool")[n % 3], f"{n} " + "x" * 400) for n in range(300)]
     key = converse(house, "c1", said)
     with house.database.read() as session:
-        assert len(staying_messages(session, key)) <= 12
+        assert len(queries.staying_messages(session, key)) <= 12
 
 
 def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
@@ -169,7 +170,7 @@ def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
     asked: list[tuple[str, Any]] = []
     with house.database.read() as session:
         sa.event.listen(session.connection(), "before_cursor_execute", lambda *call: asked.append((call[2], call[3])))
-        staying_messages(session, key)
+        queries.staying_messages(session, key)
         [system] = [one for one in asked if "'system'" in one[0]]
         plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {system[0]}", system[1]).all()
     assert [row[3] for row in plan] == ["SEARCH messages USING INDEX ix_messages_system (conversation_key=?)"]

@@ -125,7 +125,7 @@ def test_an_excerpt_that_imitates_the_marks_stays_in_its_block(mark: str) -> Non
 
 def test_both_blocks_go_and_the_words_between_and_around_them_stay() -> None:
     material = RecallMaterial("Notes", (RecalledMemory(1, SECRET, DAY),), FACTS)
-    both = HeadSelector(material, TokenCounting()).select(HeadBudgets(1000, 1000, 1000)).text
+    both = HeadSelector(material, TokenCounting()).head(HeadBudgets(1000, 1000, 1000)).text
     assert SECRET in both and "Oslo" in both
     kept = without_recalled(f"Before.\n{both}\nBetween.\n{both}\nAfter.")
     assert [line for line in kept.splitlines() if line.strip()] == ["Before.", "Between.", "After."]

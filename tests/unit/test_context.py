@@ -301,7 +301,7 @@ def both(budget: int) -> HeadBudgets:
 
 
 def head_of(material: RecallMaterial, budgets: HeadBudgets) -> Head:
-    return HeadSelector(material, TokenCounting()).select(budgets)
+    return HeadSelector(material, TokenCounting()).head(budgets)
 
 
 def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the_other() -> None:
