@@ -222,12 +222,17 @@ class EarlierMessages:
         of_doc_id: dict[int, list[SearchHit]] = {}
         for hit in self.hits:
             of_doc_id.setdefault(hit.doc_id, []).append(hit)
+        # Each once, though a user's line may belong to two of the assistant's: to look for secrets in it takes longer
+        # than all else of a context.
+        shared: dict[tuple[int, int], SearchHit | None] = {}
         for hit in self.hits:
             needed = self._companions(hit, of_doc_id) if hit.role == _ASSISTANT else ()
-            every = [self._shared(one) for one in (hit, *needed)]
-            shown = [one for one in every if one is not None]
-            # Both or neither: what of a companion may be shown can be nothing at all.
-            if len(shown) == len(every):
+            for one in (hit, *needed):
+                if one.key not in shared:
+                    shared[one.key] = self._shared(one)
+            shown = [found for one in (hit, *needed) if (found := shared[one.key]) is not None]
+            # Both or neither: of a companion there may be nothing that can be shown.
+            if len(shown) == 1 + len(needed):
                 yield shown[0], shown[1:]
 
     def _companions(self, hit: SearchHit, of_doc_id: Mapping[int, list[SearchHit]]) -> list[SearchHit]:
