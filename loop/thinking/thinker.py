@@ -35,7 +35,7 @@ from shared.base.settings import Settings
 from shared.context.context import note_recalled
 from shared.context.render import join_blocks
 from shared.context.select import HeadBudgets, HeadSelector, order_for, select_tail
-from shared.context.sources import CurrentTurn, Parts, RecallSources
+from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import Utterance, staying
 from shared.conversations import queries
 from shared.conversations.answers import postpone, refresh_all
@@ -82,14 +82,14 @@ class Thinker:
         accountant: Accountant,
         level: Callable[[Session], int],
         metrics: Metrics,
+        reach: RecallSources,
         on_free: Callable[[], None] = lambda: None,
-        reach: RecallSources | None = None,
     ) -> None:
         """``make_chat`` builds the chat of a model's setting: called in the thinking thread, once for each model.
 
         ``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over.
 
-        ``reach``: looks up summaries, profiles and earlier messages; without it, memories and facts are recalled alone.
+        ``reach`` looks up what is recalled.
         """
         self._transactions = _UntilLetGo(transactions)
         self._clock = clock
@@ -204,24 +204,21 @@ class Thinker:
         window = self._settings.model_context_tokens
         tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
         app_id, reach = situation.focus.app_id, self._reach
-        parts, scale = Parts(app_id, self._metrics), UpperBoundCounting()
+        missing, scale = list[str](), UpperBoundCounting()
         with self._transactions.read() as session:
-            material = parts.material(session, situation.app_name, situation.recalled_for)
-            tuned = 0 if reach is None else reach.finder.tuning(session, app_id).token_budget
+            material = reach.material(session, app_id, situation.app_name, situation.recalled_for, missing)
+            tuned = reach.tail_budget(session, app_id)
         material = replace(material, facts=order_for(material.facts, situation.said_now))
-        focused = situation.focused
-        if window < LEAST_WINDOW_TO_REACH or focused is None:
-            reach = None
-        if reach is not None and focused is not None and not focused.is_alone:
-            material = replace(material, profile=reach.profile(parts, focused.user_id, ACTOR))
+        focused = None if window < LEAST_WINDOW_TO_REACH else situation.focused
+        if focused is not None and not focused.is_alone:
+            material = replace(material, profile=reach.profile(app_id, focused.user_id, ACTOR, missing))
         head = HeadSelector(material, scale).head(HeadBudgets(tokens, tokens // 2, tokens))
         note_recalled(self._metrics, app_id, situation.focus.conversation_id, head.memory_ids)
-        if reach is None or focused is None:
+        if focused is None:
             return head.text
-        others, findings = reach.tail(parts, _current_turn(situation, focused, window))
+        others, findings = reach.tail(_current_turn(situation, focused, window), missing)
         tail = select_tail(head.text, others, min(tuned, window // EARLIER_SHARE), scale)
-        if findings is not None:
-            reach.record(app_id, findings, tail, head)
+        reach.record(app_id, findings, tail, head)
         return join_blocks([head.text, tail.text])
 
     def _prepare(self, situation: Situation) -> ThinkingTurn:

@@ -21,11 +21,10 @@ from shared.context.select import (
     ContextLimits,
     HeadSelector,
     Tail,
-    TailMaterial,
     order_for,
     select_tail,
 )
-from shared.context.sources import CurrentTurn, Parts, RecallSources
+from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import (
     FEW,
     ContextDraft,
@@ -39,7 +38,6 @@ from shared.context.window import (
 )
 from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
-from shared.db.base import Transactions
 from shared.energy.rates import rate_of
 from shared.llm.calls import Rate, TokenCounting, TokenSource
 from shared.search.search import Findings
@@ -125,12 +123,9 @@ class _Talk:
     left_out: int
     counting: TokenCounting
     user_id: str | None
-    conversation: Conversation | None
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether nothing but its own is recalled in it."""
-        return self.conversation is not None and self.conversation.memory == MemoryMode.OFF
+    conversation_key: int | None = None
+    is_alone: bool = False
+    """Whether nothing but its own is recalled in it."""
 
     @property
     def unanswered(self) -> str | None:
@@ -139,49 +134,40 @@ class _Talk:
         return last.content if last is not None and last.role == _USER else None
 
 
-def open_context(
-    transactions: Transactions,
-    app_id: str,
-    request: ContextRequest,
-    metrics: Metrics,
-    reach: RecallSources | None = None,
-    actor: str = "",
-) -> ConversationContext:
-    """Compose the context of a conversation; with ``reach``, of more than memories and facts.
+def open_context(reach: RecallSources, app_id: str, request: ContextRequest, actor: str) -> ConversationContext:
+    """Compose the context of a conversation; ``actor``: who asks, for the audit of a profile.
 
     Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is another
     user's; Transient where what was said cannot be had.
     """
-    parts, limits, is_apart = Parts(app_id, metrics), request.limits, request.placement is Placement.TWO
-    with transactions.read() as session:
+    missing: list[str] = []
+    limits, is_apart = request.limits, request.placement is Placement.TWO
+    with reach.database.read() as session:
         app_name, is_shared = queries.app_recalled_for(session, app_id)
         talk = _read_talk(session, app_id, request)
         users = () if talk.is_alone else recalled_for(talk.user_id, is_shared)
-        material = parts.material(session, app_name, users)
-        most = 0 if reach is None else reach.finder.tuning(session, app_id).token_budget
+        material = reach.material(session, app_id, app_name, users, missing)
+        tuned = reach.tail_budget(session, app_id)
     if not is_apart:
         material = replace(material, facts=order_for(material.facts, talk.unanswered))
-    if reach is not None and not talk.is_alone:
-        material = replace(material, profile=reach.profile(parts, talk.user_id, actor))
+    if not talk.is_alone:
+        material = replace(material, profile=reach.profile(app_id, talk.user_id, actor, missing))
     heads = HeadSelector(material, talk.counting)
     draft = compact([counted(one, talk.counting) for one in talk.messages], heads, limits, talk.left_out)
     facts = heads.lifted_beside(draft.head, talk.unanswered) if is_apart else ()
     # What facts take is not taken from what else there is.
-    budget = draft.tail_budget(
-        limits, most + talk.counting.tokens(render.facts_text(facts)), is_capped=request.is_capped
-    )
-    others, findings, tail = TailMaterial(), None, Tail()
+    most = tuned + talk.counting.tokens(render.facts_text(facts))
+    budget = draft.tail_budget(limits, most, is_capped=request.is_capped)
+    tail, findings = Tail(), None
     if budget > 0:
-        if reach is not None:
-            others, findings = reach.tail(parts, _current_turn(draft, app_id, request, talk))
+        others, findings = reach.tail(_current_turn(draft, app_id, request, talk), missing)
         tail = select_tail(draft.head.text, replace(others, facts=facts), budget, talk.counting, is_apart=is_apart)
-    if reach is not None and findings is not None:
         reach.record(app_id, findings, tail, draft.head)
-    context = _finished(draft, tail, findings, request, talk.counting, parts.missing)
-    metrics.context_stages.labels(context.stage).inc()
+    context = _finished(draft, tail, findings, request, talk.counting, missing)
+    reach.metrics.context_stages.labels(context.stage).inc()
     if request.context_window is not None:
-        metrics.context_used.observe(context.total_tokens / request.context_window)
-    note_recalled(metrics, app_id, request.conversation_id, context.memory_ids)
+        reach.metrics.context_used.observe(context.total_tokens / request.context_window)
+    note_recalled(reach.metrics, app_id, request.conversation_id, context.memory_ids)
     return context
 
 
@@ -193,10 +179,11 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
 
 def _read_talk(session: Session, app_id: str, request: ContextRequest) -> _Talk:
     counting = TokenCounting(None if request.model is None else _steady(rate_of(session, request.model)))
-    user_id, conversation, messages, left_out = request.user_id, None, list(request.messages or ()), 0
+    talk, messages, left_out = _Talk([], 0, counting, request.user_id), list(request.messages or ()), 0
     if request.conversation_id is not None:
         conversation = get_conversation(session, app_id, request.conversation_id)
         user_id = user_asking(conversation, request.user_id)
+        talk = _Talk([], 0, counting, user_id, conversation.key, conversation.memory == MemoryMode.OFF)
         if request.messages is None:
             messages, left_out = _stored(session, conversation, counting, request.limits)
     if request.pending_message is not None:
@@ -205,7 +192,7 @@ def _read_talk(session: Session, app_id: str, request: ContextRequest) -> _Talk:
     if not left_out and request.limits.is_passed_by(length_of(messages, counting)):
         kept = [messages[i] for i in staying(messages, len(messages))]
         messages, left_out = kept, len(messages) - len(kept)
-    return _Talk(messages, left_out, counting, user_id, conversation)
+    return replace(talk, messages=messages, left_out=left_out)
 
 
 def _steady(rate: Rate | None) -> Rate | None:
@@ -235,7 +222,7 @@ def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, tal
         app_id=app_id,
         user_id=talk.user_id,
         conversation_id=request.conversation_id,
-        conversation_key=None if talk.conversation is None else talk.conversation.key,
+        conversation_key=talk.conversation_key,
         text=next((one.content for one in reversed(talk.messages) if one.role == _USER), None),
         shown=frozenset(one.message.content.strip() for one in draft.messages),
         is_whole=request.messages is None and not draft.trimmed,

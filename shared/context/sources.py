@@ -6,7 +6,7 @@ Each is read in short transactions; a part that cannot be had is named and count
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -55,32 +55,6 @@ _QUESTION_MARKS = ("?", "？")
 PartT = TypeVar("PartT")
 
 
-@dataclass
-class Parts:
-    """Reads the parts of one context; one that cannot be had is named in ``missing`` and counted."""
-
-    app_id: str
-    metrics: Metrics
-    missing: list[str] = field(default_factory=list)
-
-    def read(self, part: str, read: Callable[[], PartT]) -> PartT | None:
-        """Return what is read; None where it cannot be had."""
-        try:
-            return read()
-        except (Transient, SQLAlchemyError) as error:
-            self.missing.append(part)
-            self.metrics.context_parts_missing.labels(part).inc()
-            get_logger().warning("context_part_missing", part=part, app_id=self.app_id, error=type(error).__name__)
-            return None
-
-    def material(self, session: Session, app_name: str, users: Sequence[str]) -> RecallMaterial:
-        """Read what there is to recall of users, whatever is said; see ``shared.base.subjects.recalled_for``."""
-        whose = {"app_id": self.app_id, "users": users}
-        memories = self.read("memories", lambda: queries.memories_to_recall(session, whose)) or ()
-        facts = self.read("facts", lambda: queries.facts_to_recall(session, whose)) or ()
-        return RecallMaterial(app_name, memories, standing_order(facts))
-
-
 @dataclass(frozen=True)
 class CurrentTurn:
     """What is said at the moment, and where."""
@@ -98,31 +72,45 @@ class CurrentTurn:
 
 @dataclass(eq=False)
 class RecallSources:
-    """Reaches for what else there is beside memories and facts; for any number of threads."""
+    """Reads what there is to recall; for any number of threads. ``missing`` gets the names of what cannot be had."""
 
     database: Database
-    finder: MessageSearch
+    finder: MessageSearch | None
+    """None: nothing is recalled for what is said now."""
     clock: Clock
     metrics: Metrics
 
-    def profile(self, parts: Parts, user_id: str | None, actor: str) -> str:
+    def material(
+        self, session: Session, app_id: str, app_name: str, users: Sequence[str], missing: list[str]
+    ) -> RecallMaterial:
+        """Read what there is of users, whatever is said; see ``shared.base.subjects.recalled_for``."""
+        whose = {"app_id": app_id, "users": users}
+        memories = self._part(app_id, "memories", missing, lambda: queries.memories_to_recall(session, whose)) or ()
+        facts = self._part(app_id, "facts", missing, lambda: queries.facts_to_recall(session, whose)) or ()
+        return RecallMaterial(app_name, memories, standing_order(facts))
+
+    def profile(self, app_id: str, user_id: str | None, actor: str, missing: list[str]) -> str:
         """Return what a user's profile says, with their consent only; that is audited where they were ever asked."""
 
         def read() -> str:
             with self.database.read() as session:
-                if not gate.has_answered(session, parts.app_id, user_id):
+                if not gate.has_answered(session, app_id, user_id):
                     return ""
-            shown = gate.ask_for(self.database, parts.app_id, user_id, actor, self.clock.now(), self.metrics)
+            shown = gate.ask_for(self.database, app_id, user_id, actor, self.clock.now(), self.metrics)
             return "" if shown.profile is None else gate.text_of(shown.profile)
 
-        return parts.read("profile", read) or ""
+        return self._part(app_id, "profile", missing, read) or ""
 
-    def tail(self, parts: Parts, turn: CurrentTurn) -> tuple[TailMaterial, Findings | None]:
+    def tail_budget(self, session: Session, app_id: str) -> int:
+        """Return the tokens that what is recalled for what is said now may take, as tuned for an app."""
+        return 0 if self.finder is None else self.finder.tuning(session, app_id).token_budget
+
+    def tail(self, turn: CurrentTurn, missing: list[str]) -> tuple[TailMaterial, Findings | None]:
         """Return what there is for what is said now, and how the search for earlier messages went."""
-        findings = parts.read("retrieved", lambda: self._found(turn))
+        findings = self._part(turn.app_id, "retrieved", missing, lambda: self._found(turn))
         query = None if findings is None else findings.query
-        summaries = parts.read("summary", lambda: self._summaries(turn, query)) or ()
-        earlier = None if findings is None else parts.read("retrieved", lambda: self._earlier(turn, findings))
+        summaries = self._part(turn.app_id, "summary", missing, lambda: self._summaries(turn, query)) or ()
+        earlier = findings and self._part(turn.app_id, "retrieved", missing, lambda: self._earlier(turn, findings))
         material = TailMaterial(
             summary_id=summaries[0].summary_id if summaries else None,
             summary="\n".join(one.content for one in reversed(summaries)),
@@ -131,14 +119,24 @@ class RecallSources:
         )
         return material, findings
 
-    def record(self, app_id: str, findings: Findings, tail: Tail, head: Head) -> None:
-        """Have it written down how the retrieval for a context went, and what was handed out beside."""
-        beside = {"summaries": int(tail.summary_id is not None), "profile": int(head.has_profile)}
-        self.finder.record(app_id, findings, Asker.CONTEXT, tail.retrieved_tokens, beside)
+    def record(self, app_id: str, findings: Findings | None, tail: Tail, head: Head) -> None:
+        """Have it written down how the retrieval for a context went, if there was one, and what was recalled beside."""
+        if self.finder is not None and findings is not None:
+            beside = {"summaries": int(tail.summary_id is not None), "profile": int(head.has_profile)}
+            self.finder.record(app_id, findings, Asker.CONTEXT, tail.retrieved_tokens, beside)
+
+    def _part(self, app_id: str, part: str, missing: list[str], read: Callable[[], PartT]) -> PartT | None:
+        try:
+            return read()
+        except (Transient, SQLAlchemyError) as error:
+            missing.append(part)
+            self.metrics.context_parts_missing.labels(part).inc()
+            get_logger().warning("context_part_missing", part=part, app_id=app_id, error=type(error).__name__)
+            return None
 
     def _found(self, turn: CurrentTurn) -> Findings | None:
         query = turn.text or ""
-        if is_small_talk(query):
+        if self.finder is None or is_small_talk(query):
             return None
         if len(query) > MOST_CHARS:
             # Its beginning and its end, where people put what they want.

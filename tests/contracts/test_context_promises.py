@@ -77,7 +77,8 @@ def converse(house: House, conversation_id: str, said: Sequence[Utterance], user
 
 
 def opened(house: House, **wanted: object) -> ConversationContext:
-    return open_context(house.database, "notes", replace(ContextRequest(1000), **wanted), house.metrics)  # type: ignore[arg-type]
+    reach = RecallSources(house.database, None, house.clock, house.metrics)
+    return open_context(reach, "notes", replace(ContextRequest(1000), **wanted), "admin")  # type: ignore[arg-type]
 
 
 def made_up(chance: random.Random) -> list[Utterance]:
@@ -328,7 +329,7 @@ def recalled_in(
     house.embed()
     reach = RecallSources(house.database, finder or library.finder, house.clock, house.metrics)
     asked = ContextRequest(**{"token_budget": 1000} | wanted)  # type: ignore[arg-type]
-    return open_context(house.database, "notes", asked, house.metrics, reach, actor)
+    return open_context(reach, "notes", asked, actor)
 
 
 def summarise(library: Library, conversation_id: str, content: str, to: int) -> str:

@@ -176,8 +176,8 @@ def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = Non
 
     Costs no energy but for the vector of what is said now.
     """
-    loop, request = ctx.loop, _context_request(ctx, body or AskContext())
-    context = open_context(loop.database, app_id, request, loop.metrics, loop.searching.reach, ctx.caller.name)
+    request = _context_request(ctx, body or AskContext())
+    context = open_context(ctx.loop.searching.reach, app_id, request, ctx.caller.name)
     sent, included = [one.sent for one in context.messages], Included.from_row(context)
     return answer(ContextAnswer.from_row(context, messages=sent, included=included))
 
