@@ -216,9 +216,9 @@ class Thinker:
         note_recalled(self._metrics, app_id, situation.focus.conversation_id, head.memory_ids)
         if focused is None:
             return head.text
-        others, findings = reach.tail(_current_turn(situation, focused, window), missing)
+        others, search = reach.tail(_current_turn(situation, focused, window), missing)
         tail = select_tail(head.text, others, min(tuned, window // EARLIER_SHARE), scale)
-        reach.record(app_id, findings, tail, head)
+        reach.record(search, tail, head)
         return join_blocks([head.text, tail.text])
 
     def _prepare(self, situation: Situation) -> ThinkingTurn:

@@ -37,8 +37,8 @@ from shared.llm.providers import make_embedder
 from shared.search.models import MessageVector, conversation_of, doc_id_of, position_of
 from shared.search.query import without_names
 from shared.search.ranking import RankedCandidate, WeightedRecipe
-from shared.search.search import SearchRequest
 from shared.search.vectors import pack
+from shared.search.view import SearchRequest
 
 BUDGET = 1000
 _ADVERSARIAL = 5

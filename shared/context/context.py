@@ -40,7 +40,7 @@ from shared.conversations.models import Conversation, MemoryMode
 from shared.conversations.queries import get_conversation, user_asking
 from shared.energy.rates import rate_of
 from shared.llm.calls import Rate, TokenCounting, TokenSource
-from shared.search.search import Findings
+from shared.search.view import Search
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionStage, Metrics
 
@@ -158,12 +158,12 @@ def open_context(reach: RecallSources, app_id: str, request: ContextRequest, act
     # What facts take is not taken from what else there is.
     most = tuned + talk.counting.tokens(render.facts_text(facts))
     budget = draft.tail_budget(limits, most, is_capped=request.is_capped)
-    tail, findings = Tail(), None
+    tail, search = Tail(), None
     if budget > 0:
-        others, findings = reach.tail(_current_turn(draft, app_id, request, talk), missing)
+        others, search = reach.tail(_current_turn(draft, app_id, request, talk), missing)
         tail = select_tail(draft.head.text, replace(others, facts=facts), budget, talk.counting, is_apart=is_apart)
-        reach.record(app_id, findings, tail, draft.head)
-    context = _finished(draft, tail, findings, request, talk.counting, missing)
+        reach.record(search, tail, draft.head)
+    context = _finished(draft, tail, search, request, talk.counting, missing)
     reach.metrics.context_stages.labels(context.stage).inc()
     if request.context_window is not None:
         reach.metrics.context_used.observe(context.total_tokens / request.context_window)
@@ -232,7 +232,7 @@ def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, tal
 def _finished(
     draft: ContextDraft,
     tail: Tail,
-    findings: Findings | None,
+    search: Search | None,
     request: ContextRequest,
     counting: TokenCounting,
     missing: Sequence[str],
@@ -263,7 +263,7 @@ def _finished(
         summary_id=tail.summary_id,
         profile=head.has_profile,
         retrieved_ids=tuple(dict.fromkeys(hit.message_id for hit in tail.hits)),
-        degraded=() if findings is None else findings.degraded,
+        degraded=() if search is None else search.degraded,
     )
 
 

@@ -22,8 +22,8 @@ from shared.base.choices import Category
 from shared.context import render
 from shared.context.render import Excerpt, Frame, RecalledFact, RecalledMemory
 from shared.llm.calls import TokenScale
-from shared.search.candidates import SearchHit
 from shared.search.models import PassageKind
+from shared.search.ranking import SearchHit
 from shared.text.persons_and_places import speaks_of_persons_or_places
 from shared.text.repetition import LEFT_OUT, PriorText
 from shared.text.words import EMPTY, TERM, stem, word_set

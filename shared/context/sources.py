@@ -20,12 +20,13 @@ from shared.context.select import Head, RecallMaterial, Tail, TailMaterial, stan
 from shared.conversations.days import TimeZones, zones_at
 from shared.db.engine import Database
 from shared.profiles import gate
-from shared.search.candidates import SearchHit, said_at, what_followed, whole_at
+from shared.search.candidates import said_at, what_followed, whole_at
 from shared.search.corrections import behind_corrections
-from shared.search.models import Asker, conversation_of
-from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.search.models import RetrievalPurpose, conversation_of
+from shared.search.ranking import SearchHit
+from shared.search.search import MessageSearch
 from shared.search.small_talk import is_small_talk
-from shared.search.view import QueryVector
+from shared.search.view import QueryVector, Search, SearchRequest
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 from shared.telemetry.logging import get_logger
@@ -105,25 +106,25 @@ class RecallSources:
         """Return the tokens that what is recalled for what is said now may take, as tuned for an app."""
         return 0 if self.finder is None else self.finder.tuning(session, app_id).token_budget
 
-    def tail(self, turn: CurrentTurn, missing: list[str]) -> tuple[TailMaterial, Findings | None]:
+    def tail(self, turn: CurrentTurn, missing: list[str]) -> tuple[TailMaterial, Search | None]:
         """Return what there is for what is said now, and how the search for earlier messages went."""
-        findings = self._part(turn.app_id, "retrieved", missing, lambda: self._found(turn))
-        query = None if findings is None else findings.query
+        search = self._part(turn.app_id, "retrieved", missing, lambda: self._found(turn))
+        query = None if search is None else search.query
         summaries = self._part(turn.app_id, "summary", missing, lambda: self._summaries(turn, query)) or ()
-        earlier = findings and self._part(turn.app_id, "retrieved", missing, lambda: self._earlier(turn, findings))
+        earlier = search and self._part(turn.app_id, "retrieved", missing, lambda: self._earlier(turn, search))
         material = TailMaterial(
             summary_id=summaries[0].summary_id if summaries else None,
             summary="\n".join(one.content for one in reversed(summaries)),
             earlier=earlier or (),
-            is_about_code=findings is not None and findings.question.about_code,
+            is_about_code=search is not None and search.question.about_code,
         )
-        return material, findings
+        return material, search
 
-    def record(self, app_id: str, findings: Findings | None, tail: Tail, head: Head) -> None:
+    def record(self, search: Search | None, tail: Tail, head: Head) -> None:
         """Have it written down how the retrieval for a context went, if there was one, and what was recalled beside."""
-        if self.finder is not None and findings is not None:
+        if self.finder is not None and search is not None:
             beside = {"summaries": int(tail.summary_id is not None), "profile": int(head.has_profile)}
-            self.finder.record(app_id, findings, Asker.CONTEXT, tail.retrieved_tokens, beside)
+            self.finder.record(search, tail.retrieved_tokens, beside)
 
     def _part(self, app_id: str, part: str, missing: list[str], read: Callable[[], PartT]) -> PartT | None:
         try:
@@ -134,7 +135,7 @@ class RecallSources:
             get_logger().warning("context_part_missing", part=part, app_id=app_id, error=type(error).__name__)
             return None
 
-    def _found(self, turn: CurrentTurn) -> Findings | None:
+    def _found(self, turn: CurrentTurn) -> Search | None:
         query = turn.text or ""
         if self.finder is None or is_small_talk(query):
             return None
@@ -145,9 +146,9 @@ class RecallSources:
             text=query,
             limit=MOST_HITS,
             conversation_id=turn.conversation_id,
-            is_elsewhere=turn.is_whole,
+            exclude_conversation=turn.is_whole,
             user_id=turn.user_id,
-            asker=Asker.CONTEXT,
+            purpose=RetrievalPurpose.CONTEXT,
         )
         return self.finder.find(turn.app_id, request)
 
@@ -162,8 +163,8 @@ class RecallSources:
         likeness, best = max(zip(likenesses, older, strict=True), key=lambda pair: pair[0], default=(0.0, None))
         return newest if best is None or likeness < _LEAST_SUMMARY_LIKENESS else (*newest, best)
 
-    def _earlier(self, turn: CurrentTurn, findings: Findings) -> EarlierMessages | None:
-        hits = _worth_showing(findings, turn.shown)
+    def _earlier(self, turn: CurrentTurn, search: Search) -> EarlierMessages | None:
+        hits = _worth_showing(search, turn.shown)
         if not hits:
             return None
         with self.database.read() as session:
@@ -188,14 +189,14 @@ class RecallSources:
             )
 
 
-def _worth_showing(findings: Findings, shown: Collection[str]) -> list[SearchHit]:
+def _worth_showing(search: Search, shown: Collection[str]) -> list[SearchHit]:
     """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
     # Of a program that records all it sent, what was recalled for a question comes back as a user's message.
-    small_talk = {hit.content for hit in findings.hits if is_small_talk(without_recalled(hit.content))}
-    saying = [hit for hit in findings.hits if hit.content not in small_talk]
+    small_talk = {hit.content for hit in search.hits if is_small_talk(without_recalled(hit.content))}
+    saying = [hit for hit in search.hits if hit.content not in small_talk]
     if not any(hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY for hit in saying):
         return []
-    ordered = behind_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
+    ordered = behind_corrections(search.hits, _LEAST_SHARE * search.hits[0].ranked.score)
     return [hit for hit in ordered if hit.content not in small_talk and hit.content.strip() not in shown]
 
 

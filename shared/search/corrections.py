@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from shared.search.candidates import SearchHit
 from shared.search.models import conversation_of
+from shared.search.ranking import SearchHit
 from shared.search.words import query_words
 
 _USER = "user"

@@ -37,7 +37,8 @@ from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import AuditKind, Content
 from shared.profiles.queries import audit_of
-from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.search.search import MessageSearch
+from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
 from shared.telemetry.metrics import CompactionStage
 from tests.support.house import House
@@ -445,7 +446,7 @@ def test_the_budget_of_earlier_messages_is_the_tuned_one(library: Library) -> No
 
 
 class _Away(MessageSearch):
-    def find(self, app_id: str, wanted: SearchRequest) -> Findings:
+    def find(self, app_id: str, wanted: SearchRequest) -> Search:
         raise Transient("away")
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from shared.context.render import EARLIER, END, RECALLED, join_blocks
 from shared.context.select import Tail, TailMaterial, select_tail
 from shared.llm.calls import Rate, TokenCounting, TokenScale, UpperBoundCounting, estimate_tokens
-from shared.search.candidates import HitKind, SearchHit, gist
-from shared.search.models import PassageKind
+from shared.search.candidates import gist
+from shared.search.models import HitKind, PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
-from shared.search.ranking import Candidate, RankedCandidate
+from shared.search.ranking import Candidate, RankedCandidate, SearchHit
 from shared.search.small_talk import is_small_talk
 from shared.text.repetition import PriorText
 from tests.support.chance import examples
