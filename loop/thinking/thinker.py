@@ -207,7 +207,7 @@ class Thinker:
         missing, scale = list[str](), UpperBoundCounting()
         with self._transactions.read() as session:
             material = reach.material(session, app_id, situation.app_name, situation.recalled_for, missing)
-            tuned = reach.tail_budget(session, app_id)
+            tuned = reach.tuned_budget(session, app_id)
         material = replace(material, facts=order_for(material.facts, situation.said_now))
         focused = None if window < LEAST_WINDOW_TO_REACH else situation.focused
         if focused is not None and not focused.is_alone:

@@ -147,7 +147,7 @@ def open_context(reach: RecallSources, app_id: str, request: ContextRequest, act
         talk = _read_talk(session, app_id, request)
         users = () if talk.is_alone else recalled_for(talk.user_id, is_shared)
         material = reach.material(session, app_id, app_name, users, missing)
-        tuned = reach.tail_budget(session, app_id)
+        tuned = reach.tuned_budget(session, app_id)
     if not is_apart:
         material = replace(material, facts=order_for(material.facts, talk.unanswered))
     if not talk.is_alone:

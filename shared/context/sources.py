@@ -102,7 +102,7 @@ class RecallSources:
 
         return self._part(app_id, "profile", missing, read) or ""
 
-    def tail_budget(self, session: Session, app_id: str) -> int:
+    def tuned_budget(self, session: Session, app_id: str) -> int:
         """Return the tokens that what is recalled for what is said now may take, as tuned for an app."""
         return 0 if self.finder is None else self.finder.tuning(session, app_id).token_budget
 

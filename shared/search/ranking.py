@@ -289,15 +289,12 @@ def keywords(
     return [None if one.turn is None else score for one, score in zip(candidates, scores, strict=True)]
 
 
-def scaled(values: Sequence[float | None], *, smaller_is_better: bool = False) -> list[float]:
-    """Bring values to 0..1 over those that are known; unknown ones are 0, and where all are equal they are 1.
-
-    ``smaller_is_better``: as FTS5's ``bm25()`` has it.
-    """
+def scaled(values: Sequence[float | None]) -> list[float]:
+    """Bring values to 0..1 over those that are known; unknown ones are 0, and where all are equal they are 1."""
     known = [one for one in values if one is not None]
     if not known:
         return [0.0] * len(values)
-    worst, best = (max(known), min(known)) if smaller_is_better else (min(known), max(known))
+    worst, best = min(known), max(known)
     return [0.0 if one is None else (one - worst) / (best - worst) if best != worst else 1.0 for one in values]
 
 
