@@ -409,8 +409,9 @@ def select_tail(head: str, material: TailMaterial, budget: int, scale: TokenScal
     has_summary = bool(summary) and tokens_of([*blocks, summary]) <= budget
     blocks += [summary] if has_summary else []
     tokens_before = tokens_of(blocks)
-    weight = scale.weigh(render.join_blocks([before, *blocks, " "])) - scale.weigh(" ")
-    filler = Filler[tuple[SearchHit, Excerpt]](limit, weight + _frame_weight(render.headed(render.EARLIER), scale))
+    above = render.join_blocks([before, *blocks])
+    weight = scale.weigh(above + render.JOINT if above else "") + _frame_weight(render.headed(render.EARLIER), scale)
+    filler = Filler[tuple[SearchHit, Excerpt]](limit, weight)
     _fill_with_messages(filler, material, PriorText(head, *blocks), scale)
     blocks.append(render.excerpts_text(excerpt for _, excerpt in filler.taken))
     tokens = tokens_of(blocks)

@@ -177,9 +177,8 @@ class RecallSources:
                 ]
             beside = {hit.doc_id + step for hit in hits if hit.role == _ASSISTANT for step in (-1, 1)}
             neighbours = said_at(session, turn.app_id, sorted(beside)) if beside else []
-            passages = {one.doc_id for one in hits if one.role == _USER and one.key[1]} - {
-                one.doc_id for one in hits if one.conversation_id == turn.conversation_id
-            }
+            others = [hit for hit in hits if hit.conversation_id != turn.conversation_id]
+            passages = {hit.doc_id for hit in others if hit.role == _USER and hit.key[1]}
             return EarlierMessages(
                 hits,
                 neighbours={one.doc_id: one for one in neighbours},
