@@ -51,7 +51,7 @@ _RATE_CHARS = 100
 
 
 class Placement(StrEnum):
-    """Where what is recalled goes: into two messages, or into one before all others."""
+    """Where what is recalled stands: in two messages, or in one before all others."""
 
     TWO = "two"
     ONE = "one"
