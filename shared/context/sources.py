@@ -23,10 +23,10 @@ from shared.profiles import gate
 from shared.search.candidates import said_at, what_followed, whole_at
 from shared.search.corrections import behind_corrections
 from shared.search.models import RetrievalPurpose, conversation_of
+from shared.search.query import QueryVector
 from shared.search.ranking import SearchHit
 from shared.search.search import MessageSearch
-from shared.search.small_talk import is_small_talk
-from shared.search.view import QueryVector, Search, SearchRequest
+from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 from shared.telemetry.logging import get_logger
@@ -35,6 +35,7 @@ from shared.text.lines import shorten
 from shared.text.material import without_material
 from shared.text.repetition import LEFT_OUT
 from shared.text.sentences import without_secrets
+from shared.text.small_talk import is_small_talk
 
 MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""

@@ -30,13 +30,13 @@ from shared.llm.calls import Meter
 from shared.search import search_queries
 from shared.search.candidates import find_candidates, merge_hits
 from shared.search.lexical import Posting, WordLikeness, rarity
-from shared.search.query import read_question, without_names
+from shared.search.query import QueryEmbedders, QueryVector, read_question, without_names
 from shared.search.ranking import SearchHit
 from shared.search.search_queries import MessageCounts, SearchedApp
 from shared.search.statistics import QueryMeter, Recorder, RetrievalRecord
 from shared.search.tuning import in_force, overlaid
 from shared.search.vectors import VectorMatrices
-from shared.search.view import QueryEmbedders, QueryVector, Search, SearchRequest, SearchScope
+from shared.search.view import Search, SearchRequest, SearchScope
 from shared.search.word_index import postings_in
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics

@@ -1,27 +1,18 @@
 """One search, what the indexes know of an app's messages within a scope of it, and the vector of its question."""
 
-import json
-import secrets
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.base.errors import AfterthoughtError
 from shared.base.settings import Tuning
-from shared.llm.calls import Meter
-from shared.llm.embedding import Embedder, from_bytes
 from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
 from shared.search.models import LAST_POSITION, POSITION_BITS, HitKind, RetrievalPurpose, conversation_of
-from shared.search.query import SearchQuestion
+from shared.search.query import QueryVector, SearchQuestion
 from shared.search.ranking import SearchHit
 from shared.search.search_queries import MessageRow, SearchedApp
 from shared.search.statistics import TOP
@@ -138,20 +129,6 @@ def _among(values: Places, ascending: Places) -> NDArray[np.bool_]:
 Vector = NDArray[np.float32]
 _FEW = 4
 Unsure = Sequence[float | None]
-
-
-@dataclass(frozen=True)
-class QueryVector:
-    """The vector of a query, of unit length, and the model it was made by."""
-
-    model: str
-    vector: NDArray[np.float32]
-
-    def likeness(self, stored: bytes | None, model: str | None) -> float | None:
-        """Return the cosine with a stored vector of unit length; None where there is none that can be compared."""
-        if stored is None or model != self.model or len(stored) != self.vector.nbytes:
-            return None
-        return float(np.dot(from_bytes(stored), self.vector))
 
 
 @dataclass(eq=False)
@@ -331,61 +308,3 @@ def _share(values: Vector) -> Vector:
     """Return values as shares of the highest."""
     most = values.max(initial=0.0)
     return values / most if most > 0 else values
-
-
-MOST_QUERIES = 1000
-"""Vectors of queries that are remembered, some 1.5 MB."""
-
-
-class QueryEmbedders:
-    """Embeds queries, each once; an embedder is made when it is first needed. For any number of threads.
-
-    What was embedded lately is remembered for the app that asked, under a keyed digest: its words are kept nowhere, and
-    no other app can tell by the time an answer takes that they were asked.
-    """
-
-    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._made: dict[str, Embedder | None] = {}
-        self._secret = secrets.token_bytes(32)
-        self._vectors: OrderedDict[bytes, Future[Vector]] = OrderedDict()
-
-    def embed(self, app_id: str, model: str, text: str, meter: Meter) -> Vector | None:
-        """Return the vector of a query; None where its model cannot be had. One that is remembered costs nothing.
-
-        Raises: as ``Embedder.embed``, also where another thread was embedding the same.
-        """
-        embedder = self._of(model)
-        if embedder is None:
-            return None
-        words = json.dumps([app_id, model, text]).encode()
-        key = blake2b(words, key=self._secret, digest_size=16).digest()
-        with self._lock:
-            known = self._vectors.get(key)
-            if known is None:
-                mine = self._vectors[key] = Future()
-                if len(self._vectors) > MOST_QUERIES:
-                    self._vectors.popitem(last=False)
-            else:
-                self._vectors.move_to_end(key)
-        if known is not None:
-            return known.result()
-        try:
-            vector: Vector = embedder.embed([text], meter)[0]
-            mine.set_result(vector)
-        except AfterthoughtError as error:
-            mine.set_exception(error)
-            raise
-        finally:
-            # Does nothing to one that has its result; nobody waits for ever for one that has none.
-            if mine.cancel() or mine.exception() is not None:
-                with self._lock:
-                    self._vectors.pop(key, None)
-        return vector
-
-    def _of(self, model: str) -> Embedder | None:
-        with self._lock:
-            if model not in self._made:
-                self._made[model] = self._make(model)
-            return self._made[model]

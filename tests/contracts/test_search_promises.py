@@ -127,7 +127,7 @@ def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Libra
 
 
 def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.search.view.MOST_QUERIES", 2)
+    monkeypatch.setattr("shared.search.query.MOST_QUERIES", 2)
     library.house.embed()
     for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
         library.finder.find("notes", SearchRequest(text))

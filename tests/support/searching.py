@@ -15,10 +15,11 @@ from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import LedgerAccount
 from shared.llm.calls import EXTRACTIVE, CallEstimate, CallOutcome, Meter, ModelCall, WorkKind
 from shared.llm.embedding import Vectors, normalised
+from shared.search.query import QueryEmbedders
 from shared.search.search import MessageSearch
 from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices
-from shared.search.view import QueryEmbedders, Search, SearchRequest
+from shared.search.view import Search, SearchRequest
 from tests.support.house import House
 
 DIMENSIONS = 64

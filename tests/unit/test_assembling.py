@@ -18,8 +18,8 @@ from shared.search.candidates import gist
 from shared.search.models import HitKind, PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
 from shared.search.ranking import Candidate, RankedCandidate, SearchHit
-from shared.search.small_talk import is_small_talk
 from shared.text.repetition import PriorText
+from shared.text.small_talk import is_small_talk
 from tests.support.chance import examples
 
 DAY = datetime(2023, 5, 7, 12, tzinfo=UTC)

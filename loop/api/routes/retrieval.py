@@ -21,6 +21,7 @@ from shared.contracts.values import Id, UserId, Words
 from shared.profiles import gate
 from shared.search.index import index_status, recreate_word_index, request_backfill
 from shared.search.models import SetState
+from shared.search.query import QueryVector
 from shared.search.ranking import SearchHit
 from shared.search.search import flags_of
 from shared.search.search_queries import count_stock, retrievals_since, summaries_since
@@ -32,7 +33,7 @@ from shared.search.statistics import (
     judge_release,
     retrieval_statistics,
 )
-from shared.search.view import QueryVector, Search, SearchRequest
+from shared.search.view import Search, SearchRequest
 from shared.summaries.queries import of_conversation
 
 _STAGES = {"words": "fts", "rank": "rerank"}
