@@ -27,8 +27,7 @@ from shared.apps.queries import install
 from shared.base.setting_groups import ModelSettings
 from shared.context.render import Excerpt
 from shared.context.select import Filler, Item
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
-from shared.conversations.lifecycle import say as say_in
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.llm.calls import LAST_RESORT
