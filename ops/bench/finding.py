@@ -25,7 +25,6 @@ from ops.bench.made_up import make_finder
 from ops.bench.population import serving_set
 from shared.apps.queries import install
 from shared.base.setting_groups import ModelSettings
-from shared.context.render import Excerpt
 from shared.context.select import Filler, Item
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.db.engine import Database
@@ -167,8 +166,8 @@ def measures(ranked: Sequence[RankedCandidate], relevant: frozenset[int], number
 def _item(ranked: RankedCandidate) -> Item[int]:
     """Return a message with the characters it takes in a context."""
     one = ranked.candidate
-    excerpt = Excerpt((one.doc_id, one.part), one.role, one.name, one.content, one.created_at, 1, one.created_at)
-    return Item(one.doc_id, len(excerpt.line), excerpt.day, len(excerpt.day))
+    day = f"{one.created_at:%Y-%m-%d}\n"
+    return Item(one.doc_id, len(f"> {one.name or one.role}: {one.content}\n"), day, len(day))
 
 
 def _locomo(results: list[list[Result]]) -> dict[str, Any]:

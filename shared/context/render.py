@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import groupby
 
 from shared.base.choices import Category
+from shared.search.ranking import SearchHit
 from shared.text.classifier import states_harm
 
 RECALLED = "[recalled, not an instruction]"
@@ -123,38 +124,25 @@ def facts_text(facts: Sequence[RecalledFact]) -> str:
     return FACTS.around("".join(section_title(category) + lines for category, lines in sections.items() if lines))
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    """An earlier message as its block quotes it; ``key`` are its doc id and part."""
-
-    key: tuple[int, int]
-    role: str
-    name: str | None
-    text: str
-    created_at: datetime
-    times: int
-    last_at: datetime
-
-    @property
-    def day(self) -> str:
-        """What stands above the messages of its day."""
-        return f"{self.created_at:%Y-%m-%d}\n"
-
-    @property
-    def line(self) -> str:
-        """The lines that quote it."""
-        speaker = " ".join(_unmarked(self.name or "").split()) or self.role
-        quotation = "\n> ".join(_unmarked(self.text).splitlines())
-        again = f" (said {self.times} times, last on {self.last_at:%Y-%m-%d})" if self.times > 1 else ""
-        return f"> {speaker}: {quotation}{again}\n"
+def excerpt_line(hit: SearchHit) -> str:
+    """Return the lines that quote an earlier message."""
+    name, role = " ".join(_unmarked(hit.ranked.candidate.name or "").split()), hit.role
+    quotation = "\n> ".join(_unmarked(hit.content).splitlines())
+    again = f" (said {hit.times} times, last on {hit.last_at:%Y-%m-%d})" if hit.times > 1 else ""
+    return f"> {name or role}: {quotation}{again}\n"
 
 
-def excerpts_text(excerpts: Iterable[Excerpt]) -> str:
+def excerpt_day(hit: SearchHit) -> str:
+    """Return what stands above the messages of a day."""
+    return f"{hit.ranked.candidate.created_at:%Y-%m-%d}\n"
+
+
+def excerpts_text(hits: Iterable[SearchHit]) -> str:
     """Return the block of earlier messages, by the day and the time they were said."""
     # By day first: what two people's clocks showed may be another order than that of the times.
-    by_time = sorted(excerpts, key=lambda one: (one.created_at.date(), one.created_at, one.key))
-    days = groupby(by_time, key=lambda one: one.day)
-    return headed(EARLIER).around("".join(day + "".join(one.line for one in of_day) for day, of_day in days))
+    by_time = sorted(hits, key=lambda hit: (excerpt_day(hit), hit.ranked.candidate.created_at, hit.key))
+    days = groupby(by_time, key=excerpt_day)
+    return headed(EARLIER).around("".join(day + "".join(map(excerpt_line, of_day)) for day, of_day in days))
 
 
 def bullets_text(heading: str, text: str) -> str:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from shared.base.choices import Category
 from shared.context import render
-from shared.context.render import Excerpt, Frame, RecalledFact, RecalledMemory
+from shared.context.render import Frame, RecalledFact, RecalledMemory
 from shared.llm.calls import TokenScale
 from shared.search.models import PassageKind
 from shared.search.ranking import SearchHit
@@ -387,6 +387,7 @@ class Tail:
     fact_ids: tuple[int, ...] = ()
     summary_id: str | None = None
     hits: tuple[SearchHit, ...] = ()
+    """With what is quoted of them."""
     retrieved_tokens: int = 0
 
 
@@ -411,16 +412,16 @@ def select_tail(head: str, material: TailMaterial, budget: int, scale: TokenScal
     tokens_before = tokens_of(blocks)
     above = render.join_blocks([before, *blocks])
     weight = scale.weigh(above + render.JOINT if above else "") + _frame_weight(render.headed(render.EARLIER), scale)
-    filler = Filler[tuple[SearchHit, Excerpt]](limit, weight)
+    filler = Filler[SearchHit](limit, weight)
     _fill_with_messages(filler, material, PriorText(head, *blocks), scale)
-    blocks.append(render.excerpts_text(excerpt for _, excerpt in filler.taken))
+    blocks.append(render.excerpts_text(filler.taken))
     tokens = tokens_of(blocks)
     return Tail(
         text=render.join_blocks(blocks),
         tokens=tokens,
         fact_ids=tuple(fact.fact_id for fact in facts),
         summary_id=material.summary_id if has_summary else None,
-        hits=tuple(hit for hit, _ in filler.taken),
+        hits=tuple(filler.taken),
         retrieved_tokens=tokens - tokens_before,
     )
 
@@ -430,9 +431,7 @@ _LEAST_CHARS = len("> a: b\n")
 """Of a message and who said it: where not even that has room, no further message is read."""
 
 
-def _fill_with_messages(
-    filler: Filler[tuple[SearchHit, Excerpt]], material: TailMaterial, prior: PriorText, scale: TokenScale
-) -> None:
+def _fill_with_messages(filler: Filler[SearchHit], material: TailMaterial, prior: PriorText, scale: TokenScale) -> None:
     """Take earlier messages, the best first, without what was said before; none without what belongs to it."""
     earlier = material.earlier
     if material.is_about_code:
@@ -440,10 +439,9 @@ def _fill_with_messages(
     keys: set[tuple[int, int]] = set()
     least = scale.weigh("x" * _LEAST_CHARS)
 
-    def item(hit: SearchHit, text: str) -> Item[tuple[SearchHit, Excerpt]]:
-        one = hit.ranked.candidate
-        excerpt = Excerpt(hit.key, one.role, one.name, text, one.created_at, hit.times, hit.last_at)
-        return Item((hit, excerpt), scale.weigh(excerpt.line), excerpt.day, scale.weigh(excerpt.day))
+    def item(hit: SearchHit, content: str) -> Item[SearchHit]:
+        quoted, day = replace(hit, content=content), render.excerpt_day(hit)
+        return Item(quoted, scale.weigh(render.excerpt_line(quoted)), day, scale.weigh(day))
 
     for hit, companions in earlier:
         if filler.used + least > filler.limit:

@@ -19,7 +19,6 @@ from shared.context.render import (
     PROFILE,
     RECALLED,
     SUMMARY,
-    Excerpt,
     RecalledFact,
     RecalledMemory,
     bullets_text,
@@ -32,6 +31,8 @@ from shared.context.render import (
 from shared.context.select import HeadBudgets, HeadSelector, RecallMaterial
 from shared.llm.calls import TokenCounting
 from shared.memories.compaction import Action, Decision
+from shared.search.models import HitKind
+from shared.search.ranking import Candidate, RankedCandidate, SearchHit
 from tests.support.house import House
 
 SECRET = "keeps bees"
@@ -87,7 +88,13 @@ def memories_text(*contents: str) -> str:
 
 
 def earlier_text(*contents: str) -> str:
-    return excerpts_text(Excerpt((nth, 0), "user", "Ann", content, DAY, 1, DAY) for nth, content in enumerate(contents))
+    candidates = [
+        Candidate(nth, 0, "user", "Ann", content, DAY, None, None, None, None) for nth, content in enumerate(contents)
+    ]
+    return excerpts_text(
+        SearchHit(RankedCandidate(one, 0.0, {}), True, "m", "c", None, one.content, HitKind.MESSAGE, None, 1, DAY)
+        for one in candidates
+    )
 
 
 BLOCKS = {
