@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 from shared.base.choices import Category
 from shared.context import render
 from shared.context.render import Frame, RecalledFact, RecalledMemory
-from shared.llm.calls import TokenScale
+from shared.llm.calls import TokenCounting
 from shared.search.models import PassageKind
 from shared.search.ranking import SearchHit
 from shared.text.persons_and_places import speaks_of_persons_or_places
@@ -277,7 +277,7 @@ class Head:
 
 
 def fill_facts(
-    facts: Iterable[RecalledFact], budget: int, scale: TokenScale, filler: Filler[RecalledFact] | None = None
+    facts: Iterable[RecalledFact], budget: int, scale: TokenCounting, filler: Filler[RecalledFact] | None = None
 ) -> Filler[RecalledFact]:
     """Take those of the facts, in order, whose block fits so many tokens; ``filler``: beside those it has already.
 
@@ -291,14 +291,14 @@ def fill_facts(
     return filler
 
 
-def _frame_weight(frame: Frame, scale: TokenScale) -> int:
+def _frame_weight(frame: Frame, scale: TokenCounting) -> int:
     return scale.weigh(frame.opening) + scale.weigh(frame.closing)
 
 
 class HeadSelector:
     """Chooses what of the material is in the head, for one budget or another."""
 
-    def __init__(self, material: RecallMaterial, scale: TokenScale) -> None:
+    def __init__(self, material: RecallMaterial, scale: TokenCounting) -> None:
         self.material = material
         self._scale = scale
         self._frame = render.memories_frame(material.app_name)
@@ -391,7 +391,9 @@ class Tail:
     retrieved_tokens: int = 0
 
 
-def select_tail(head: str, material: TailMaterial, budget: int, scale: TokenScale, *, is_apart: bool = False) -> Tail:
+def select_tail(
+    head: str, material: TailMaterial, budget: int, scale: TokenCounting, *, is_apart: bool = False
+) -> Tail:
     """Return what fits into so many tokens and is not in the head already: a summary whole or not at all.
 
     ``is_apart``: in a message of its own; else behind the head.
@@ -431,7 +433,9 @@ _LEAST_CHARS = len("> a: b\n")
 """Of a message and who said it: where not even that has room, no further message is read."""
 
 
-def _fill_with_messages(filler: Filler[SearchHit], material: TailMaterial, prior: PriorText, scale: TokenScale) -> None:
+def _fill_with_messages(
+    filler: Filler[SearchHit], material: TailMaterial, prior: PriorText, scale: TokenCounting
+) -> None:
     """Take earlier messages, the best first, without what was said before; none without what belongs to it."""
     earlier = material.earlier
     if material.is_about_code:

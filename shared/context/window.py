@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from shared.context.select import ContextLimits, Filler, Head, HeadSelector, Item, in_steps
 from shared.conversations.chat_message import Sent, as_sent, chars_of, cut_text, owners_of, shortened, text_of
-from shared.llm.calls import Rate, TokenCounting, TokenSource, weakest
+from shared.llm.calls import Rate, TokenCounting, TokenSource
 from shared.telemetry.metrics import CompactionStage
 
 FEW = 8
@@ -208,7 +208,8 @@ class ContextDraft:
         sources = {message.source for message in self.messages}
         if self.head.text or has_tail:
             sources.add(counting.source)
-        return weakest(sources) or counting.source
+        # Declared from the best to the worst.
+        return max(sources, key=list(TokenSource).index, default=counting.source)
 
     def tail_budget(self, limits: ContextLimits, most: int, *, is_capped: bool) -> int:
         """Return the tokens a tail may take: ``most``, and never so many that a window is full or passed.

@@ -4,7 +4,7 @@ One best guess, the same guess at the rate a model was seen to have, and two bou
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -162,28 +162,12 @@ class TokenSource(StrEnum):
     ESTIMATED = "estimated"
 
 
-def weakest(sources: Iterable[TokenSource]) -> TokenSource | None:
-    """Return the least certain of the sources; None where there is none."""
-    order = list(TokenSource)
-    return max(sources, key=order.index, default=None)
-
-
-class TokenScale(Protocol):
-    """Weighs texts so that the weights of pieces add up to no less than the whole's."""
-
-    def weigh(self, text: str) -> int:
-        """Return the weight of a piece of text."""
-
-    def holds(self, tokens: int) -> int:
-        """Return the most weight that is sure to fit in so many tokens."""
-
-    def tokens(self, text: str) -> int:
-        """Return the length of a text, in tokens."""
-
-
 @dataclass(frozen=True)
-class TokenCounting(TokenScale):
-    """Counts by a model's own rate, or by the estimate of last resort where none is known."""
+class TokenCounting:
+    """Counts by a model's own rate, or by the estimate of last resort where none is known.
+
+    Texts have weights besides, so that those of pieces add up to no less than the whole's.
+    """
 
     rate: Rate | None = None
 
@@ -197,21 +181,25 @@ class TokenCounting(TokenScale):
         """The rate it counts by."""
         return self.rate or LAST_RESORT
 
+    def tokens(self, text: str) -> int:
+        """Return the length of a text, in tokens."""
+        return self.in_use.tokens_in(len(text))
+
     def weigh(self, text: str) -> int:
         """Return the characters: those of pieces add up exactly, which tokens rounded up do not."""
         return len(text)
 
     def holds(self, tokens: int) -> int:
-        """Return the most characters that fit in so many tokens."""
+        """Return the most weight that is sure to fit in so many tokens."""
         return self.in_use.chars_in(max(tokens, 0))
 
-    def tokens(self, text: str) -> int:
-        """Return the length of a text, in tokens."""
-        return self.in_use.tokens_in(len(text))
 
-
-class UpperBoundCounting(TokenScale):
+class UpperBoundCounting(TokenCounting):
     """Counts by the figure that a text hardly ever passes, for prompts that must fit whatever is in them."""
+
+    def tokens(self, text: str) -> int:
+        """Return the most tokens the text can have."""
+        return most_tokens(text)
 
     def weigh(self, text: str) -> int:
         """Return the most tokens the text can have."""
@@ -220,7 +208,3 @@ class UpperBoundCounting(TokenScale):
     def holds(self, tokens: int) -> int:
         """Return the tokens themselves."""
         return tokens
-
-    def tokens(self, text: str) -> int:
-        """Return the most tokens the text can have."""
-        return most_tokens(text)

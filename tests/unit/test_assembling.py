@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shared.context.render import EARLIER, END, RECALLED, join_blocks
 from shared.context.select import Tail, TailMaterial, select_tail
-from shared.llm.calls import Rate, TokenCounting, TokenScale, UpperBoundCounting, estimate_tokens
+from shared.llm.calls import Rate, TokenCounting, UpperBoundCounting, estimate_tokens
 from shared.search.candidates import gist
 from shared.search.models import HitKind, PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
@@ -34,7 +34,7 @@ def _hit(
     return SearchHit(ranked, True, f"m{nth}", "c1", None, content, HitKind.MESSAGE, None, 1, said_at)
 
 
-def _tail(hits: Iterable[SearchHit], budget: int = 1000, scale: TokenScale | None = None, **more: Any) -> Tail:
+def _tail(hits: Iterable[SearchHit], budget: int = 1000, scale: TokenCounting | None = None, **more: Any) -> Tail:
     material = TailMaterial(earlier=[(hit, ()) for hit in hits], **more)
     return select_tail("", material, budget, scale or TokenCounting(), is_apart=True)
 
@@ -100,7 +100,7 @@ def test_of_nothing_there_is_no_text() -> None:
     st.booleans(),
 )
 def test_a_budget_is_never_passed_and_what_is_in_is_whole(
-    texts: list[tuple[str, int]], summary: str, budget: int, scale: TokenScale, is_about_code: bool
+    texts: list[tuple[str, int]], summary: str, budget: int, scale: TokenCounting, is_about_code: bool
 ) -> None:
     hits = [_hit(text, nth, days=days) for nth, (text, days) in enumerate(texts)]
     material = TailMaterial(

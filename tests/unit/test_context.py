@@ -51,7 +51,6 @@ from shared.llm.calls import (
     ModelCall,
     Rate,
     TokenCounting,
-    TokenScale,
     TokenSource,
     UpperBoundCounting,
     WorkKind,
@@ -183,7 +182,7 @@ KNOWN_FACTS = st.lists(
     max_size=30,
     unique_by=lambda fact: fact.fact_id,
 )
-SCALES: list[TokenScale] = [
+SCALES: list[TokenCounting] = [
     TokenCounting(),
     TokenCounting(Rate(1000, 1700)),
     TokenCounting(Rate(5, 1)),
@@ -273,7 +272,7 @@ def test_the_block_has_its_sections_in_order_and_no_empty_ones() -> None:
     assert facts_text([]) == ""
 
 
-def packed(facts: Sequence[RecalledFact], budget: int, scale: TokenScale) -> tuple[RecalledFact, ...]:
+def packed(facts: Sequence[RecalledFact], budget: int, scale: TokenCounting) -> tuple[RecalledFact, ...]:
     return tuple(fill_facts(facts, budget, scale).taken)
 
 
@@ -290,7 +289,9 @@ def test_nothing_more_is_looked_for_within_fifty_tokens_of_the_budget() -> None:
 
 
 @given(KNOWN_FACTS, st.integers(-10, 700), st.sampled_from(SCALES))
-def test_facts_that_were_packed_fit_in_their_order(facts: list[RecalledFact], budget: int, scale: TokenScale) -> None:
+def test_facts_that_were_packed_fit_in_their_order(
+    facts: list[RecalledFact], budget: int, scale: TokenCounting
+) -> None:
     taken = packed(facts, budget, scale)
     assert scale.tokens(facts_text(taken)) <= max(0, budget)
     assert [fact for fact in facts if fact in taken] == list(taken)
