@@ -133,9 +133,9 @@ def _in_order_of_need(roles: Sequence[str], owners: Sequence[int]) -> list[int]:
     exchange = {owners[i] for i in _first_exchange(roles)} - tail
 
     def need(owner: int) -> tuple[bool, bool, bool, int]:
-        is_system = roles[owner] == _SYSTEM
-        # The first system message is the app's own; what came later goes before it.
-        return is_system, owner in tail, owner in exchange, -owner if is_system else owner
+        if roles[owner] == _SYSTEM:
+            return True, False, False, -owner  # The first one is the app's own, wherever a later one is.
+        return False, owner in tail, owner in exchange, owner
 
     return sorted(set(owners), key=need, reverse=True)
 

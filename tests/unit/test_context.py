@@ -552,6 +552,11 @@ def test_what_is_still_too_long_goes_in_turn(budget: int, left: list[int]) -> No
     assert (places(messages), cut) == (left, False)
 
 
+def test_of_two_system_messages_the_first_stays_though_the_other_is_among_the_last() -> None:
+    messages, cut = truncate(said("suasu"), WIDE, 200)
+    assert (places(messages), cut) == ([0, 4], False)
+
+
 def test_a_last_message_longer_than_what_the_reserve_leaves_stays_whole_and_alone() -> None:
     result = composed(said("uau", [50, 50, 8000]), WIDE, 1000)
     assert (places(result.messages), result.tokens, result.is_cut) == ([2], 8000, False)
