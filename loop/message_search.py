@@ -20,11 +20,11 @@ from shared.energy.ledger import LedgerAccount
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import WordVectors, is_installed
 from shared.llm.providers import NGRAMS, make_embedder_by_name
+from shared.search.query import QueryEmbedders
 from shared.search.search import MessageSearch
 from shared.search.statistics import Recorder, insert_retrievals
 from shared.search.tuning import tuning_of
 from shared.search.vectors import VectorMatrices
-from shared.search.view import QueryEmbedders
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

@@ -268,5 +268,5 @@ def _thinker(base: Foundation, reach: RecallSources, on_free: Callable[[], None]
     longest = settings.model_timeout_seconds + _BOOKING_SECONDS
     accountant = Accountant(base.database, base.clock, settings, base.metrics, longest, base.tracing)
     return Thinker(
-        base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, on_free, reach
+        base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, reach, on_free
     )

@@ -28,9 +28,9 @@ from loop.thinking.tools import (
     usable_tools,
 )
 from shared.base.errors import Configuration
-from shared.context.window import CountedMessage, TokenSource, Utterance, length, squeezed, staying
+from shared.context.window import CountedMessage, Utterance, length, staying, truncate
 from shared.energy.budget import to_units
-from shared.llm.calls import Rate, WorkKind, most_tokens
+from shared.llm.calls import Rate, TokenSource, WorkKind, most_tokens
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, Question
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
 from shared.telemetry.metrics import FocusKind
@@ -207,8 +207,8 @@ def _messages(seen: ConversationView, mark: str, budget: int) -> list[str]:
     if seen.message_count <= len(counted) and length(counted) <= budget:
         return texts
     budget = max(budget - most_tokens(_left_out(mark, seen.message_count)) - 1, _LEAST_BUDGET // 4)
-    kept = [counted[position] for position in staying([one.said for one in counted], seen.message_count)]
-    shown = {int(one.said.name or 0): one for one in squeezed(kept, budget, budget)[0]}
+    kept = [counted[position] for position in staying([one.message for one in counted], seen.message_count)]
+    shown = {int(one.message.name or 0): one for one in truncate(kept, budget, budget)[0]}
     lines = {
         position: texts[position]
         if one is counted[position]

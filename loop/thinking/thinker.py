@@ -32,11 +32,11 @@ from shared.apps.queries import get_app, lock_app
 from shared.base.clock import Clock
 from shared.base.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.base.settings import Settings
-from shared.context.context import ContextParts, note_recalled
-from shared.context.recall import extend, recollect
-from shared.context.rendering import join_blocks
+from shared.context.context import note_recalled
+from shared.context.render import join_blocks
+from shared.context.select import HeadBudgets, HeadSelector, order_for, select_tail
 from shared.context.sources import CurrentTurn, RecallSources
-from shared.context.window import RecallBudgets, UpperBoundCounting, Utterance, staying
+from shared.context.window import Utterance, staying
 from shared.conversations import queries
 from shared.conversations.answers import postpone, refresh_all
 from shared.conversations.lifecycle import Role
@@ -44,7 +44,7 @@ from shared.conversations.models import AnswerState
 from shared.db.base import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import LedgerAccount
-from shared.llm.calls import most_tokens
+from shared.llm.calls import UpperBoundCounting, most_tokens
 from shared.llm.chat import ToolCall
 from shared.llm.providers import ModelSize
 from shared.llm.tools import ToolChat
@@ -82,14 +82,14 @@ class Thinker:
         accountant: Accountant,
         level: Callable[[Session], int],
         metrics: Metrics,
+        reach: RecallSources,
         on_free: Callable[[], None] = lambda: None,
-        reach: RecallSources | None = None,
     ) -> None:
         """``make_chat`` builds the chat of a model's setting: called in the thinking thread, once for each model.
 
         ``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over.
 
-        ``reach``: looks up summaries, profiles and earlier messages; without it, memories and facts are recalled alone.
+        ``reach`` looks up what is recalled.
         """
         self._transactions = _UntilLetGo(transactions)
         self._clock = clock
@@ -208,27 +208,22 @@ class Thinker:
         window = self._settings.model_context_tokens
         tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
         app_id, reach = situation.focus.app_id, self._reach
-        parts = ContextParts(app_id, self._metrics)
+        missing, scale = list[str](), UpperBoundCounting()
         with self._transactions.read() as session:
-            material = parts.material(session, situation.app_name, situation.recalled_for)
-            material = material.chosen_for(situation.said_now)
-            budget = 0 if reach is None else min(reach.budget(session, app_id), window // EARLIER_SHARE)
-        focused = situation.focused
-        if window < LEAST_WINDOW_TO_REACH or focused is None:
-            reach = None
-        if reach is not None and focused is not None and not focused.is_alone:
-            profile, _ = reach.profile(app_id, focused.user_id, ACTOR)
-            material = replace(material, profile=profile)
-        recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())
-        note_recalled(self._metrics, app_id, situation.focus.conversation_id, recollected.memory_ids)
-        recalled = recollected.text
-        if reach is None or focused is None:
-            return recalled
-        extra, findings, _ = reach.extra(_now(situation, focused, window))
-        added = extend(recalled, extra, budget, UpperBoundCounting())
-        if findings is not None:
-            reach.record(app_id, findings, added, recollected.has_profile)
-        return join_blocks([recalled, added.text])
+            material = reach.material(session, app_id, situation.app_name, situation.recalled_for, missing)
+            tuned = reach.tuned_budget(session, app_id)
+        material = replace(material, facts=order_for(material.facts, situation.said_now))
+        focused = None if window < LEAST_WINDOW_TO_REACH else situation.focused
+        if focused is not None and not focused.is_alone:
+            material = replace(material, profile=reach.profile(app_id, focused.user_id, ACTOR, missing))
+        head = HeadSelector(material, scale).head(HeadBudgets(tokens, tokens // 2, tokens))
+        note_recalled(self._metrics, app_id, situation.focus.conversation_id, head.memory_ids)
+        if focused is None:
+            return head.text
+        others, search = reach.tail(_current_turn(situation, focused, window), missing)
+        tail = select_tail(head.text, others, min(tuned, window // EARLIER_SHARE), scale)
+        reach.record(search, tail, head)
+        return join_blocks([head.text, tail.text])
 
     def _prepare(self, situation: Situation) -> ThinkingTurn:
         settings = self._settings
@@ -306,19 +301,18 @@ class Thinker:
         )
 
 
-def _now(situation: Situation, focused: ConversationView, window: int) -> CurrentTurn:
+def _current_turn(situation: Situation, focused: ConversationView, window: int) -> CurrentTurn:
     """Return what is said in the conversation in focus, and what of it is shown anyway."""
     is_whole = sum(most_tokens(one.content) for one in focused.messages) <= window // MEMORY_SHARE
     is_whole = is_whole and focused.message_count <= len(focused.messages)
-    utterances = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
-    positions = staying(utterances, focused.message_count)
+    messages = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
     return CurrentTurn(
         app_id=situation.focus.app_id,
         user_id=focused.user_id,
         conversation_id=focused.conversation_id,
         conversation_key=focused.key,
-        said=next((one.content for one in reversed(focused.messages) if one.role == Role.USER), None),
-        shown=frozenset(focused.messages[position].content.strip() for position in positions),
+        text=next((one.content for one in reversed(messages) if one.role == Role.USER), None),
+        shown=frozenset(messages[i].content.strip() for i in staying(messages, focused.message_count)),
         is_whole=is_whole,
     )
 

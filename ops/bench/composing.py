@@ -18,7 +18,9 @@ from sqlalchemy import insert, text
 from ops.bench.harness import DatabaseUrl, run, say, spread, timed
 from ops.bench.population import app_id, populate
 from shared.base.choices import Category
+from shared.base.clock import SystemClock
 from shared.context.context import ContextRequest, open_context
+from shared.context.sources import RecallSources
 from shared.context.window import Utterance
 from shared.conversations.models import Conversation, Message
 from shared.db.engine import Database
@@ -46,18 +48,18 @@ def measure(
     _converse(database, "long", messages)
     _converse(database, "short", 40)
     _learn(database)
-    metrics = Metrics(CollectorRegistry())
+    reach = RecallSources(database, None, SystemClock(), Metrics(CollectorRegistry()))
     said = [Utterance(*_message(number)) for number in range(messages)]
-    request = partial(ContextRequest, 1000, now_said="What was my next step in the northern field?")
+    request = partial(ContextRequest, 1000, pending_message="What was my next step in the northern field?")
     kinds = {
         "stored_and_compacted": request(conversation_id="long", context_window=8192),
         "stored_and_whole": request(conversation_id="long"),
         "stored_and_fitting": request(conversation_id="short", context_window=8192),
-        "in_the_request_and_compacted": request(said=said, context_window=8192),
+        "in_the_request_and_compacted": request(messages=said, context_window=8192),
     }
     figures = {}
     for name, wanted in kinds.items():
-        compose = partial(open_context, database, _APP, wanted, metrics)
+        compose = partial(open_context, reach, _APP, wanted, "bench")
         opening = compose()
         figures[name] = {
             **spread(timed([compose] * contexts)),

@@ -23,10 +23,10 @@ from ops.bench import corpora
 from ops.bench.harness import run, say
 from ops.bench.keeping import answer_words, survives
 from shared.base.setting_groups import ModelSettings
-from shared.context.fact_selection import SelectableFact, in_order
-from shared.context.rendering import facts_text, packed
-from shared.context.window import TokenCounting
+from shared.context.render import RecalledFact, facts_text
+from shared.context.select import fill_facts, order_for
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
+from shared.llm.calls import TokenCounting
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
 from tests.support.meters import Calls
@@ -124,12 +124,12 @@ def alike(standing: Sequence[StandingStatement], same_meaning: float) -> list[tu
 def answered(subject: corpora.CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
     """Ask a subject's questions of the block chosen for each, and of the other ways to fill it."""
     facts = [
-        SelectableFact(nth, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
+        RecalledFact(nth, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
         for nth, one in enumerate(standing, 1)
     ]
 
-    def block(chosen: Sequence[SelectableFact]) -> frozenset[str]:
-        return answer_words(facts_text(packed(chosen, BUDGET, TokenCounting())))
+    def block(chosen: Sequence[RecalledFact]) -> frozenset[str]:
+        return answer_words(facts_text(fill_facts(chosen, BUDGET, TokenCounting()).taken))
 
     said = " ".join(one.content for conversation in subject.conversations for one in conversation.messages)
     last = answer_words(said[-TokenCounting().holds(BUDGET) :])
@@ -140,7 +140,7 @@ def answered(subject: corpora.CorpusSubject, standing: Sequence[StandingStatemen
     for question in subject.questions:
         if answer := answer_words(question.answer):
             own = in_own_voice(question.text, users)
-            texts = (block(in_order(facts, question.text)), block(in_order(facts, own)), *drawn, last, everything)
+            texts = (block(order_for(facts, question.text)), block(order_for(facts, own)), *drawn, last, everything)
             chosen, by_user, *at_random, of_last, unlimited = (survives(answer, text) for text in texts)
             for way, found in zip(WAYS, ([chosen], [by_user], at_random, [of_last], [unlimited]), strict=True):
                 hits[way] += found

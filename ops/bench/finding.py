@@ -25,18 +25,18 @@ from ops.bench.made_up import make_finder
 from ops.bench.population import serving_set
 from shared.apps.queries import install
 from shared.base.setting_groups import ModelSettings
-from shared.context.rendering import assemble
+from shared.context.select import Filler, Item
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.llm.calls import estimate_tokens
+from shared.llm.calls import LAST_RESORT
 from shared.llm.minilm import WordVectors, is_installed
 from shared.llm.providers import make_embedder
 from shared.search.models import MessageVector, conversation_of, doc_id_of, position_of
 from shared.search.query import without_names
 from shared.search.ranking import RankedCandidate, WeightedRecipe
-from shared.search.search import SearchRequest
 from shared.search.vectors import pack
+from shared.search.view import SearchRequest
 
 BUDGET = 1000
 _ADVERSARIAL = 5
@@ -152,15 +152,22 @@ def measures(ranked: Sequence[RankedCandidate], relevant: frozenset[int], number
     at = [nth for nth, number in enumerate(found) if number in relevant]
     gain = sum(1 / math.log2(nth + 2) for nth in at if nth < _DISCOUNTED)
     most = sum(1 / math.log2(nth + 2) for nth in range(min(_DISCOUNTED, len(relevant))))
-    packed = assemble(ranked, BUDGET, estimate_tokens)
-    held = {numbers[one.candidate.doc_id] for one in packed.included}
+    in_budget = Filler[int](LAST_RESORT.chars_in(BUDGET))
+    in_budget.fill(map(_item, ranked))
     recalls = {f"recall@{k}": sum(nth < k for nth in at) / len(relevant) for k in (5, 10, 20)}
     return {
         **recalls,
         "ndcg@5": gain / most,
         "mrr": 1 / (at[0] + 1) if at else 0.0,
-        "in_budget": float(relevant <= held),
+        "in_budget": float(relevant <= {numbers[doc_id] for doc_id in in_budget.taken}),
     }
+
+
+def _item(ranked: RankedCandidate) -> Item[int]:
+    """Return a message with the characters it takes in a context."""
+    one = ranked.candidate
+    day = f"{one.created_at:%Y-%m-%d}\n"
+    return Item(one.doc_id, len(f"> {one.name or one.role}: {one.content}\n"), day, len(day))
 
 
 def _locomo(results: list[list[Result]]) -> dict[str, Any]:

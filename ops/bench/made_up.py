@@ -15,10 +15,10 @@ from shared.db.engine import Database
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.search.lexical import WordLikeness
+from shared.search.query import QueryEmbedders
 from shared.search.search import MessageSearch
 from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices
-from shared.search.view import QueryEmbedders
 from shared.telemetry.metrics import Metrics
 from tests.support.meters import Calls
 

@@ -90,8 +90,8 @@ def composed(folder: Path, exchanges: int) -> dict[Placement, list[Prompt]]:
     for nth in range(exchanges):
         history.append(Utterance("user", chatter.question(chatter.message(37 * nth))))
         for placement, given in prompts.items():
-            asked = ContextRequest(_BUDGET, said=history, placement=placement)
-            context = open_context(house.database, _APP, asked, house.metrics, reach, "bench")
+            asked = ContextRequest(_BUDGET, messages=history, placement=placement)
+            context = open_context(reach, _APP, asked, "bench")
             given.append(Prompt([one.sent for one in context.messages], context.stable_prefix_tokens))
         history.append(Utterance("assistant", " ".join(chatter.message(5000 + 3 * nth + more) for more in range(3))))
     house.database.dispose()

@@ -36,8 +36,9 @@ from shared.db.schema import migrate
 from shared.erasure.erasing import erase_conversation
 from shared.search import word_index
 from shared.search.models import Unembedded, VectorSet, doc_id_of
-from shared.search.search import MessageSearch, SearchRequest
+from shared.search.search import MessageSearch
 from shared.search.vectors import VectorMatrices, insert_vectors
+from shared.search.view import SearchRequest
 from tests.support.postgres import PostgresServer
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)

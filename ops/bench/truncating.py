@@ -56,8 +56,8 @@ def measure(
         reach = RecallSources(house.database, finder, house.clock, house.metrics)
         cut = []
         for one in all_planted:
-            wanted = ContextRequest(Tuning().token_budget, said=(), now_said=one.question)
-            context = open_context(house.database, _APP, wanted, house.metrics, reach, "bench")
+            wanted = ContextRequest(Tuning().token_budget, messages=(), pending_message=one.question)
+            context = open_context(reach, _APP, wanted, "bench")
             cut.append(one.answer not in context.system_prompt)
         truncated["with_chunking" if chunking else "without_chunking"] = round(sum(cut) / len(cut), 3)
     house.database.dispose()

@@ -3,7 +3,7 @@
 How long a conversation is, is summed in the database. Nothing here makes objects that the session has to keep track of.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.apps.queries import no_such_app
 from shared.base.choices import Category
-from shared.context.fact_selection import SelectableFact
-from shared.context.rendering import RecalledMemory
+from shared.context.render import RecalledFact, RecalledMemory
 from shared.context.window import TAIL, Utterance
 from shared.conversations.days import TimeZones
 from shared.conversations.models import Message
@@ -38,26 +37,6 @@ _FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fa
     Fact.app_id == _APP, Fact.user_id.in_(_WHOSE), Fact.slot.is_not(None)
 )
 
-_MINE = Message.conversation_key == bindparam("key")
-_ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
-_PLACE = select(Message.position).where(_MINE, _ROLE_IN).limit(1)
-_FIRST_AFTER = _PLACE.where(Message.position > bindparam("after")).order_by(Message.position)
-_COLUMNS = (Message.role, Message.content, Message.name, Message.tokens, Message.payload)
-_SAID = select(*_COLUMNS).where(_MINE).order_by(Message.position)
-_ROWS = select(Message.position, func.coalesce(Message.call_position, Message.position), *_COLUMNS).where(_MINE)
-_NEWEST = _ROWS.order_by(Message.position.desc()).limit(TAIL)
-# Written out as its partial index has it: a value that is sent beside the statement finds no such index.
-_SYSTEM = _ROWS.where(text("messages.role = 'system'"))
-_AT = _ROWS.where(Message.position.in_(bindparam("places", expanding=True)))
-_RESULTS = _ROWS.where(Message.call_position.in_(bindparam("places", expanding=True)))
-_CHARS = func.coalesce(Message.payload_chars, func.length(Message.content))
-_BY_RATE = (cast(_CHARS, BigInteger) * bindparam("tokens") + (bindparam("chars", type_=BigInteger) - 1)) // bindparam(
-    "chars", type_=BigInteger
-)
-_EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
-_LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
-_LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
-
 
 def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
     """Return an app's name, and whether what names no user is recalled for every user. Raises: NotFound."""
@@ -67,58 +46,72 @@ def app_recalled_for(session: Session, app_id: str) -> tuple[str, bool]:
     return row[0], row[1]
 
 
-def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[RecalledMemory, ...]:
+def memories_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[RecalledMemory, ...]:
     """Return the memories of users of an app, the last updated first, dated by the clocks of whose they are."""
-    found = session.execute(_MEMORIES, {"app_id": app_id, "users": users})
+    found = session.execute(_MEMORIES, whose)
     return tuple(RecalledMemory(id_, content, TimeZones(*known).local(at)) for id_, content, at, *known in found)
 
 
-def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[SelectableFact, ...]:
-    """Return the facts that stand about users of an app."""
+def facts_to_recall(session: Session, whose: Mapping[str, object]) -> tuple[RecalledFact, ...]:
+    """Return the facts that are active about users of an app."""
     return tuple(
-        SelectableFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin in session.execute(
-            _FACTS, {"app_id": app_id, "users": users}
-        )
+        RecalledFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
+        for fact_id, statement, category, confidence, last_seen, pin in session.execute(_FACTS, whose)
     )
 
 
-def everything_said(session: Session, conversation_key: int) -> list[Utterance]:
-    """Return a conversation's messages, in order."""
-    return [Utterance(*row) for row in session.execute(_SAID, {"key": conversation_key})]
+_MINE = Message.conversation_key == bindparam("key")
+_ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
+_POSITION = select(Message.position).where(_MINE, _ROLE_IN).limit(1)
+_FIRST_AFTER = _POSITION.where(Message.position > bindparam("after")).order_by(Message.position)
+_COLUMNS = (Message.role, Message.content, Message.name, Message.tokens, Message.payload)
+_ALL = select(*_COLUMNS).where(_MINE).order_by(Message.position)
+_ROWS = select(Message.position, func.coalesce(Message.call_position, Message.position), *_COLUMNS).where(_MINE)
+_NEWEST = _ROWS.order_by(Message.position.desc()).limit(TAIL)
+# Written out as its partial index has it: a value that is sent beside the statement finds no such index.
+_SYSTEM = _ROWS.where(text("messages.role = 'system'"))
+_AT = _ROWS.where(Message.position.in_(bindparam("positions", expanding=True)))
+_RESULTS = _ROWS.where(Message.call_position.in_(bindparam("positions", expanding=True)))
+_CHARS = func.coalesce(Message.payload_chars, func.length(Message.content))
+_RATE_CHARS = bindparam("chars", type_=BigInteger)
+# Rounded up for each message, as ``Rate.tokens_in`` does.
+_BY_RATE = (cast(_CHARS, BigInteger) * bindparam("tokens") + (_RATE_CHARS - 1)) // _RATE_CHARS
+_EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
+_LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
+_LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
 
 
-def tokens_said(session: Session, conversation_key: int, rate: Rate, newest: int) -> int:
+def all_messages(session: Session, conversation_key: int) -> list[Utterance]:
+    """Return all messages of a conversation, in order."""
+    return [Utterance(*row) for row in session.execute(_ALL, {"key": conversation_key})]
+
+
+def tokens_stored(session: Session, conversation_key: int, rate: Rate, newest: int) -> int:
     """Return the length of a conversation's newest messages: as provided, or else by the rate."""
     values = {"key": conversation_key, "tokens": rate.tokens, "chars": rate.chars, "newest": newest}
     return int(session.scalar(_LENGTH, values) or 0)
 
 
-def what_stays(session: Session, conversation_key: int) -> list[Utterance]:
+def staying_messages(session: Session, conversation_key: int) -> list[Utterance]:
     """Return, in order, at least the messages of a conversation that stay when its middle goes.
 
     Those are system messages, the first user message and what was said next, and the last six; with each, the call of a
     tool that it belongs to, and all results of that call.
     """
-    rows = _rows(session, _NEWEST, conversation_key)
-    asked = _first(session, conversation_key, ("user",), -1)
-    said_next = None if asked is None else _first(session, conversation_key, _SPEAKERS, asked)
-    exchange = [place for place in (asked, said_next) if place is not None]
-    rows |= _rows(session, _AT, conversation_key, places=exchange)
+
+    def rows_of(query: Select[*tuple[Any, ...]], positions: Iterable[int] = ()) -> dict[int, tuple[int, Utterance]]:
+        """Return messages by position, each with the position of the call it belongs to, or its own."""
+        found = session.execute(query, {"key": conversation_key, "positions": list(positions)})
+        return {position: (call, Utterance(*columns)) for position, call, *columns in found}
+
+    def first_of(roles: Sequence[str], after: int) -> int | None:
+        return session.scalar(_FIRST_AFTER, {"key": conversation_key, "roles": roles, "after": after})
+
+    rows = rows_of(_NEWEST)
+    first = first_of(("user",), -1)
+    answer = None if first is None else first_of(_SPEAKERS, first)
+    rows |= rows_of(_AT, [one for one in (first, answer) if one is not None])
     calls = {call for call, _ in rows.values()}
-    rows |= _rows(session, _AT, conversation_key, places=calls - rows.keys())
-    rows |= _rows(session, _RESULTS, conversation_key, places=calls) | _rows(session, _SYSTEM, conversation_key)
-    return [rows[place][1] for place in sorted(rows)]
-
-
-def _rows(
-    session: Session, query: Select[*tuple[Any, ...]], conversation_key: int, **values: object
-) -> dict[int, tuple[int, Utterance]]:
-    """Return messages by position, each with the position of the call it belongs to, or its own."""
-    found = session.execute(query, {"key": conversation_key, **values})
-    return {place: (call, Utterance(*columns)) for place, call, *columns in found}
-
-
-def _first(session: Session, conversation_key: int, roles: Sequence[str], after: int) -> int | None:
-    values = {"key": conversation_key, "roles": roles, "after": after}
-    return session.scalar(_FIRST_AFTER, values)
+    rows |= rows_of(_AT, calls - rows.keys())
+    rows |= rows_of(_RESULTS, calls) | rows_of(_SYSTEM)
+    return [rows[position][1] for position in sorted(rows)]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -152,3 +153,59 @@ def most_tokens(text: str) -> int:
 def least_tokens(text: str) -> int:
     """Return a figure no vocabulary in use stays below: they never join two words into one token."""
     return len(text.split())
+
+
+class TokenSource(StrEnum):
+    """Where a figure comes from, the best first."""
+
+    PROVIDER = "provider"
+    CALIBRATED = "calibrated"
+    ESTIMATED = "estimated"
+
+
+@dataclass(frozen=True)
+class TokenCounting:
+    """Counts by a model's own rate, or by the estimate of last resort where none is known.
+
+    Texts have weights besides, so that those of pieces add up to no less than the whole's.
+    """
+
+    rate: Rate | None = None
+
+    @property
+    def source(self) -> TokenSource:
+        """Where its figures come from."""
+        return TokenSource.ESTIMATED if self.rate is None else TokenSource.CALIBRATED
+
+    @cached_property
+    def in_use(self) -> Rate:
+        """The rate it counts by."""
+        return self.rate or LAST_RESORT
+
+    def tokens(self, text: str) -> int:
+        """Return the length of a text, in tokens."""
+        return self.in_use.tokens_in(len(text))
+
+    def weigh(self, text: str) -> int:
+        """Return the characters: those of pieces add up exactly, which tokens rounded up do not."""
+        return len(text)
+
+    def holds(self, tokens: int) -> int:
+        """Return the most weight that is sure to fit in so many tokens."""
+        return self.in_use.chars_in(max(tokens, 0))
+
+
+class UpperBoundCounting(TokenCounting):
+    """Counts by the figure that a text hardly ever passes, for prompts that must fit whatever is in them."""
+
+    def tokens(self, text: str) -> int:
+        """Return the most tokens the text can have."""
+        return most_tokens(text)
+
+    def weigh(self, text: str) -> int:
+        """Return the most tokens the text can have."""
+        return most_tokens(text)
+
+    def holds(self, tokens: int) -> int:
+        """Return the tokens themselves."""
+        return tokens

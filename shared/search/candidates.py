@@ -8,9 +8,8 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
 from functools import reduce
 from itertools import chain
 
@@ -21,12 +20,11 @@ from sqlalchemy.orm import Session
 from shared.base.process import give_up_if_abandoned
 from shared.search import search_queries
 from shared.search.lexical import spoken_words
-from shared.search.models import PassageKind, conversation_of
+from shared.search.models import HitKind, PassageKind, conversation_of
 from shared.search.passages import may_have_passages
-from shared.search.query import SearchQuestion
-from shared.search.ranking import LEAST_LIKENESS, Candidate, RankedCandidate, Recipe, is_beside, is_found, rank
+from shared.search.ranking import Candidate, RankedCandidate, SearchHit, is_beside, is_found, rank, recipe_of
 from shared.search.search_queries import MessageRow, PassageRow
-from shared.search.view import IndexSources, ScopedView, SearchScope
+from shared.search.view import MessageFilters, ScopedView, Search, SearchScope
 from shared.search.word_index import open_index, postings_in
 from shared.search.words import words_of
 
@@ -70,92 +68,6 @@ Gist = tuple[str, str | None, int, str]
 """By whom, whether it is a part of something, and what."""
 
 
-class HitKind(StrEnum):
-    """What was found."""
-
-    MESSAGE = "message"
-    PROSE = "prose"
-    CODE = "code"
-
-
-@dataclass(frozen=True)
-class MessageFilters:
-    """What results must be; an empty set allows everything, and a named value that matches nothing, nothing."""
-
-    roles: frozenset[str] = frozenset()
-    names: frozenset[str] = frozenset()
-    """Speakers, as the app named them, whatever the case."""
-    since: datetime | None = None
-    """The earliest time a result was said at."""
-    until: datetime | None = None
-    """The time all results were said before."""
-    conversation_ids: frozenset[str] = frozenset()
-    tags: frozenset[str] = frozenset()
-    """Tags of the conversation, all of which it must have."""
-    kinds: frozenset[HitKind] = frozenset()
-
-    @property
-    def looks_at_messages(self) -> bool:
-        """Whether a message has to be read to know if it passes."""
-        return any((self.roles, self.names, self.since, self.until, self.tags, self.kinds))
-
-    def passes(self, row: MessageRow, tags: Mapping[str, frozenset[str]]) -> bool:
-        """Whether a message may be a result; ``tags`` are those of each conversation, by its id."""
-        return (
-            (not self.roles or row.role in self.roles)
-            and (not self.names or (row.name or "").casefold() in {name.casefold() for name in self.names})
-            and (self.since is None or row.created_at >= self.since)
-            and (self.until is None or row.created_at < self.until)
-            and (not self.tags or self.tags <= tags.get(row.conversation_id, frozenset()))
-        )
-
-    def allows(self, kind: HitKind) -> bool:
-        """Whether a result may be of this kind."""
-        return not self.kinds or kind in self.kinds
-
-
-@dataclass(frozen=True)
-class CandidateRequest:
-    """What is wanted of the candidates."""
-
-    app_id: str
-    question: SearchQuestion
-    recipe: Recipe
-    filters: MessageFilters
-    limit: int
-    in_passages: bool
-
-
-@dataclass(frozen=True)
-class SearchHit:
-    """A result; ``ranked.candidate.content`` may be cut, ``content`` is not."""
-
-    ranked: RankedCandidate
-    is_found: bool
-    """Whether it is one by itself, and not only by what stands next to it."""
-    message_id: str
-    conversation_id: str
-    user_id: str | None
-    """Whose conversation it is."""
-    content: str
-    kind: HitKind
-    language: str | None
-    times: int
-    """How often the same was said by the same speaker; this is the time that fits best."""
-    last_at: datetime
-    """When last."""
-
-    @property
-    def by_words(self) -> bool:
-        """Whether a word of the question stands in it."""
-        return (self.ranked.candidate.turn or 0) > 0
-
-    @property
-    def by_vector(self) -> bool:
-        """Whether its vector is like the question's."""
-        return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
-
-
 def what_followed(session: Session, app_id: str, hit: SearchHit, count: int) -> list[SearchHit]:
     """Return so many messages at most that users and assistants said right after a hit, in their order."""
     doc_id = hit.ranked.candidate.doc_id
@@ -193,12 +105,10 @@ def whole_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int,
     return {doc_id: contents[row.key] for doc_id, row in rows.items() if row.key in contents}
 
 
-def find_candidates(
-    session: Session, sources: IndexSources, request: CandidateRequest, scope: SearchScope
-) -> list[SearchHit]:
+def find_candidates(session: Session, search: Search, scope: SearchScope, limit: int) -> list[SearchHit]:
     """Return what is found within a scope, the best first."""
-    view = ScopedView(session, sources, scope)
-    read = _read(session, view, request)
+    view = ScopedView(session, search, scope)
+    read = _read(session, view, search, limit)
     if not read:
         return []
     messages = {row.doc_id: row for row, _ in read}
@@ -208,16 +118,16 @@ def find_candidates(
         Candidate(row.doc_id, 0, row.role, row.name, row.content, row.created_at, *of_row, None, said)
         for (row, said), of_row in zip(read, zip(*known, strict=True), strict=True)
     ]
-    ranked = _ranked(request, candidates, sources)
-    long = _opened(ranked, request, messages) if request.in_passages else {}
+    ranked = _ranked(search, candidates)
+    long = _opened(ranked, limit, messages) if search.tuning.chunking else {}
     with _WEIGHING if long else nullcontext():
-        passages = _passages(session, view, request, long, messages) if long else {}
+        passages = _passages(session, view, search, long, messages) if long else {}
         give_up_if_abandoned()
         if passages:
             whole = [one for one in candidates if one.doc_id not in passages]
-            ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
+            ranked = _ranked(search, whole + [one for parts in passages.values() for _, one in parts])
     languages = {(one.doc_id, one.part): one.language for parts in passages.values() for one, _ in parts}
-    return _hits(session, request, ranked, messages, languages, scope)
+    return _hits(session, search, ranked, messages, languages, scope, limit)
 
 
 def merge_hits(hits: Iterable[SearchHit]) -> list[SearchHit]:
@@ -243,29 +153,29 @@ def gist(text: str, said: Sequence[str] | None = None) -> str:
     return " ".join(folded) or text.strip()
 
 
-def _ranked(request: CandidateRequest, candidates: Sequence[Candidate], sources: IndexSources) -> list[RankedCandidate]:
+def _ranked(search: Search, candidates: Sequence[Candidate]) -> list[RankedCandidate]:
     """Rank candidates against each other, and leave out what is no result at all."""
-    ranked = rank(request.question, candidates, request.recipe, sources.worth, sources.likeness)
-    return [one for one in ranked if is_found(request.question, one.candidate) or is_beside(one.candidate)]
+    ranked = rank(search.question, candidates, recipe_of(search.tuning), search.worth, search.likeness)
+    return [one for one in ranked if is_found(search.question, one.candidate) or is_beside(one.candidate)]
 
 
-def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list[tuple[MessageRow, Said]]:
+def _read(session: Session, view: ScopedView, search: Search, limit: int) -> list[tuple[MessageRow, Said]]:
     """Return the best messages that pass the filters, by doc id, each with its spoken words."""
     passing: dict[int, tuple[MessageRow, Said]] = {}
     gists: set[str] = set()
     seen: set[int] = set()
-    wanted, chars = max(_LEAST, 2 * request.limit), 0
+    wanted, chars = max(_LEAST, 2 * limit), 0
     for nth in range(ROUNDS):
-        best = view.best(max(FIRST, request.limit) * _MORE**nth)
-        if not request.filters.looks_at_messages:
-            best = view.likeliest(best, max(_READ, 6 * request.limit) * _MORE**nth)
+        best = view.best(max(FIRST, limit) * _MORE**nth)
+        if not search.request.filters.looks_at_messages:
+            best = view.likeliest(best, max(_READ, 6 * limit) * _MORE**nth)
         new = [doc_id for doc_id in best.tolist() if doc_id not in seen]
         if not new:
             break
         seen.update(new)
         for at in range(0, len(new), _AT_ONCE):
-            rows = search_queries.messages_at(session, request.app_id, new[at : at + _AT_ONCE])
-            for doc_id, row in _passing(session, request, rows).items():
+            rows = search_queries.messages_at(session, search.app_id, new[at : at + _AT_ONCE])
+            for doc_id, row in _passing(session, search, rows).items():
                 said = spoken_words(row.content)
                 passing[doc_id] = row, said
                 chars += len(row.content)
@@ -274,21 +184,21 @@ def _read(session: Session, view: ScopedView, request: CandidateRequest) -> list
         if (
             chars > _PASSING_CHARS
             or len(gists) >= wanted
-            or (len(gists) == len(passing) and not request.filters.looks_at_messages)
+            or (len(gists) == len(passing) and not search.request.filters.looks_at_messages)
         ):
             break
     return [passing[doc_id] for doc_id in sorted(passing)]
 
 
-def _passing(session: Session, request: CandidateRequest, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
-    filters = request.filters
+def _passing(session: Session, search: Search, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
+    filters = search.request.filters
     conversations = {row.conversation_id for row in rows.values()} if filters.tags else set()
-    tags = search_queries.tags_of(session, conversations, request.app_id) if conversations else {}
+    tags = search_queries.tags_of(session, conversations, search.app_id) if conversations else {}
     passing = {doc_id: row for doc_id, row in rows.items() if filters.passes(row, tags)}
     if not filters.kinds or not passing:
         return passing
     # A message that is of no wanted kind passes where a passage of it is.
-    passages = search_queries.passages_at(session, request.app_id, list(passing)) if request.in_passages else {}
+    passages = search_queries.passages_at(session, search.app_id, list(passing)) if search.tuning.chunking else {}
     kinds = {doc_id: {HitKind(one.kind) for one in found} for doc_id, found in passages.items()}
     return {
         doc_id: row
@@ -300,12 +210,12 @@ def _passing(session: Session, request: CandidateRequest, rows: dict[int, Messag
 def _passages(
     session: Session,
     view: ScopedView,
-    request: CandidateRequest,
+    search: Search,
     long: Mapping[int, Candidate],
     rows: Mapping[int, MessageRow],
 ) -> dict[int, list[tuple[PassageRow, Candidate]]]:
     """Return the passages of the messages that are opened, a few of each: what says most of the question first."""
-    words = set(request.question.words)
+    words = set(search.question.words)
 
     def candidate(passage: PassageRow, content: str, whole: Candidate) -> Candidate:
         cosine = view.cosine(passage.doc_id, passage.part)
@@ -320,7 +230,7 @@ def _passages(
         )
 
     give_up_if_abandoned()
-    found = search_queries.passages_at(session, request.app_id, list(long))
+    found = search_queries.passages_at(session, search.app_id, list(long))
     # Cut here: the database would read a message from its beginning for each of its passages.
     contents = search_queries.whole_contents(session, [rows[doc_id].key for doc_id in found]) if found else {}
     share = max(_LIKELIEST, _WEIGHED // max(1, len(found)))
@@ -331,7 +241,7 @@ def _passages(
         if content is None:
             continue  # Erased since.
         if len(passages) > _LIKELIEST:
-            passages = [one for one in passages if request.filters.allows(HitKind(one.kind))] or passages
+            passages = [one for one in passages if search.request.filters.allows(HitKind(one.kind))] or passages
         texts = [(one, content[one.start : one.start + one.length]) for one in passages]
         if len(texts) > share:
             texts = sorted(texts, key=lambda one: _glance(view, words, *one), reverse=True)[:share]
@@ -342,12 +252,10 @@ def _passages(
     return opened
 
 
-def _opened(
-    ranked: Sequence[RankedCandidate], request: CandidateRequest, rows: Mapping[int, MessageRow]
-) -> dict[int, Candidate]:
+def _opened(ranked: Sequence[RankedCandidate], limit: int, rows: Mapping[int, MessageRow]) -> dict[int, Candidate]:
     """Return the best messages that may have passages, as far as there are characters to read for them."""
     opened, chars = {}, 0
-    for one in ranked[: max(_OPENED, 2 * request.limit)]:
+    for one in ranked[: max(_OPENED, 2 * limit)]:
         doc_id = one.candidate.doc_id
         if may_have_passages(one.candidate.content) and chars < _OPENED_CHARS:
             opened[doc_id] = one.candidate
@@ -364,17 +272,18 @@ def _glance(view: ScopedView, words: Iterable[str], passage: PassageRow, text: s
 
 def _hits(
     session: Session,
-    request: CandidateRequest,
+    search: Search,
     ranked: Sequence[RankedCandidate],
     rows: dict[int, MessageRow],
     languages: dict[tuple[int, int], str | None],
     scope: SearchScope,
+    limit: int,
 ) -> list[SearchHit]:
-    chosen = _chosen(ranked, request)
+    chosen = _chosen(ranked, search.request.filters, limit)
     messages = [rows[same[0].candidate.doc_id] for same in chosen if not same[0].candidate.part]
     cut = [row.key for row in messages if row.chars > search_queries.MOST_CHARS]
     whole = search_queries.whole_contents(session, cut) if cut else {}
-    said_alike = _said_alike(session, request, [same[0].candidate for same in chosen if len(same) > 1], scope)
+    said_alike = _said_alike(session, search, [same[0].candidate for same in chosen if len(same) > 1], scope)
     hits = []
     for same in chosen:
         candidate = same[0].candidate
@@ -383,7 +292,7 @@ def _hits(
         hits.append(
             SearchHit(
                 ranked=same[0],
-                is_found=is_found(request.question, candidate),
+                is_found=is_found(search.question, candidate),
                 message_id=row.message_id,
                 conversation_id=row.conversation_id,
                 user_id=row.user_id,
@@ -397,7 +306,7 @@ def _hits(
     return hits
 
 
-def _chosen(ranked: Iterable[RankedCandidate], request: CandidateRequest) -> list[list[RankedCandidate]]:
+def _chosen(ranked: Iterable[RankedCandidate], filters: MessageFilters, limit: int) -> list[list[RankedCandidate]]:
     """Return so many of the best as are wanted, few of one message, each with those that say the same."""
     times: dict[int, int] = {}
     chosen: dict[Gist, list[RankedCandidate]] = {}
@@ -406,15 +315,15 @@ def _chosen(ranked: Iterable[RankedCandidate], request: CandidateRequest) -> lis
         if key in chosen:
             chosen[key].append(one)
             continue
-        is_wanted = request.filters.allows(_kind(one.candidate)) and times.get(doc_id, 0) < _PER_MESSAGE
-        if is_wanted and len(chosen) < request.limit:
+        is_wanted = filters.allows(_kind(one.candidate)) and times.get(doc_id, 0) < _PER_MESSAGE
+        if is_wanted and len(chosen) < limit:
             times[doc_id] = times.get(doc_id, 0) + 1
             chosen[key] = [one]
     return list(chosen.values())
 
 
 def _said_alike(
-    session: Session, request: CandidateRequest, repeated: Sequence[Candidate], scope: SearchScope
+    session: Session, search: Search, repeated: Sequence[Candidate], scope: SearchScope
 ) -> dict[tuple[int, int], tuple[int, datetime]]:
     """Return how often messages that are known to be said more than once were said, and when last.
 
@@ -425,15 +334,15 @@ def _said_alike(
         return {}
     words = {one.doc_id: words_of(one.content) for one in repeated}
     longest = {doc_id: sorted(of_text, key=len)[-_TELLING:] for doc_id, of_text in words.items()}
-    places = _places_saying(session, request.app_id, longest, scope)
+    places = _places_saying(session, search.app_id, longest, scope)
     unclear = [one for one, found in places.items() if not 0 < len(found) <= _COUNTED and len(words[one]) > _TELLING]
     if unclear:
-        places |= _places_saying(session, request.app_id, {one: words[one] for one in unclear}, scope)
+        places |= _places_saying(session, search.app_id, {one: words[one] for one in unclear}, scope)
     looked_at = np.unique(np.concatenate([doc_ids[-_COUNTED:] for doc_ids in places.values()])).tolist()
-    rows = search_queries.messages_at(session, request.app_id, looked_at).values() if looked_at else ()
+    rows = search_queries.messages_at(session, search.app_id, looked_at).values() if looked_at else ()
     said: dict[Gist, list[datetime]] = {}
     for row in rows:
-        if request.filters.passes(row, {}):
+        if search.request.filters.passes(row, {}):
             said.setdefault((row.role, row.name, 0, gist(row.content)), []).append(row.created_at)
     alike = {one.doc_id: said.get(_gist_of(one), []) for one in repeated}
     return {

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, count
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,9 @@ class Posting:
     doc_ids: Places | None
 
 
-@dataclass(frozen=True)
-class WordScores:
-    """Scores of places, side by side; ``places`` ascend."""
+class WordScores(NamedTuple):
+    """Scores of places, side by side."""
 
-    doc_ids: Places
     turn: Scores
     window: Scores
 
@@ -96,7 +94,7 @@ class WordTable:
         """Score the places ``wanted``, which ascend, whether or not a word stands there."""
         if not len(self.doc_ids):
             nothing = np.zeros(len(wanted), np.float32)
-            return WordScores(wanted, nothing, nothing)
+            return WordScores(nothing, nothing)
         aim = wanted + _STEPS
         index = np.searchsorted(self.doc_ids, aim).clip(max=len(self.doc_ids) - 1)
         known = (self.doc_ids[index] == aim) & (aim >> POSITION_BITS == wanted >> POSITION_BITS)
@@ -105,7 +103,7 @@ class WordTable:
         times = (columns * _WEIGHTS).sum(axis=1, dtype=np.uint8)
         turn = (self.worth[:, None] * columns[:, _BEFORE]).sum(axis=0, dtype=np.float32)
         window = (self.worth[:, None] * _SATURATED[times]).sum(axis=0, dtype=np.float32)
-        return WordScores(wanted, turn, window)
+        return WordScores(turn, window)
 
 
 def word_table(postings: Sequence[Posting], messages: int) -> WordTable:

@@ -47,6 +47,14 @@ class PassageKind(StrEnum):
     CODE = "code"
 
 
+class HitKind(StrEnum):
+    """What was found."""
+
+    MESSAGE = "message"
+    PROSE = "prose"
+    CODE = "code"
+
+
 class Passage(Base):
     """A part of a message that has more than one: ``start`` and ``length`` are characters of its content.
 
@@ -193,7 +201,7 @@ def doc_ids_of(conversation_key: int) -> tuple[int, int]:
     return first, first | LAST_POSITION
 
 
-class Asker(StrEnum):
+class RetrievalPurpose(StrEnum):
     """What a retrieval was for; a closed set, so it can label a metric."""
 
     SEARCH = "search"

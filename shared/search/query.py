@@ -1,4 +1,4 @@
-"""What a search asks for: the question as it was read, with its words, identifiers, dates and names.
+"""What a search asks for: the question as it was read, with its words, identifiers, dates and names; and its vector.
 
 Pure functions of values. English date words only; a date without a year means its last occurrence, and a relative one
 ("last week") counts from now. What each match is worth is left to the ranking. Source of identifiers: seed 002.
@@ -6,12 +6,26 @@ Pure functions of values. English date words only; a date without a year means i
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from hashlib import blake2b
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.base.errors import AfterthoughtError
+from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder, from_bytes
 from shared.search.words import query_words
+
+Vector = NDArray[np.float32]
 
 _WHEN = re.compile(
     r"\b(?:when|what (?:day|date|month|year|time)|which (?:day|date|month|year)|how long ago)\b", re.IGNORECASE
@@ -234,3 +248,75 @@ def identifiers_of(text: str) -> frozenset[str]:
     if _FENCE.search(text) or "`" in text:
         found.update(_DEFINED.findall(text))
     return frozenset(name.lower() for name in found if len(name) <= _LONGEST_IDENTIFIER) - _KEYWORDS
+
+
+@dataclass(frozen=True)
+class QueryVector:
+    """The vector of a query, of unit length, and the model it was made by."""
+
+    model: str
+    vector: NDArray[np.float32]
+
+    def likeness(self, stored: bytes | None, model: str | None) -> float | None:
+        """Return the cosine with a stored vector of unit length; None where there is none that can be compared."""
+        if stored is None or model != self.model or len(stored) != self.vector.nbytes:
+            return None
+        return float(np.dot(from_bytes(stored), self.vector))
+
+
+MOST_QUERIES = 1000
+"""Vectors of queries that are remembered, some 1.5 MB."""
+
+
+class QueryEmbedders:
+    """Embeds queries, each once; an embedder is made when it is first needed. For any number of threads.
+
+    What was embedded lately is remembered for the app that asked, under a keyed digest: its words are kept nowhere, and
+    no other app can tell by the time an answer takes that they were asked.
+    """
+
+    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[str, Embedder | None] = {}
+        self._secret = secrets.token_bytes(32)
+        self._vectors: OrderedDict[bytes, Future[Vector]] = OrderedDict()
+
+    def embed(self, app_id: str, model: str, text: str, meter: Meter) -> Vector | None:
+        """Return the vector of a query; None where its model cannot be had. One that is remembered costs nothing.
+
+        Raises: as ``Embedder.embed``, also where another thread was embedding the same.
+        """
+        embedder = self._of(model)
+        if embedder is None:
+            return None
+        words = json.dumps([app_id, model, text]).encode()
+        key = blake2b(words, key=self._secret, digest_size=16).digest()
+        with self._lock:
+            known = self._vectors.get(key)
+            if known is None:
+                mine = self._vectors[key] = Future()
+                if len(self._vectors) > MOST_QUERIES:
+                    self._vectors.popitem(last=False)
+            else:
+                self._vectors.move_to_end(key)
+        if known is not None:
+            return known.result()
+        try:
+            vector: Vector = embedder.embed([text], meter)[0]
+            mine.set_result(vector)
+        except AfterthoughtError as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            # Does nothing to one that has its result; nobody waits for ever for one that has none.
+            if mine.cancel() or mine.exception() is not None:
+                with self._lock:
+                    self._vectors.pop(key, None)
+        return vector
+
+    def _of(self, model: str) -> Embedder | None:
+        with self._lock:
+            if model not in self._made:
+                self._made[model] = self._make(model)
+            return self._made[model]

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shared.base.choices import RankingFormula
+from shared.base.settings import Tuning
 from shared.search.lexical import SPOKEN_CHARS, WordLikeness, bm25, coverage_of, spoken_words, worth_of_words
-from shared.search.models import PassageKind, conversation_of, position_of
+from shared.search.models import HitKind, PassageKind, conversation_of, position_of
 from shared.search.query import SearchQuestion, fit_to_time_spans, identifiers_of, without_names
 from shared.search.words import words_of
 
@@ -46,6 +48,51 @@ class RankedCandidate(NamedTuple):
     candidate: Candidate
     score: float
     parts: dict[str, float]
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    """A result; ``ranked.candidate.content`` may be cut, ``content`` is not."""
+
+    ranked: RankedCandidate
+    is_found: bool
+    """Whether it is one by itself, and not only by what stands next to it."""
+    message_id: str
+    conversation_id: str
+    user_id: str | None
+    """Whose conversation it is."""
+    content: str
+    kind: HitKind
+    language: str | None
+    times: int
+    """How often the same was said by the same speaker; this is the time that fits best."""
+    last_at: datetime
+    """When last."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Its doc id, and which part of the message it is; 0 for all of it."""
+        return self.ranked.candidate.doc_id, self.ranked.candidate.part
+
+    @property
+    def doc_id(self) -> int:
+        """Where it was said."""
+        return self.ranked.candidate.doc_id
+
+    @property
+    def role(self) -> str:
+        """Who said it."""
+        return self.ranked.candidate.role
+
+    @property
+    def by_words(self) -> bool:
+        """Whether a word of the question stands in it."""
+        return (self.ranked.candidate.turn or 0) > 0
+
+    @property
+    def by_vector(self) -> bool:
+        """Whether its vector is like the question's."""
+        return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
 
 
 Strengths = Sequence[float]
@@ -97,6 +144,13 @@ SIGNALS = SignalRecipe()
 WORDS_ALONE = replace(SIGNALS, window=0.4, author=0.1)
 """Where no candidate has a vector: what vectors would say is left to the words around."""
 Recipe = WeightedRecipe | SignalRecipe
+
+
+def recipe_of(tuning: Tuning) -> Recipe:
+    """Return how results are ranked under a tuning."""
+    if tuning.formula is RankingFormula.WEIGHTED:
+        return WeightedRecipe(tuning.alpha, tuning.beta, tuning.gamma)
+    return SIGNALS
 
 
 def rank(
@@ -235,15 +289,12 @@ def keywords(
     return [None if one.turn is None else score for one, score in zip(candidates, scores, strict=True)]
 
 
-def scaled(values: Sequence[float | None], *, smaller_is_better: bool = False) -> list[float]:
-    """Bring values to 0..1 over those that are known; unknown ones are 0, and where all are equal they are 1.
-
-    ``smaller_is_better``: as FTS5's ``bm25()`` has it.
-    """
+def scaled(values: Sequence[float | None]) -> list[float]:
+    """Bring values to 0..1 over those that are known; unknown ones are 0, and where all are equal they are 1."""
     known = [one for one in values if one is not None]
     if not known:
         return [0.0] * len(values)
-    worst, best = (max(known), min(known)) if smaller_is_better else (min(known), max(known))
+    worst, best = min(known), max(known)
     return [0.0 if one is None else (one - worst) / (best - worst) if best != worst else 1.0 for one in values]
 
 

@@ -9,17 +9,16 @@ user's conversations into another's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.base.choices import RankingFormula
 from shared.base.clock import Clock
 from shared.base.errors import Configuration, OverBudget, Transient
 from shared.base.settings import Tuning
@@ -29,16 +28,15 @@ from shared.conversations.queries import get_conversation, user_asking
 from shared.db.base import Transactions
 from shared.llm.calls import Meter
 from shared.search import search_queries
-from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit, find_candidates, merge_hits
+from shared.search.candidates import find_candidates, merge_hits
 from shared.search.lexical import Posting, WordLikeness, rarity
-from shared.search.models import Asker, conversation_of
-from shared.search.query import SearchQuestion, read_question, without_names
-from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
+from shared.search.query import QueryEmbedders, QueryVector, read_question, without_names
+from shared.search.ranking import SearchHit
 from shared.search.search_queries import MessageCounts, SearchedApp
-from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
+from shared.search.statistics import QueryMeter, Recorder, RetrievalRecord
 from shared.search.tuning import in_force, overlaid
 from shared.search.vectors import VectorMatrices
-from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
+from shared.search.view import Search, SearchRequest, SearchScope
 from shared.search.word_index import postings_in
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -55,63 +53,6 @@ _EMBEDDED_AT_ONCE = 40
 _NOWHERE = np.zeros(0, np.int64)
 _Embedded = tuple[QueryVector | None, tuple[str, ...]]
 """A query's vector; None, and what is missing, where it cannot be had."""
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    """What is searched for."""
-
-    text: str
-    limit: int = 10
-    conversation_id: str | None = None
-    """Looked in first."""
-    is_elsewhere: bool = False
-    """Whether that conversation is left out instead, because all of it is shown."""
-    user_id: str | None = None
-    """Whose conversations are searched, where none is named; that one says itself whose it is."""
-    is_of_everybody: bool = False
-    """Whether, where neither is named, all of the app's are searched, and not only those that name nobody."""
-    filters: MessageFilters = field(default_factory=MessageFilters)
-    asker: Asker = Asker.SEARCH
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What was found, best first, and how that went; durations in milliseconds."""
-
-    hits: tuple[SearchHit, ...]
-    question: SearchQuestion
-    degraded: tuple[str, ...]
-    widened: bool
-    tuning: Tuning
-    query: QueryVector | None
-    conversation_key: int | None
-    user_id: str | None
-    """Whose conversations were searched, as far as a user was named, by the conversation or beside it."""
-    durations: dict[str, float]
-    sources: dict[str, int]
-
-    @property
-    def top_similarities(self) -> list[float]:
-        """Cosines of the results most like the question, the best first."""
-        known = (hit.ranked.candidate.dense for hit in self.hits)
-        return sorted((one for one in known if one is not None), reverse=True)[:TOP]
-
-
-@dataclass(frozen=True)
-class _Searched:
-    """What is searched, and for whom."""
-
-    app: SearchedApp
-    messages: int
-    """How many the app has."""
-    tuning: Tuning
-    conversation_key: int | None
-    is_alone: bool
-    """Whether nothing of other conversations may be recalled in that one."""
-    user_id: str | None
-    conversations: NDArray[np.int64] | None
-    """Keys of those that may be looked in, ascending; None for all of the app's."""
 
 
 @dataclass(eq=False)
@@ -134,7 +75,7 @@ class MessageSearch:
         default_factory=lambda: ThreadPoolExecutor(_EMBEDDED_AT_ONCE, thread_name_prefix="embedding")
     )
 
-    def find(self, app_id: str, request: SearchRequest) -> Findings:
+    def find(self, app_id: str, request: SearchRequest) -> Search:
         """Search, and count how it went.
 
         Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is
@@ -143,75 +84,56 @@ class MessageSearch:
         timer = StageTimer()
         with self.transactions.read() as session:
             with timer.stage("words"):
-                searched = self._look(session, app_id, request)
-                asker = zones_now(session, app_id, searched.user_id, searched.conversation_key)
-                question = read_question(request.text, asker.local(self.clock.now()))
-                may_name_speaker = searched.app.words.has_names and bool(question.names)
-                embedding = None if may_name_speaker else self._begin(timer, app_id, searched, question.text)
-                sources = self._word_sources(searched, question)
-                names = _speakers(session, app_id, sources.postings, searched) if may_name_speaker else ()
+                search = self._begin(session, app_id, request)
+                may_name_speaker = search.app.words.has_names and bool(search.question.names)
+                embedding = None if may_name_speaker else self._embedding(timer, search, search.question.text)
+                self._look_words_up(search)
+                names = _speakers(session, search) if may_name_speaker else ()
             with timer.stage("dense"):
-                matrix = self.matrices.of(session, app_id, searched.app.vectors)
+                search.matrix = self.matrices.of(session, app_id, search.app.vectors)
         if embedding is None:
-            embedding = self._begin(timer, app_id, searched, without_names(question.text, names))
-        query, missing = embedding.result()
+            embedding = self._embedding(timer, search, without_names(search.question.text, names))
+        # Waited for with no transaction open, however long it takes.
+        search.query, missing = embedding.result()
+        search.degraded = tuple(dict.fromkeys((*search.degraded, *missing)))
         with timer.stage("rank"), self.transactions.read() as session:
-            sources = replace(sources, matrix=matrix, vector=None if query is None else query.vector)
-            hits, widened = self._hits(session, app_id, request, question, searched, sources)
-        findings = Findings(
-            hits=tuple(hits),
-            question=question,
-            degraded=tuple(dict.fromkeys((*sources.missing, *missing))),
-            widened=widened,
-            tuning=searched.tuning,
-            query=query,
-            conversation_key=searched.conversation_key,
-            user_id=searched.user_id,
-            durations=timer.stop(),
-            sources=_sources(hits, searched.conversation_key),
-        )
-        self.metrics.searches.labels(request.asker, "true" if findings.hits else "false").inc()
-        for part in findings.degraded:
+            search.hits, search.widened = _hits(session, search)
+        search.durations = timer.stop()
+        self.metrics.searches.labels(request.purpose, "true" if search.hits else "false").inc()
+        for part in search.degraded:
             self.metrics.searches_degraded.labels(part).inc()
-        for stage, milliseconds in findings.durations.items():
+        for stage, milliseconds in search.durations.items():
             self.metrics.search_duration.labels(stage).observe(milliseconds / 1000)
-        return findings
+        return search
 
     def tuning(self, session: Session, app_id: str) -> Tuning:
         """Return the values in force for an app."""
         return in_force(session, self.defaults, app_id)
 
-    def record(
-        self,
-        app_id: str,
-        findings: Findings,
-        asker: Asker,
-        used: int | None = None,
-        beside: Mapping[str, int] | None = None,
-    ) -> None:
+    def record(self, search: Search, used: int | None = None, beside: Mapping[str, int] | None = None) -> None:
         """Have it written down how a retrieval went.
 
         ``used``: tokens of what was found that were handed out; ``beside``: what else was, by what brought it.
         """
-        flags = {"degraded": list(findings.degraded), "widened": findings.widened}
+        flags = {"degraded": list(search.degraded), "widened": search.widened}
         self.recorder.record(
             RetrievalRecord(
-                app_id=app_id,
-                conversation_key=findings.conversation_key,
-                asker=asker,
+                app_id=search.app_id,
+                conversation_key=search.conversation_key,
+                asker=search.request.purpose,
                 at=self.clock.now(),
-                results=len(findings.hits),
-                top_score=findings.hits[0].ranked.score if findings.hits else None,
-                sources=findings.sources | dict(beside or {}),
-                durations=findings.durations,
-                flags=flags_of(findings.tuning) | flags,
+                results=len(search.hits),
+                top_score=search.hits[0].ranked.score if search.hits else None,
+                sources=search.sources | dict(beside or {}),
+                durations=dict(search.durations),
+                flags=flags_of(search.tuning) | flags,
                 tokens_used=used,
-                token_budget=None if used is None else findings.tuning.token_budget,
-                top_similarities=findings.top_similarities,
+                token_budget=None if used is None else search.tuning.token_budget,
+                top_similarities=search.top_similarities,
             )
         )
 
-    def _look(self, session: Session, app_id: str, request: SearchRequest) -> _Searched:
+    def _begin(self, session: Session, app_id: str, request: SearchRequest) -> Search:
         counted = self.counts.of(app_id)
         app = search_queries.look_at(session, app_id, counted.newest)
         conversation_key, user_id, is_alone = None, request.user_id, False
@@ -219,27 +141,32 @@ class MessageSearch:
             conversation = get_conversation(session, app_id, request.conversation_id)
             conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
             is_alone = conversation.memory == MemoryMode.OFF
-        return _Searched(
+        zones = zones_now(session, app_id, user_id, conversation_key)
+        return Search(
+            app_id=app_id,
+            request=request,
+            question=read_question(request.text, zones.local(self.clock.now())),
+            tuning=overlaid(self.defaults, app.overrides).tuning,
             app=app,
             messages=self.counts.note(app_id, counted, app),
-            tuning=overlaid(self.defaults, app.overrides).tuning,
+            user_id=user_id,
             conversation_key=conversation_key,
             is_alone=is_alone,
-            user_id=user_id,
             conversations=_conversations(session, app_id, app, request, user_id),
+            likeness=self.likeness,
         )
 
-    def _begin(self, timer: StageTimer, app_id: str, searched: _Searched, text: str) -> Future[_Embedded]:
+    def _embedding(self, timer: StageTimer, search: Search, text: str) -> Future[_Embedded]:
         def embed() -> _Embedded:
             with timer.stage("embed"):
-                return self._embed(app_id, searched, text)
+                return self._embed(search, text)
 
         return self._threads.submit(embed)
 
-    def _embed(self, app_id: str, searched: _Searched, text: str) -> _Embedded:
-        kept = searched.app.vectors
+    def _embed(self, search: Search, text: str) -> _Embedded:
+        app_id, kept = search.app_id, search.app.vectors
         if kept is None:
-            return None, ("vectors",) if searched.messages else ()
+            return None, ("vectors",) if search.messages else ()
         meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
         try:
             vector = self.embedders.embed(app_id, kept.model, text, meter)
@@ -254,52 +181,37 @@ class MessageSearch:
             return None, ("embedding",)
         return QueryVector(kept.model, vector), ()
 
-    def _word_sources(self, searched: _Searched, question: SearchQuestion) -> IndexSources:
-        """Return where the question's words stand, and what each is worth; vectors are yet to come."""
-        sources, index = IndexSources(messages=searched.messages, likeness=self.likeness), searched.app.words
-        if not searched.tuning.hybrid:
-            return sources
+    def _look_words_up(self, search: Search) -> None:
+        """Find where the question's words stand, and what each is worth."""
+        index, question = search.app.words, search.question
+        if not search.tuning.hybrid:
+            return
         if not index.is_present:
-            return replace(sources, missing=("words",))
+            search.degraded = ("words",)
+            return
         found = postings_in(index, question.words, COMMON)
         # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
         doc_ids_of = ((word, found.get(word, _NOWHERE)) for word in question.words)
         counts = {word: COMMON + 1 if doc_ids is None else len(doc_ids) for word, doc_ids in doc_ids_of}
         known = [Posting(word, doc_ids) for word, doc_ids in found.items() if doc_ids is not None and len(doc_ids)]
         known.sort(key=lambda one: counts[one.word])
-        worth = {word: rarity(times, searched.messages) for word, times in counts.items()}
-        return replace(sources, postings=tuple(known[:MOST_WORDS]), worth=worth)
-
-    def _hits(
-        self,
-        session: Session,
-        app_id: str,
-        request: SearchRequest,
-        question: SearchQuestion,
-        searched: _Searched,
-        sources: IndexSources,
-    ) -> tuple[list[SearchHit], bool]:
-        """Return what is found, and whether the search went beyond the conversation that was named."""
-        tuning = searched.tuning
-        wanted = CandidateRequest(app_id, question, recipe_of(tuning), request.filters, request.limit, tuning.chunking)
-        beyond = SearchScope(beyond=searched.conversation_key, conversations=searched.conversations)
-        if searched.conversation_key is None or request.is_elsewhere:
-            return ([] if searched.is_alone else find_candidates(session, sources, wanted, beyond)), False
-        # Three at least, however few are wanted: what only stands beside a result does not count for one.
-        nearest = replace(wanted, limit=max(LEAST_RESULTS, request.limit))
-        inside = find_candidates(session, sources, nearest, SearchScope(within=searched.conversation_key))
-        is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, request.limit)
-        if searched.is_alone or is_enough or len(inside) >= request.limit:
-            return inside[: request.limit], False
-        outside = find_candidates(session, sources, wanted, beyond)
-        return merge_hits([*inside, *outside])[: request.limit], True
+        search.worth = {word: rarity(times, search.messages) for word, times in counts.items()}
+        search.postings = tuple(known[:MOST_WORDS])
 
 
-def recipe_of(tuning: Tuning) -> Recipe:
-    """Return how results are ranked under a tuning."""
-    if tuning.formula is RankingFormula.WEIGHTED:
-        return WeightedRecipe(tuning.alpha, tuning.beta, tuning.gamma)
-    return SIGNALS
+def _hits(session: Session, search: Search) -> tuple[tuple[SearchHit, ...], bool]:
+    """Return what is found, and whether the search went beyond the conversation that was named."""
+    limit, request = search.request.limit, search.request
+    beyond = SearchScope(beyond=search.conversation_key, conversations=search.conversations)
+    if search.conversation_key is None or request.exclude_conversation:
+        return () if search.is_alone else tuple(find_candidates(session, search, beyond, limit)), False
+    # Three at least, however few are wanted: what only stands beside a result does not count for one.
+    within = SearchScope(within=search.conversation_key)
+    inside = find_candidates(session, search, within, max(LEAST_RESULTS, limit))
+    is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, limit)
+    if search.is_alone or is_enough or len(inside) >= limit:
+        return tuple(inside[:limit]), False
+    return tuple(merge_hits([*inside, *find_candidates(session, search, beyond, limit)])[:limit]), True
 
 
 def flags_of(tuning: Tuning) -> dict[str, object]:
@@ -333,19 +245,20 @@ class StageTimer:
         return self._taken | {"total": 1000 * (perf_counter() - self._begun)}
 
 
-def _speakers(session: Session, app_id: str, found: Sequence[Posting], searched: _Searched) -> frozenset[str]:
+def _speakers(session: Session, search: Search) -> frozenset[str]:
     """Return who speaks where the question's words stand, and next to it, as words in lower case.
 
     Of each word a few places are enough: those who speak there are those a question names.
     """
-    within, doc_ids = SearchScope(conversations=searched.conversations), set[int]()
-    for one in found:
+    scope, doc_ids = SearchScope(conversations=search.conversations), set[int]()
+    for one in search.postings:
         if one.doc_ids is not None:
-            held = one.doc_ids[within.holds(one.doc_ids)]
-            if len(held) > _SAMPLED:
-                held = np.concatenate([held[: _SAMPLED // 2], held[-_SAMPLED // 2 :]])
-            doc_ids.update(held.tolist())
-    names = search_queries.names_at(session, app_id, sorted({doc_id + step for doc_id in doc_ids for step in (0, 1)}))
+            found = one.doc_ids[scope.holds(one.doc_ids)]
+            if len(found) > _SAMPLED:
+                found = np.concatenate([found[: _SAMPLED // 2], found[-_SAMPLED // 2 :]])
+            doc_ids.update(found.tolist())
+    beside = sorted({doc_id + step for doc_id in doc_ids for step in (0, 1)})
+    names = search_queries.names_at(session, search.app_id, beside)
     return frozenset(word for name in names for word in name.lower().split())
 
 
@@ -353,21 +266,9 @@ def _conversations(
     session: Session, app_id: str, app: SearchedApp, request: SearchRequest, user_id: str | None
 ) -> NDArray[np.int64] | None:
     """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
-    is_of_everybody = request.is_of_everybody and request.conversation_id is None
-    allowed = search_queries.conversations_for(session, app_id, app, user_id, is_of_everybody)
+    all_users = request.all_users and request.conversation_id is None
+    allowed = search_queries.conversations_for(session, app_id, app, user_id, all_users)
     if not request.filters.conversation_ids:
         return allowed
     named = search_queries.keys_of(session, app_id, request.filters.conversation_ids)
     return named if allowed is None else np.intersect1d(named, allowed)
-
-
-def _sources(hits: Sequence[SearchHit], conversation_key: int | None) -> dict[str, int]:
-    """Return how many results each way of finding brought."""
-    dense = [conversation_of(hit.ranked.candidate.doc_id) == conversation_key for hit in hits if hit.by_vector]
-    return {
-        "conversationDense": sum(dense),
-        "appDense": len(dense) - sum(dense),
-        "words": sum(hit.by_words for hit in hits),
-        "summaries": 0,
-        "profile": 0,
-    }

@@ -291,7 +291,7 @@ def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
 
 
 def conversations_for(
-    session: Session, app_id: str, app: SearchedApp, user_id: str | None, is_of_everybody: bool
+    session: Session, app_id: str, app: SearchedApp, user_id: str | None, all_users: bool
 ) -> NDArray[np.int64] | None:
     """Return the keys of the conversations a user is handed something of, ascending; None for all of the app's.
 
@@ -299,9 +299,9 @@ def conversations_for(
     everybody's. Never those of which nothing is remembered.
     """
     if user_id is None:
-        if not app.has_apart and (is_of_everybody or not app.has_users):
+        if not app.has_apart and (all_users or not app.has_users):
             return None
-        keys = session.scalars(_OF_EVERYBODY if is_of_everybody else _OF_NOBODY, {"app_id": app_id})
+        keys = session.scalars(_OF_EVERYBODY if all_users else _OF_NOBODY, {"app_id": app_id})
     else:
         query = _OF_USER_OR_NOBODY if app.shared_memory else _OF_USER
         keys = session.scalars(query, {"app_id": app_id, "user_id": user_id})

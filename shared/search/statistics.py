@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, ModelCall
-from shared.search.models import Asker, Retrieval
+from shared.search.models import Retrieval, RetrievalPurpose
 
 TOP = 3
 """Similarities kept of a retrieval."""
@@ -42,7 +42,7 @@ class RetrievalRecord:
 
     app_id: str
     conversation_key: int | None
-    asker: Asker
+    asker: RetrievalPurpose
     at: datetime
     results: int
     top_score: float | None

@@ -1,28 +1,78 @@
-"""What the indexes know of an app's places, seen within the scope of one search; and the vector of its query."""
+"""One search, what the indexes know of an app's messages within a scope of it, and the vector of its question."""
 
-import json
-import secrets
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
-from hashlib import blake2b
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.base.errors import AfterthoughtError
-from shared.llm.calls import Meter
-from shared.llm.embedding import Embedder, from_bytes
+from shared.base.settings import Tuning
 from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
-from shared.search.models import LAST_POSITION, POSITION_BITS
+from shared.search.models import LAST_POSITION, POSITION_BITS, HitKind, RetrievalPurpose, conversation_of
+from shared.search.query import QueryVector, SearchQuestion
+from shared.search.ranking import SearchHit
+from shared.search.search_queries import MessageRow, SearchedApp
+from shared.search.statistics import TOP
 from shared.search.vectors import FARTHEST, Distances, VectorMatrix, exact, nearest
 
 Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MessageFilters:
+    """What results must be; an empty set allows everything, and a named value that matches nothing, nothing."""
+
+    roles: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    """Speakers, as the app named them, whatever the case."""
+    since: datetime | None = None
+    """The earliest time a result was said at."""
+    until: datetime | None = None
+    """The time all results were said before."""
+    conversation_ids: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    """Tags of the conversation, all of which it must have."""
+    kinds: frozenset[HitKind] = frozenset()
+
+    @property
+    def looks_at_messages(self) -> bool:
+        """Whether a message has to be read to know if it passes."""
+        return any((self.roles, self.names, self.since, self.until, self.tags, self.kinds))
+
+    def passes(self, row: MessageRow, tags: Mapping[str, frozenset[str]]) -> bool:
+        """Whether a message may be a result; ``tags`` are those of each conversation, by its id."""
+        return (
+            (not self.roles or row.role in self.roles)
+            and (not self.names or (row.name or "").casefold() in {name.casefold() for name in self.names})
+            and (self.since is None or row.created_at >= self.since)
+            and (self.until is None or row.created_at < self.until)
+            and (not self.tags or self.tags <= tags.get(row.conversation_id, frozenset()))
+        )
+
+    def allows(self, kind: HitKind) -> bool:
+        """Whether a result may be of this kind."""
+        return not self.kinds or kind in self.kinds
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What is searched for."""
+
+    text: str
+    limit: int = 10
+    conversation_id: str | None = None
+    """Looked in first."""
+    exclude_conversation: bool = False
+    """Whether that conversation is left out instead, because all of it is shown."""
+    user_id: str | None = None
+    """Whose conversations are searched, where none is named; that one says itself whose it is."""
+    all_users: bool = False
+    """Whether, where neither is named, all of the app's are searched, and not only those that name nobody."""
+    filters: MessageFilters = field(default_factory=MessageFilters)
+    purpose: RetrievalPurpose = RetrievalPurpose.SEARCH
 
 
 @dataclass(frozen=True)
@@ -78,64 +128,96 @@ def _among(values: Places, ascending: Places) -> NDArray[np.bool_]:
 
 Vector = NDArray[np.float32]
 _FEW = 4
+Unsure = Sequence[float | None]
 
 
-@dataclass(frozen=True)
-class IndexSources:
-    """What the indexes brought for a question."""
+@dataclass(eq=False)
+class Search:
+    """One search from beginning to end: what is asked for and where, what the indexes brought, what was found."""
 
+    app_id: str
+    request: SearchRequest
+    question: SearchQuestion
+    tuning: Tuning
+    app: SearchedApp
     messages: int
     """How many the app has."""
+    user_id: str | None
+    """Whose conversations are searched, as far as a user was named, by the conversation or beside it."""
+    conversation_key: int | None
+    is_alone: bool
+    """Whether nothing of other conversations may be recalled in that one."""
+    conversations: Places | None
+    """Keys of those that may be looked in, ascending; None for all of the app's."""
+    likeness: WordLikeness | None = None
+    """Which words mean nearly the same; None where that is not known."""
     postings: Sequence[Posting] = ()
     """Of each looked-for word; none where words are not searched."""
     worth: Mapping[str, float] = field(default_factory=dict)
     """What each word of the question is worth in the app, whether it is looked for or not; see ``lexical.rarity``."""
-    missing: tuple[str, ...] = ()
-    """Parts of the indexes that are not there."""
     matrix: VectorMatrix | None = None
-    vector: Vector | None = None
-    """Of the query; None where vectors are not searched."""
-    likeness: WordLikeness | None = None
-    """Which words mean nearly the same; None where that is not known."""
+    query: QueryVector | None = None
+    """None where vectors are not searched."""
+    degraded: tuple[str, ...] = ()
+    """Parts that had to be done without."""
+    hits: tuple[SearchHit, ...] = ()
+    """What was found, best first."""
+    widened: bool = False
+    """Whether it went beyond the conversation that was named."""
+    durations: Mapping[str, float] = field(default_factory=dict)
+    """By stage, in milliseconds."""
 
+    @property
+    def vector(self) -> Vector | None:
+        """Of the question; None where vectors are not searched."""
+        return None if self.query is None else self.query.vector
 
-class Measures(NamedTuple):
-    """What the indexes know of places, in the order in which a candidate has it; None where they do not know."""
+    @property
+    def top_similarities(self) -> list[float]:
+        """Cosines of the results most like the question, the best first."""
+        known = (hit.ranked.candidate.dense for hit in self.hits)
+        return sorted((one for one in known if one is not None), reverse=True)[:TOP]
 
-    dense: Sequence[float | None]
-    around: Sequence[float | None]
-    """Mean estimated cosine of the messages within reach."""
-    turn: Sequence[float | None]
-    window: Sequence[float | None]
+    @property
+    def sources(self) -> dict[str, int]:
+        """How many results each way of finding brought."""
+        dense = [conversation_of(hit.doc_id) == self.conversation_key for hit in self.hits if hit.by_vector]
+        return {
+            "conversationDense": sum(dense),
+            "appDense": len(dense) - sum(dense),
+            "words": sum(hit.by_words for hit in self.hits),
+            "summaries": 0,
+            "profile": 0,
+        }
 
 
 class ScopedView:
     """The indexes as seen within a scope, for one search."""
 
-    def __init__(self, session: Session, sources: IndexSources, scope: SearchScope) -> None:
+    def __init__(self, session: Session, search: Search, scope: SearchScope) -> None:
         self._session = session
-        self._sources = sources
+        self._search = search
         self._scope = scope
         self._cosines: dict[tuple[int, int], float] = {}
 
     @property
     def worth(self) -> Mapping[str, float]:
         """What each word of the question is worth."""
-        return self._sources.worth
+        return self._search.worth
 
     @cached_property
     def table(self) -> WordTable:
         """Which words stand where."""
         within = [
             Posting(one.word, None if one.doc_ids is None else one.doc_ids[self._scope.holds(one.doc_ids)])
-            for one in self._sources.postings
+            for one in self._search.postings
         ]
-        return word_table(within, self._sources.messages)
+        return word_table(within, self._search.messages)
 
     @cached_property
     def distances(self) -> Distances | None:
         """In how many signs each row differs, ``FARTHEST`` outside the scope; None where vectors are not searched."""
-        matrix, vector = self._sources.matrix, self._sources.vector
+        matrix, vector = self._search.matrix, self._search.vector
         if matrix is None or vector is None or not len(matrix.doc_ids):
             return None
         rows = self._rows
@@ -150,12 +232,12 @@ class ScopedView:
     @cached_property
     def _rows(self) -> NDArray[np.intp] | None:
         """Rows within the scope; None for all of them."""
-        return None if self._sources.matrix is None else self._scope.rows_of(self._sources.matrix.doc_ids)
+        return None if self._search.matrix is None else self._scope.rows_of(self._search.matrix.doc_ids)
 
     def best(self, count: int) -> Places:
         """Return the places that words and vectors bring first; they ascend."""
         found = [self.table.best(count)]
-        matrix, distances, rows = self._sources.matrix, self.distances, self._rows
+        matrix, distances, rows = self._search.matrix, self.distances, self._rows
         if matrix is not None and distances is not None:
             within = matrix.doc_ids if rows is None else matrix.doc_ids[rows]
             if len(within):
@@ -173,21 +255,21 @@ class ScopedView:
 
     def _estimated(self, doc_ids: Places) -> tuple[Vector, NDArray[np.bool_]]:
         """Return the estimated cosine of each doc id, and whether it has one: a vector, and within the scope."""
-        matrix, distances = self._sources.matrix, self.distances
+        matrix, distances = self._search.matrix, self.distances
         if matrix is None or distances is None:
             return np.zeros(doc_ids.shape, np.float32), np.zeros(doc_ids.shape, np.bool_)
         row = np.minimum(np.searchsorted(matrix.doc_ids, doc_ids), len(matrix.doc_ids) - 1)
         known = (matrix.doc_ids[row] == doc_ids) & (distances[row] != FARTHEST)
         return np.where(known, matrix.likeness(distances[row]), np.float32(0)), known
 
-    def look(self, doc_ids: Places) -> Measures:
-        """Return what is known of places, which ascend."""
-        unknown: list[float | None] = [None] * len(doc_ids)
-        if not self._sources.postings:
-            return Measures(self._best_cosines(doc_ids), self._likeness_around(doc_ids), unknown, unknown)
+    def look(self, doc_ids: Places) -> tuple[Unsure, Unsure, Unsure, Unsure]:
+        """Return what is known of places, which ascend: as a candidate has it, its dense, around, turn and window."""
+        dense, around = self._best_cosines(doc_ids), self._likeness_around(doc_ids)
+        if not self._search.postings:
+            unknown: Unsure = [None] * len(doc_ids)
+            return dense, around, unknown, unknown
         scores = self.table.scores(doc_ids)
-        around = self._likeness_around(doc_ids)
-        return Measures(self._best_cosines(doc_ids), around, scores.turn.tolist(), scores.window.tolist())
+        return dense, around, scores.turn.tolist(), scores.window.tolist()
 
     def cosine(self, doc_id: int, part: int) -> float | None:
         """Return the cosine with the question of a message or a passage that was looked at."""
@@ -196,7 +278,7 @@ class ScopedView:
     def _best_cosines(self, doc_ids: Places) -> list[float | None]:
         """Return the cosine of each message, or of that passage of it which is most like the question."""
         best: list[float | None] = [None] * len(doc_ids)
-        matrix, vector = self._sources.matrix, self._sources.vector
+        matrix, vector = self._search.matrix, self._search.vector
         if matrix is None or vector is None or not len(matrix.doc_ids):
             return best
         first, last = (np.searchsorted(matrix.doc_ids, doc_ids, side=side) for side in ("left", "right"))
@@ -226,75 +308,3 @@ def _share(values: Vector) -> Vector:
     """Return values as shares of the highest."""
     most = values.max(initial=0.0)
     return values / most if most > 0 else values
-
-
-@dataclass(frozen=True)
-class QueryVector:
-    """The vector of a query, of unit length, and the model it was made by."""
-
-    model: str
-    vector: NDArray[np.float32]
-
-    def likeness(self, stored: bytes | None, model: str | None) -> float | None:
-        """Return the cosine with a stored vector of unit length; None where there is none that can be compared."""
-        if stored is None or model != self.model or len(stored) != self.vector.nbytes:
-            return None
-        return float(np.dot(from_bytes(stored), self.vector))
-
-
-MOST_QUERIES = 1000
-"""Vectors of queries that are remembered, some 1.5 MB."""
-
-
-class QueryEmbedders:
-    """Embeds queries, each once; an embedder is made when it is first needed. For any number of threads.
-
-    What was embedded lately is remembered for the app that asked, under a keyed digest: its words are kept nowhere, and
-    no other app can tell by the time an answer takes that they were asked.
-    """
-
-    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._made: dict[str, Embedder | None] = {}
-        self._secret = secrets.token_bytes(32)
-        self._vectors: OrderedDict[bytes, Future[Vector]] = OrderedDict()
-
-    def embed(self, app_id: str, model: str, text: str, meter: Meter) -> Vector | None:
-        """Return the vector of a query; None where its model cannot be had. One that is remembered costs nothing.
-
-        Raises: as ``Embedder.embed``, also where another thread was embedding the same.
-        """
-        embedder = self._of(model)
-        if embedder is None:
-            return None
-        words = json.dumps([app_id, model, text]).encode()
-        key = blake2b(words, key=self._secret, digest_size=16).digest()
-        with self._lock:
-            known = self._vectors.get(key)
-            if known is None:
-                mine = self._vectors[key] = Future()
-                if len(self._vectors) > MOST_QUERIES:
-                    self._vectors.popitem(last=False)
-            else:
-                self._vectors.move_to_end(key)
-        if known is not None:
-            return known.result()
-        try:
-            vector: Vector = embedder.embed([text], meter)[0]
-            mine.set_result(vector)
-        except AfterthoughtError as error:
-            mine.set_exception(error)
-            raise
-        finally:
-            # Does nothing to one that has its result; nobody waits for ever for one that has none.
-            if mine.cancel() or mine.exception() is not None:
-                with self._lock:
-                    self._vectors.pop(key, None)
-        return vector
-
-    def _of(self, model: str) -> Embedder | None:
-        with self._lock:
-            if model not in self._made:
-                self._made[model] = self._make(model)
-            return self._made[model]

@@ -21,23 +21,24 @@ from shared.base.choices import Category, FactState
 from shared.base.errors import NotFound, Transient
 from shared.context import queries
 from shared.context.context import ContextRequest, ConversationContext, open_context
-from shared.context.recall import ContextLimits, RecallMaterial, compose
-from shared.context.rendering import EARLIER, PROFILE, SUMMARY
+from shared.context.render import EARLIER, PROFILE, SUMMARY
+from shared.context.select import ContextLimits, HeadSelector, RecallMaterial
 from shared.context.sources import MOST_CHARS, RecallSources
-from shared.context.window import TokenCounting, TokenSource, Utterance, counted, length_of
+from shared.context.window import Utterance, compact, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.energy.ledger import LedgerAccount
 from shared.energy.rates import BELIEVED_FROM_CHARS
 from shared.facts.models import Fact
-from shared.llm.calls import CallOutcome, Rate, WorkKind
+from shared.llm.calls import CallOutcome, Rate, TokenCounting, TokenSource, WorkKind
 from shared.llm.chat import Question, Reply, call_of
 from shared.memories.models import Memory
 from shared.profiles import consent
 from shared.profiles.models import AuditKind, Content
 from shared.profiles.queries import audit_of
-from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.search.search import MessageSearch
+from shared.search.view import Search, SearchRequest
 from shared.summaries.models import Summary
 from shared.telemetry.metrics import CompactionStage
 from tests.support.house import House
@@ -77,7 +78,8 @@ def converse(house: House, conversation_id: str, said: Sequence[Utterance], user
 
 
 def opened(house: House, **wanted: object) -> ConversationContext:
-    return open_context(house.database, "notes", replace(ContextRequest(1000), **wanted), house.metrics)  # type: ignore[arg-type]
+    reach = RecallSources(house.database, None, house.clock, house.metrics)
+    return open_context(reach, "notes", replace(ContextRequest(1000), **wanted), "admin")  # type: ignore[arg-type]
 
 
 def made_up(chance: random.Random) -> list[Utterance]:
@@ -127,22 +129,23 @@ def test_a_stored_conversation_gives_the_context_it_would_give_if_it_came_whole(
         rate = chance.choice([None, Rate(10, 7), Rate(190_001, 380_000)])
         counting = TokenCounting(rate)
         with house.database.read() as session:
-            assert queries.everything_said(session, key) == said
-            assert queries.tokens_said(session, key, counting.in_use, 10_000) == length_of(said, counting)
+            assert queries.all_messages(session, key) == said
+            assert queries.tokens_stored(session, key, counting.in_use, 10_000) == length_of(said, counting)
         window, reserve, now = (
             chance.choice([1, 300, 2000, 9000, 50_000]),
             chance.choice([0, 500]),
             chance.choice([None, "now"]),
         )
         stored = opened(
-            house, conversation_id=f"c{seed}-{number}", context_window=window, reserve=reserve, now_said=now
+            house, conversation_id=f"c{seed}-{number}", context_window=window, reserve=reserve, pending_message=now
         )
         everything = said + ([Utterance("user", now)] if now else [])
         whole = [counted(one, TokenCounting()) for one in everything]
-        expected = compose(whole, RecallMaterial("Notes"), ContextLimits(1000, window, reserve), TokenCounting())
-        assert stored.messages == tuple(one.said for one in expected.messages)
-        assert (stored.stage, stored.trimmed, stored.cut) == (expected.stage, expected.trimmed, expected.cut)
-        sent = opened(house, said=said, context_window=window, reserve=reserve, now_said=now)
+        heads = HeadSelector(RecallMaterial("Notes"), TokenCounting())
+        expected = compact(whole, heads, ContextLimits(1000, window, reserve))
+        assert stored.messages == tuple(one.message for one in expected.messages)
+        assert (stored.stage, stored.trimmed, stored.cut) == (expected.stage, expected.trimmed, expected.is_cut)
+        sent = opened(house, messages=said, context_window=window, reserve=reserve, pending_message=now)
         assert sent == stored
 
 
@@ -159,7 +162,7 @@ def test_only_what_stays_is_read_of_a_long_conversation(house: House) -> None:
     said = [Utterance(("user", "assistant", "tool")[n % 3], f"{n} " + "x" * 400) for n in range(300)]
     key = converse(house, "c1", said)
     with house.database.read() as session:
-        assert len(queries.what_stays(session, key)) <= 12
+        assert len(queries.staying_messages(session, key)) <= 12
 
 
 def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
@@ -169,7 +172,7 @@ def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
     asked: list[tuple[str, Any]] = []
     with house.database.read() as session:
         sa.event.listen(session.connection(), "before_cursor_execute", lambda *call: asked.append((call[2], call[3])))
-        queries.what_stays(session, key)
+        queries.staying_messages(session, key)
         [system] = [one for one in asked if "'system'" in one[0]]
         plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {system[0]}", system[1]).all()
     assert [row[3] for row in plan] == ["SEARCH messages USING INDEX ix_messages_system (conversation_key=?)"]
@@ -186,15 +189,15 @@ def test_the_bench_composes_what_it_says(tmp_path: Path) -> None:
 
 def test_identity_has_the_last_place_and_where_that_is_taken_it_is_lifted_by_the_last_thing_said(house: House) -> None:
     identity = learn(house, "Lives in Oslo", category=Category.IDENTITY)
-    assert opened(house, now_said="Sort a list.").fact_ids == (identity,)
+    assert opened(house, pending_message="Sort a list.").fact_ids == (identity,)
     project = learn(house, f"Builds a boat {'of oak ' * 260}")
-    assert opened(house, now_said="Sort a list.").fact_ids == (project,)
+    assert opened(house, pending_message="Sort a list.").fact_ids == (project,)
     converse(house, "c1", [Utterance("user", ABOUT)])
     converse(house, "c2", [Utterance("user", ABOUT), Utterance("assistant", "Where do you live?")])
     assert opened(house, conversation_id="c1").fact_ids == (project, identity)
     assert opened(house, conversation_id="c2").fact_ids == (project,)
-    assert opened(house, conversation_id="c2", now_said="Where am I?").fact_ids == (project, identity)
-    assert opened(house, conversation_id="c1", now_said="Sort a list.").fact_ids == (project,)
+    assert opened(house, conversation_id="c2", pending_message="Where am I?").fact_ids == (project, identity)
+    assert opened(house, conversation_id="c1", pending_message="Sort a list.").fact_ids == (project,)
 
 
 @pytest.mark.parametrize(("table", "part"), [(Fact.__tablename__, "facts"), (Memory.__tablename__, "memories")])
@@ -225,14 +228,14 @@ def test_without_what_was_said_there_is_no_context(house: House) -> None:
 def test_contexts_are_counted_with_their_stage_and_how_full_they_are(house: House) -> None:
     learn(house, "Builds a boat")
     said = [Utterance("user", "x" * 400)] * 20
-    opened(house, said=said, context_window=2000, reserve=0)
-    opened(house, said=said)
+    opened(house, messages=said, context_window=2000, reserve=0)
+    opened(house, messages=said)
     assert house.counted("context_stages_total", stage="stage1") == 1
     assert house.counted("context_stages_total", stage="none") == 1
     assert house.counted("contexts_total", injected="false") == 2, "facts are no memories"
     house.converse("notes", "c1", "Beans are sown in May")
     house.work_off()
-    opened(house, said=said)
+    opened(house, messages=said)
     assert [house.counted("contexts_total", injected=injected) for injected in ("true", "false")] == [1, 2]
     assert house.counted("context_used_ratio_count") == 1
     assert 0.3 < (house.counted("context_used_ratio_sum") or 0) < 0.5
@@ -253,19 +256,19 @@ def test_lengths_are_reckoned_as_the_model_was_seen_to_count(house: House) -> No
     prose = "Beans are sown in May. " * 100
     said = [Utterance("user", "x" * 400)]
     ask(house, prose, len(prose) // 2)
-    few = opened(house, said=said, model="m")
+    few = opened(house, messages=said, model="m")
     assert (few.total_tokens, few.token_source) == (100, TokenSource.ESTIMATED), "2,300 characters say too little"
     while len(prose) < BELIEVED_FROM_CHARS:
         prose += prose
     ask(house, prose, len(prose) // 2)
     for model in ("m", "ollama:m"):
-        known = opened(house, said=said, model=model)
+        known = opened(house, messages=said, model=model)
         assert (known.total_tokens, known.token_source) == (200, TokenSource.CALIBRATED)
     for tokens, kind in ((None, WorkKind.CREATE), (0, WorkKind.CREATE), (len(prose), WorkKind.THINK)):
         ask(house, prose, tokens, kind)
-    assert opened(house, said=said, model="m").total_tokens == 200, "figures that cannot be believed teach nothing"
-    assert opened(house, said=said, model="another").token_source is TokenSource.ESTIMATED
-    given = opened(house, said=[Utterance("user", "x" * 400, tokens=77)], model="m")
+    assert opened(house, messages=said, model="m").total_tokens == 200, "figures that cannot be believed teach nothing"
+    assert opened(house, messages=said, model="another").token_source is TokenSource.ESTIMATED
+    given = opened(house, messages=[Utterance("user", "x" * 400, tokens=77)], model="m")
     assert (given.total_tokens, given.token_source) == (77, TokenSource.PROVIDER)
 
 
@@ -327,7 +330,7 @@ def recalled_in(
     house.embed()
     reach = RecallSources(house.database, finder or library.finder, house.clock, house.metrics)
     asked = ContextRequest(**{"token_budget": 1000} | wanted)  # type: ignore[arg-type]
-    return open_context(house.database, "notes", asked, house.metrics, reach, actor)
+    return open_context(reach, "notes", asked, actor)
 
 
 def summarise(library: Library, conversation_id: str, content: str, to: int) -> str:
@@ -351,7 +354,7 @@ def agree(library: Library, user_id: str, notes: str) -> None:
 
 
 def test_an_earlier_message_of_another_conversation_is_recalled(library: Library) -> None:
-    opening = recalled_in(library, now_said="What is the yacht called?")
+    opening = recalled_in(library, pending_message="What is the yacht called?")
     # Both speak of the yacht; the newer one comes first, for it might correct the other.
     assert opening.retrieved_ids[:2] == ("old-2", "old-0")
     assert f"## {EARLIER}" in opening.system_prompt
@@ -365,7 +368,7 @@ def test_what_came_of_the_only_message_found_is_recalled_with_it(library: Librar
     said = ("The kettle leaks at its lid.", "Since when?", *others, "A new one is in the post.")
     library.tell("shop", *said, user_id="eve")
     library.tell("other", "Nothing to do with it.", "Indeed.", user_id="eve")
-    opening = recalled_in(library, now_said="What about the kettle?", user_id="eve")
+    opening = recalled_in(library, pending_message="What about the kettle?", user_id="eve")
     assert "> user: The kettle leaks at its lid." in opening.system_prompt
     assert "A new one is in the post." in opening.system_prompt
     assert "Nothing to do with it." not in opening.system_prompt
@@ -399,8 +402,8 @@ def test_a_summary_stays_with_its_conversation(library: Library) -> None:
     summarise(library, "old", "- Chose blue paint", 3)
     library.tell("now", "Which paint?")
     said = [Utterance("user", "Which paint?")]
-    assert recalled_in(library, conversation_id="now", said=said).summary_id is None
-    assert "blue paint" not in recalled_in(library, conversation_id="now", said=said).system_prompt
+    assert recalled_in(library, conversation_id="now", messages=said).summary_id is None
+    assert "blue paint" not in recalled_in(library, conversation_id="now", messages=said).system_prompt
 
 
 def test_a_profile_is_recalled_with_consent_and_the_audit_shows_it(library: Library) -> None:
@@ -424,7 +427,7 @@ def test_a_context_never_passes_its_budget_or_its_window_by_a_token(
     library: Library, budget: int, window: int | None, reserve: int
 ) -> None:
     more = {} if window is None else {"context_window": window, "reserve": reserve}
-    opening = recalled_in(library, now_said="the yacht", token_budget=budget, is_capped=True, **more)
+    opening = recalled_in(library, pending_message="the yacht", token_budget=budget, is_capped=True, **more)
     assert opening.memory_tokens <= budget
     assert opening.memory_tokens == ceil(len(opening.system_prompt) / 4)
     if window is not None:
@@ -437,13 +440,13 @@ def test_the_budget_of_earlier_messages_is_the_tuned_one(library: Library) -> No
             sa.text("INSERT INTO tuning_overrides VALUES ('notes', '{\"token_budget\": 100}', 'admin', :at)"),
             {"at": library.house.clock.now().replace(tzinfo=None)},
         )
-    opening = recalled_in(library, now_said="the yacht")
+    opening = recalled_in(library, pending_message="the yacht")
     assert 0 < opening.memory_tokens <= 100
     assert "old-2" not in opening.retrieved_ids
 
 
 class _Away(MessageSearch):
-    def find(self, app_id: str, wanted: SearchRequest) -> Findings:
+    def find(self, app_id: str, wanted: SearchRequest) -> Search:
         raise Transient("away")
 
 
@@ -451,24 +454,24 @@ def test_a_search_that_fails_costs_the_retrieved_messages_alone(library: Library
     agree(library, "ann", "Sails on Sundays.")
     finder = library.make_finder(library.house.tuning)
     finder.__class__ = _Away
-    opening = recalled_in(library, finder, now_said="the yacht", user_id="ann")
+    opening = recalled_in(library, finder, pending_message="the yacht", user_id="ann")
     assert opening.missing == ("retrieved",)
     assert opening.profile
 
 
 def test_figures_say_whether_a_profile_and_a_summary_were_handed_out_beside_what_was_found(library: Library) -> None:
     agree(library, "ann", "Sails on Sundays.")
-    recalled_in(library, now_said="the yacht", user_id="ann")
-    recalled_in(library, now_said="the yacht", user_id="ben")
+    recalled_in(library, pending_message="the yacht", user_id="ann")
+    recalled_in(library, pending_message="the yacht", user_id="ben")
     summarise(library, "old", "- The yacht is Petrel", 1)
     said = [Utterance("user", "the yacht")]
-    recalled_in(library, said=said, conversation_id="old")
+    recalled_in(library, messages=said, conversation_id="old")
     noted = [(one.sources["profile"], one.sources["summaries"]) for one in library.recorder.take()[0]]
     assert noted == [(1, 0), (0, 0), (0, 1)]
 
 
 def test_of_a_very_long_text_the_beginning_and_the_end_are_looked_for(library: Library) -> None:
     said = f"What is the yacht called? {'lorem ' * 30_000} Thanks, and hello."
-    opening = recalled_in(library, now_said=said)
+    opening = recalled_in(library, pending_message=said)
     assert "old-0" in opening.retrieved_ids
     assert len(library.embedder.seen[-1]) <= MOST_CHARS + 1

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from shared.base.errors import ModelOutput, Transient
 from shared.context.context import ContextRequest, open_context
+from shared.context.sources import RecallSources
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.jobs import dispatch
@@ -171,8 +172,9 @@ def test_how_many_memories_a_context_recalls_is_logged(house: House) -> None:
     for place in range(3):
         house.converse("notes", f"c{place}", f"Has secret {place}")
         house.work_off()
+    reach = RecallSources(house.database, None, house.clock, house.metrics)
     with capture_logs() as lines:
-        open_context(house.database, "notes", ContextRequest(500, said=()), house.metrics)
+        open_context(reach, "notes", ContextRequest(500, messages=()), "admin")
     [line] = named(lines, "memories_recalled")
     assert (line["app_id"], line["count"]) == ("notes", 3)
     assert "secret" not in str(lines)

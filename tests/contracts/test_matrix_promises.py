@@ -15,9 +15,9 @@ from shared.llm.embedding import normalised
 from shared.search import vectors
 from shared.search.index_queries import StoredVector
 from shared.search.models import MessageVector, SetState, VectorBlock, VectorErasure, VectorSet, doc_ids_of
-from shared.search.search import SearchRequest
 from shared.search.search_queries import look_at
 from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, clear_retired, exact, unpack
+from shared.search.view import SearchRequest
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from loop.message_search import RetrievalWriter
 from shared.energy.models import Spending
 from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, WorkKind
-from shared.search.models import Asker, Retrieval
+from shared.search.models import Retrieval, RetrievalPurpose
 from shared.search.statistics import MOST_WAITING, Recorder, RetrievalRecord
 from tests.support.house import House
 from tests.support.waiting import wait_until
@@ -35,7 +35,9 @@ def records(house: House, recorder: Recorder) -> Iterator[RetrievalWriter]:
 
 def figures(house: House, results: int) -> RetrievalRecord:
     """Return figures that are told apart by how much was found."""
-    return RetrievalRecord("notes", None, Asker.SEARCH, house.clock.now(), results, None, {}, {"total": 1.0}, {})
+    return RetrievalRecord(
+        "notes", None, RetrievalPurpose.SEARCH, house.clock.now(), results, None, {}, {"total": 1.0}, {}
+    )
 
 
 def kept(house: House) -> list[int]:

@@ -23,12 +23,11 @@ from shared.db.queries import count
 from shared.energy.models import Spending
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
-from shared.search.candidates import HitKind, MessageFilters
 from shared.search.index_queries import vectors_by_key
-from shared.search.models import Asker, Retrieval, doc_id_of
-from shared.search.search import SearchRequest
+from shared.search.models import HitKind, Retrieval, doc_id_of
 from shared.search.search_queries import MOST_CHARS, keys_of, messages_at, names_at, passages_at, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
+from shared.search.view import MessageFilters, SearchRequest
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -128,7 +127,7 @@ def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Libra
 
 
 def test_no_more_questions_are_remembered_than_fit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.search.view.MOST_QUERIES", 2)
+    monkeypatch.setattr("shared.search.query.MOST_QUERIES", 2)
     library.house.embed()
     for text in ("puppy", "sail", "puppy", "hound", "puppy", "sail"):
         library.finder.find("notes", SearchRequest(text))
@@ -201,7 +200,7 @@ def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(libra
 
 def test_a_conversation_that_is_shown_whole_is_left_out(library: Library) -> None:
     library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
-    found = library.find("paint", conversation_id="mine", is_elsewhere=True)
+    found = library.find("paint", conversation_id="mine", exclude_conversation=True)
     assert {hit.conversation_id for hit in found.hits} == {"boats"}
 
 
@@ -273,7 +272,7 @@ def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> N
 @pytest.mark.both_databases
 def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
     findings = library.find("umbrella for the canary")
-    library.finder.record("notes", findings, Asker.SEARCH)
+    library.finder.record(findings)
     figures, calls = library.recorder.take()
     with library.house.database.write() as session:
         insert_retrievals(session, figures)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.context.rendering import RECALLED
+from shared.context.render import RECALLED
 from shared.llm.providers import NGRAMS
 from tests.integration.test_api_search import say, user, work_off
 from tests.support.api import Api, open_api

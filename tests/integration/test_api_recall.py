@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from shared.apps.models import App
 from shared.base.choices import Category
-from shared.context.rendering import RECALLED
+from shared.context.render import RECALLED
 from shared.llm.providers import NGRAMS
 from shared.memories.models import Memory, Origin
 from tests.integration.test_api_search import DEBUG, say, user, work_off

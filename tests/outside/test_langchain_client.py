@@ -33,7 +33,7 @@ from typing_extensions import TypedDict
 
 from afterthought_client import Afterthought, ConnectionFailed, RetryPolicy, Unauthenticated
 from afterthought_langchain import AfterthoughtChatMessageHistory, AfterthoughtRetriever, ThreadMemory, memory_tools
-from shared.context.rendering import RECALLED
+from shared.context.render import RECALLED
 from tests.support.breaking_proxy import BreakingProxy, breaking_proxy
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer

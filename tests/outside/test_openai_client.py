@@ -13,7 +13,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from shared.context.rendering import RECALLED
+from shared.context.render import RECALLED
 from tests.support.model_server import Act
 from tests.support.openai_server import OpenAiServer
 from tests.support.providers import environment

@@ -83,9 +83,8 @@ class Thinking:
             summary_frequency=0,
         )
         level = self.regulator.level
-        self.thinker = Thinker(
-            database, house.clock, settings, self._make, accountant, level, house.metrics, reach=self.reach
-        )
+        reach = self.reach or RecallSources(house.database, None, house.clock, house.metrics)
+        self.thinker = Thinker(database, house.clock, settings, self._make, accountant, level, house.metrics, reach)
         self.chooser = Chooser(database, house.clock, settings, level, self._seconds)
 
     def _make(self, model: str) -> Any:

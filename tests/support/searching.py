@@ -15,10 +15,11 @@ from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import LedgerAccount
 from shared.llm.calls import EXTRACTIVE, CallEstimate, CallOutcome, Meter, ModelCall, WorkKind
 from shared.llm.embedding import Vectors, normalised
-from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.search.query import QueryEmbedders
+from shared.search.search import MessageSearch
 from shared.search.statistics import Recorder
 from shared.search.vectors import VectorMatrices
-from shared.search.view import QueryEmbedders
+from shared.search.view import Search, SearchRequest
 from tests.support.house import House
 
 DIMENSIONS = 64
@@ -103,7 +104,7 @@ class Library:
             ]
             append_messages(session, conversation, messages, now)
 
-    def find(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> Findings:
+    def find(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> Search:
         """Search with all vectors made."""
         self.house.embed()
         return self.finder.find(app_id, SearchRequest(text, limit, **wanted))  # type: ignore[arg-type]

@@ -2,84 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.context.rendering import AssemblyStyle, PriorText, assemble
-from shared.llm.calls import estimate_tokens, most_tokens
+from shared.context.render import EARLIER, END, RECALLED, join_blocks
+from shared.context.select import Tail, TailMaterial, select_tail
+from shared.llm.calls import Rate, TokenCounting, UpperBoundCounting, estimate_tokens
 from shared.search.candidates import gist
-from shared.search.models import PassageKind
+from shared.search.models import HitKind, PassageKind
 from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
-from shared.search.ranking import Candidate, RankedCandidate
-from shared.search.small_talk import is_small_talk
+from shared.search.ranking import Candidate, RankedCandidate, SearchHit
+from shared.text.repetition import PriorText
+from shared.text.small_talk import is_small_talk
 from tests.support.chance import examples
 
 DAY = datetime(2023, 5, 7, 12, tzinfo=UTC)
-STYLE = AssemblyStyle("<<", ">>", "> ")
 
 
-def _found(
+def _hit(
     content: str, nth: int = 0, *, name: str | None = "Mel", days: int = 0, kind: PassageKind | None = None
-) -> RankedCandidate:
-    candidate = Candidate(
-        1 << 20 | nth, 0, "user", name, content, DAY + timedelta(days=days, minutes=nth), 0.5, 0.5, 1.0, 1.0
-    )
-    return RankedCandidate(candidate._replace(kind=kind), 1 - nth / 100, {})
+) -> SearchHit:
+    said_at = DAY + timedelta(days=days, minutes=nth)
+    candidate = Candidate(1 << 20 | nth, 0, "user", name, content, said_at, 0.5, 0.5, 1.0, 1.0, kind)
+    ranked = RankedCandidate(candidate, 1 - nth / 100, {})
+    return SearchHit(ranked, True, f"m{nth}", "c1", None, content, HitKind.MESSAGE, None, 1, said_at)
 
 
-def test_each_stands_with_its_speaker_under_the_day_it_was_said() -> None:
-    ranked = [_found("Second.", 1), _found("Later.", 2, name=None, days=1), _found("First.", 0)]
-    assert assemble(ranked, 100, estimate_tokens, STYLE).text == (
-        "<<\n2023-05-07\n> Mel: First.\n> Mel: Second.\n2023-05-08\n> user: Later.\n>>"
-    )
+def _tail(hits: Iterable[SearchHit], budget: int = 1000, scale: TokenCounting | None = None, **more: Any) -> Tail:
+    material = TailMaterial(earlier=[(hit, ()) for hit in hits], **more)
+    return select_tail("", material, budget, scale or TokenCounting(), is_apart=True)
 
 
-def test_what_was_sent_at_the_same_time_stands_in_the_order_in_which_it_was_said() -> None:
-    ranked = [_found("Second.", 1), _found("First.", 0)]
-    at_once = [one._replace(candidate=one.candidate._replace(created_at=DAY)) for one in ranked]
-    assert assemble(at_once, 100, estimate_tokens).text == "2023-05-07\nMel: First.\nMel: Second."
+def _lines(tail: Tail) -> list[str]:
+    return tail.text.splitlines()[2:-1]
+
+
+def test_each_has_its_speaker_under_the_day_it_was_said() -> None:
+    tail = _tail([_hit("Second.", 1), _hit("Later.", 2, name=None, days=1), _hit("First.", 0)])
+    assert tail.text.startswith(f"## {EARLIER}\n{RECALLED}\n") and tail.text.endswith(f"\n{END}")
+    assert _lines(tail) == ["2023-05-07", "> Mel: First.", "> Mel: Second.", "2023-05-08", "> user: Later."]
+    assert [hit.message_id for hit in tail.hits] == ["m1", "m2", "m0"], "the best first"
+
+
+def test_what_was_sent_at_the_same_time_is_in_the_order_in_which_it_was_said() -> None:
+    at_once = [
+        replace(one, ranked=one.ranked._replace(candidate=one.ranked.candidate._replace(created_at=DAY)))
+        for one in (_hit("Second.", 1), _hit("First.", 0))
+    ]
+    assert _lines(_tail(at_once)) == ["2023-05-07", "> Mel: First.", "> Mel: Second."]
 
 
 def test_what_does_not_fit_is_passed_over_for_what_comes_next() -> None:
-    found = assemble([_found("a" * 40), _found("b" * 4000, 1), _found("c" * 40, 2)], 50, estimate_tokens)
-    assert [one.candidate.content[0] for one in found.included] == ["a", "c"]
+    tail = _tail([_hit("a" * 40), _hit("b" * 4000, 1), _hit("c" * 40, 2)], 80)
+    assert [one.content[0] for one in tail.hits] == ["a", "c"]
+
+
+def test_what_had_no_room_is_not_left_out_of_what_comes_next() -> None:
+    sentence = "The yacht is painted blue today."
+    tail = _tail([_hit(f"{sentence} {'x' * 4000}"), _hit(f"{sentence} Its mast is still bare wood.", 1)], 80)
+    assert _lines(tail) == ["2023-05-07", f"> Mel: {sentence} Its mast is still bare wood."]
+
+
+def test_one_that_needs_another_has_room_only_together_with_it() -> None:
+    answer, question, other = _hit("a" * 100, 1), _hit("q" * 100), _hit("o" * 60, 2)
+    material = TailMaterial(earlier=[(answer, [question]), (other, ())])
+    for budget, taken in ((200, "qao"), (70, "o")):
+        tail = select_tail("", material, budget, TokenCounting(), is_apart=True)
+        assert "".join(hit.content[0] for hit in tail.hits) == taken
 
 
 def test_for_a_question_about_code_code_goes_in_first() -> None:
-    ranked = [_found("p" * 200), _found("c" * 200, 1, kind=PassageKind.CODE)]
-    assert [one.candidate.content[0] for one in assemble(ranked, 70, estimate_tokens, code_first=True).included] == [
-        "c"
-    ]
-    assert [one.candidate.content[0] for one in assemble(ranked, 70, estimate_tokens).included] == ["p"]
+    hits = [_hit("p" * 200), _hit("c" * 200, 1, kind=PassageKind.CODE)]
+    assert [one.content[0] for one in _tail(hits, 95, is_about_code=True).hits] == ["c"]
+    assert [one.content[0] for one in _tail(hits, 95).hits] == ["p"]
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 1])
 def test_where_nothing_fits_there_is_no_text_at_all(budget: int) -> None:
-    found = assemble([_found("Hello there.")], budget, estimate_tokens, STYLE)
-    assert (found.text, found.tokens, found.included) == ("", 0, ())
+    assert _tail([_hit("Hello there.")], budget) == Tail()
 
 
 def test_of_nothing_there_is_no_text() -> None:
-    assert assemble([], 100, estimate_tokens, STYLE).text == ""
+    assert _tail([]) == Tail()
 
 
 @given(
     st.lists(st.tuples(st.text(max_size=300), st.integers(0, 3)), max_size=25),
+    st.text(max_size=100),
     st.integers(0, 400),
-    st.sampled_from([estimate_tokens, most_tokens, len]),
+    st.sampled_from([TokenCounting(), TokenCounting(Rate(10, 7)), UpperBoundCounting()]),
     st.booleans(),
 )
-def test_the_budget_is_never_passed_and_what_is_in_stands_whole(
-    said: list[tuple[str, int]], budget: int, count: object, code_first: bool
+def test_a_budget_is_never_passed_and_what_is_in_is_whole(
+    texts: list[tuple[str, int]], summary: str, budget: int, scale: TokenCounting, is_about_code: bool
 ) -> None:
-    ranked = [_found(text, nth, days=days) for nth, (text, days) in enumerate(said)]
-    found = assemble(ranked, budget, count, STYLE, code_first=code_first)  # type: ignore[arg-type]
-    assert found.tokens == count(found.text) <= budget  # type: ignore[operator]
-    assert all(f"> Mel: {one.candidate.content}" in found.text for one in found.included)
-    assert bool(found.text) == bool(found.included)
+    hits = [_hit(text, nth, days=days) for nth, (text, days) in enumerate(texts)]
+    material = TailMaterial(
+        summary_id="s", summary=summary, earlier=[(hit, ()) for hit in hits], is_about_code=is_about_code
+    )
+    for head, is_apart in (("", True), ("A head.", False)):
+        tail = select_tail(head, material, budget, scale, is_apart=is_apart)
+        joined = join_blocks(["" if is_apart else head, tail.text])
+        assert tail.tokens == scale.tokens(joined) - scale.tokens("" if is_apart else head) <= budget
+        assert bool(tail.text) == bool(tail.hits or tail.summary_id)
 
 
 @pytest.mark.parametrize(

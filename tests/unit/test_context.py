@@ -13,32 +13,26 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.base.choices import Category
-from shared.context.fact_selection import SelectableFact, in_order, reduced, speaks_of_persons_or_places
-from shared.context.recall import (
-    ContextDraft,
-    ContextLimits,
-    RecallMaterial,
-    Recollection,
-    budget_for_more,
-    compose,
-    overfills,
-    recollect,
-    source_of,
-)
-from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
-from shared.context.window import (
+from shared.context.render import END, RECALLED, RecalledFact, RecalledMemory, facts_text
+from shared.context.select import (
     DEFAULT_RESERVE,
+    ContextLimits,
+    Head,
+    HeadBudgets,
+    HeadSelector,
+    RecallMaterial,
+    fill_facts,
+    order_for,
+    reduced,
+)
+from shared.context.window import (
+    ContextDraft,
     CountedMessage,
-    RecallBudgets,
-    TokenCounting,
-    TokenScale,
-    TokenSource,
-    UpperBoundCounting,
     Utterance,
+    compact,
     counted,
-    recall_budget,
-    squeezed,
     staying,
+    truncate,
 )
 from shared.conversations.chat_message import (
     ITEM_CHARS,
@@ -52,8 +46,18 @@ from shared.conversations.chat_message import (
     text_of,
 )
 from shared.energy.rates import HORIZON_CHARS, faded, is_measured
-from shared.llm.calls import CallOutcome, ModelCall, Rate, WorkKind, most_tokens
+from shared.llm.calls import (
+    CallOutcome,
+    ModelCall,
+    Rate,
+    TokenCounting,
+    TokenSource,
+    UpperBoundCounting,
+    WorkKind,
+    most_tokens,
+)
 from shared.telemetry.metrics import CompactionStage
+from shared.text.persons_and_places import speaks_of_persons_or_places
 from tests.support.chance import examples
 
 
@@ -72,7 +76,7 @@ from tests.support.chance import examples
 def test_what_is_recalled_gets_a_quarter_of_what_is_left_within_bounds(
     window: int, conversation: int, budget: int
 ) -> None:
-    assert recall_budget(window, conversation, DEFAULT_RESERVE) == budget
+    assert ContextLimits(10_000, window, DEFAULT_RESERVE).beside(conversation).facts == budget
 
 
 CALL = ModelCall(WorkKind.CREATE, "ollama:m", 1000, 60, False, CallOutcome.ANSWERED, 0.5, chars=4000)
@@ -146,8 +150,8 @@ CAP = 1000
 def test_the_room_for_more_is_within_every_bound(
     bounds: ContextLimits, recalled: int, is_capped: bool, budget: int
 ) -> None:
-    composed = ContextDraft((), Recollection("", recalled, (), ()), CompactionStage.NONE, trimmed=0, cut=False)
-    assert budget_for_more(composed, bounds, CAP, is_capped) == budget
+    composed = ContextDraft((), Head(tokens=recalled), CompactionStage.NONE, trimmed=0)
+    assert composed.tail_budget(bounds, CAP, is_capped=is_capped) == budget
 
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -157,11 +161,11 @@ ABOUT_ME = "What do you know about me?"
 
 def known(
     number: int, category: Category, confidence: float = 0.75, days: int = 0, pin: int | None = None, says: str = ""
-) -> SelectableFact:
-    return SelectableFact(number, says or f"Fact {number}", category, confidence, NOON - timedelta(days=days), pin)
+) -> RecalledFact:
+    return RecalledFact(number, says or f"Fact {number}", category, confidence, NOON - timedelta(days=days), pin)
 
 
-def ids(facts: tuple[SelectableFact, ...]) -> list[int]:
+def ids(facts: tuple[RecalledFact, ...]) -> list[int]:
     return [fact.fact_id for fact in facts]
 
 
@@ -178,7 +182,7 @@ KNOWN_FACTS = st.lists(
     max_size=30,
     unique_by=lambda fact: fact.fact_id,
 )
-SCALES: list[TokenScale] = [
+SCALES: list[TokenCounting] = [
     TokenCounting(),
     TokenCounting(Rate(1000, 1700)),
     TokenCounting(Rate(5, 1)),
@@ -194,7 +198,7 @@ def test_pinned_ones_come_first_then_project_preference_and_identity() -> None:
         known(4, IDENTITY, pin=2),
         known(5, PROJECT, pin=3),
     ]
-    assert ids(in_order(facts, ABOUT_ME)) == [4, 5, 3, 2, 1]
+    assert ids(order_for(facts, ABOUT_ME)) == [4, 5, 3, 2, 1]
 
 
 def test_within_a_category_the_surer_comes_first_and_then_the_one_heard_of_last() -> None:
@@ -205,7 +209,7 @@ def test_within_a_category_the_surer_comes_first_and_then_the_one_heard_of_last(
         known(4, PROJECT, 0.9, days=9),
     ]
     for given_so in (facts, facts[::-1]):
-        assert ids(in_order(given_so, None)) == [3, 2, 4, 1], "however the database returns them"
+        assert ids(order_for(given_so, None)) == [3, 2, 4, 1], "however the database returns them"
 
 
 def test_words_shared_with_the_message_lift_a_fact_within_its_category_only() -> None:
@@ -214,14 +218,14 @@ def test_words_shared_with_the_message_lift_a_fact_within_its_category_only() ->
         known(2, PREFERENCE, 1.0, says="Likes tea"),
         known(3, PROJECT, 0.5, says="Builds a boat"),
     ]
-    assert ids(in_order(facts, "Which bike should be bought?")) == [3, 1, 2]
-    assert ids(in_order(facts, "Which should be bought?")) == [3, 2, 1]
+    assert ids(order_for(facts, "Which bike should be bought?")) == [3, 1, 2]
+    assert ids(order_for(facts, "Which should be bought?")) == [3, 2, 1]
 
 
 def test_words_that_say_nothing_lift_nothing() -> None:
     older = known(1, PROJECT, days=9, says="Would like this done with that")
     newer = known(2, PROJECT, says="Builds a boat")
-    assert ids(in_order((older, newer), "Would you like this with that?")) == [2, 1]
+    assert ids(order_for((older, newer), "Would you like this with that?")) == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,7 @@ def test_words_that_say_nothing_lift_nothing() -> None:
 )  # fmt: skip
 def test_identity_is_shown_only_when_persons_or_places_are_spoken_of(message: str | None, asks: bool) -> None:
     facts = [known(1, IDENTITY, says="Lives in Ålesund"), known(2, PROJECT), known(3, IDENTITY, pin=1)]
-    assert ids(in_order(facts, message)) == ([3, 2, 1] if asks else [3, 2])
+    assert ids(order_for(facts, message)) == ([3, 2, 1] if asks else [3, 2])
 
 
 def test_a_capital_at_the_beginning_of_a_fact_is_no_name() -> None:
@@ -244,7 +248,7 @@ def test_a_capital_at_the_beginning_of_a_fact_is_no_name() -> None:
 
 
 def test_in_a_full_window_identity_goes_and_at_most_half_of_the_preferences_stay_if_they_are_sure() -> None:
-    facts = in_order(
+    facts = order_for(
         [
             known(1, IDENTITY), known(2, PREFERENCE, 0.95), known(3, PREFERENCE, 0.9), known(4, PREFERENCE, 0.85),
             known(5, PREFERENCE, 0.81), known(6, PREFERENCE, 0.8), known(7, PROJECT, 0.1),
@@ -268,6 +272,10 @@ def test_the_block_has_its_sections_in_order_and_no_empty_ones() -> None:
     assert facts_text([]) == ""
 
 
+def packed(facts: Sequence[RecalledFact], budget: int, scale: TokenCounting) -> tuple[RecalledFact, ...]:
+    return tuple(fill_facts(facts, budget, scale).taken)
+
+
 def test_a_fact_that_does_not_fit_is_skipped_and_the_next_one_is_tried() -> None:
     facts = [known(1, PROJECT, says="a" * 40), known(2, PROJECT, says="b" * 2000), known(3, PROJECT, says="c" * 40)]
     assert ids(packed(facts, 300, TokenCounting())) == [1, 3]
@@ -281,23 +289,29 @@ def test_nothing_more_is_looked_for_within_fifty_tokens_of_the_budget() -> None:
 
 
 @given(KNOWN_FACTS, st.integers(-10, 700), st.sampled_from(SCALES))
-def test_facts_that_were_packed_fit_in_their_order(facts: list[SelectableFact], budget: int, scale: TokenScale) -> None:
+def test_facts_that_were_packed_fit_in_their_order(
+    facts: list[RecalledFact], budget: int, scale: TokenCounting
+) -> None:
     taken = packed(facts, budget, scale)
     assert scale.tokens(facts_text(taken)) <= max(0, budget)
     assert [fact for fact in facts if fact in taken] == list(taken)
 
 
-def both(budget: int) -> RecallBudgets:
-    return RecallBudgets(budget, budget, budget)
+def both(budget: int) -> HeadBudgets:
+    return HeadBudgets(budget, budget, budget)
+
+
+def head_of(material: RecallMaterial, budgets: HeadBudgets) -> Head:
+    return HeadSelector(material, TokenCounting()).head(budgets)
 
 
 def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the_other() -> None:
     memories = tuple(RecalledMemory(number, "m" * 150, NOON) for number in range(10))
     facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
-    shared = recollect(RecallMaterial("Notes", memories, facts), both(500), TokenCounting())
-    only_memories = recollect(RecallMaterial("Notes", memories), both(500), TokenCounting())
-    only_facts = recollect(RecallMaterial("Notes", (), facts), both(500), TokenCounting())
-    few_facts = recollect(RecallMaterial("Notes", memories, facts[:2]), both(500), TokenCounting())
+    shared = head_of(RecallMaterial("Notes", memories, facts), both(500))
+    only_memories = head_of(RecallMaterial("Notes", memories), both(500))
+    only_facts = head_of(RecallMaterial("Notes", (), facts), both(500))
+    few_facts = head_of(RecallMaterial("Notes", memories, facts[:2]), both(500))
     assert 2 <= len(shared.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
     assert 5 <= len(shared.fact_ids) < len(only_facts.fact_ids)
     assert shared.text.startswith("(memories for app: Notes)") and shared.text.endswith(END)
@@ -310,7 +324,7 @@ def test_a_fact_that_is_promised_a_place_has_it(budget: int) -> None:
     facts += [known(3, PROJECT, says="Is allergic to penicillin")]
     alone = packed(facts, budget // 2, TokenCounting())
     assert ids(alone) == [1, 2, 3]
-    beside = recollect(RecallMaterial("Notes", memories, alone), both(budget), TokenCounting())
+    beside = head_of(RecallMaterial("Notes", memories, alone), both(budget))
     assert beside.fact_ids == (1, 2, 3) and beside.memory_ids
 
 
@@ -334,13 +348,14 @@ def said(
 
 
 def places(composed: Iterable[CountedMessage]) -> list[int]:
-    return [int(one.said.content[:4]) for one in composed]
+    return [int(one.message.content[:4]) for one in composed]
 
 
 def composed(
     messages: Sequence[CountedMessage], window: int, reserve: int = 0, material: RecallMaterial | None = None
 ) -> ContextDraft:
-    return compose(messages, material or RecallMaterial("Notes"), ContextLimits(1000, window, reserve), TokenCounting())
+    heads = HeadSelector(material or RecallMaterial("Notes"), TokenCounting())
+    return compact(messages, heads, ContextLimits(1000, window, reserve))
 
 
 def spoken(letters: str) -> list[Utterance]:
@@ -533,25 +548,30 @@ def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full(
     ],
 )
 def test_what_is_still_too_long_goes_in_turn(budget: int, left: list[int]) -> None:
-    messages, cut = squeezed(said("sauasatuauu"), WIDE, budget)
+    messages, cut = truncate(said("sauasatuauu"), WIDE, budget)
     assert (places(messages), cut) == (left, False)
+
+
+def test_of_two_system_messages_the_first_stays_though_the_other_is_among_the_last() -> None:
+    messages, cut = truncate(said("suasu"), WIDE, 200)
+    assert (places(messages), cut) == ([0, 4], False)
 
 
 def test_a_last_message_longer_than_what_the_reserve_leaves_stays_whole_and_alone() -> None:
     result = composed(said("uau", [50, 50, 8000]), WIDE, 1000)
-    assert (places(result.messages), result.tokens, result.cut) == ([2], 8000, False)
+    assert (places(result.messages), result.tokens, result.is_cut) == ([2], 8000, False)
 
 
 def test_what_belongs_to_the_last_message_stays_with_it_however_short_it_must_be() -> None:
     result = composed(said("uatt", [50, 4000, 6000, 3000]), WIDE, 1000)
-    assert places(result.messages) == [1, 2, 3] and result.cut
+    assert places(result.messages) == [1, 2, 3] and result.is_cut
     assert [one.tokens for one in result.messages] == [2096, 2096, 3000]
 
 
 def test_a_cut_message_is_cut_at_the_rate_its_provider_counted() -> None:
     long = counted(Utterance("user", "x" * 1000, tokens=2000), TokenCounting())
     result = composed([long], 500)
-    assert result.tokens == 500 and len(result.messages[0].said.content) == 250
+    assert result.tokens == 500 and len(result.messages[0].message.content) == 250
     assert result.messages[0].source is TokenSource.CALIBRATED
 
 
@@ -559,12 +579,14 @@ def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
     counting = TokenCounting(Rate(100, 40))
     provided = counted(Utterance("user", "hello", tokens=3), counting)
     bare, remembering = RecallMaterial("Notes"), RecallMaterial("Notes", (RecalledMemory(1, "Likes tea", NOON),))
-    bounds = ContextLimits(1000)
-    assert source_of(compose([provided], bare, bounds, counting), counting) is TokenSource.PROVIDER
-    assert source_of(compose([provided], remembering, bounds, counting), counting) is TokenSource.CALIBRATED
-    assert (
-        source_of(compose([provided], remembering, bounds, TokenCounting()), TokenCounting()) is TokenSource.ESTIMATED
-    )
+    limits = ContextLimits(1000)
+
+    def source(material: RecallMaterial, counting: TokenCounting) -> TokenSource:
+        return compact([provided], HeadSelector(material, counting), limits).token_source(counting)
+
+    assert source(bare, counting) is TokenSource.PROVIDER
+    assert source(remembering, counting) is TokenSource.CALIBRATED
+    assert source(remembering, TokenCounting()) is TokenSource.ESTIMATED
 
 
 def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
@@ -572,14 +594,14 @@ def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
         known(1, PROJECT, 0.9), known(2, PREFERENCE, 0.9), known(3, PREFERENCE, 0.7), known(4, IDENTITY, 0.9),
         known(5, IDENTITY, 0.9, pin=1),
     ]  # fmt: skip
-    material = RecallMaterial("Notes", (RecalledMemory(1, "m" * 100, NOON),), in_order(facts, ABOUT_ME))
+    material = RecallMaterial("Notes", (RecalledMemory(1, "m" * 100, NOON),), order_for(facts, ABOUT_ME))
     some = composed(said("uauaua", 1000), WIDE, 1000, material)
-    assert (some.stage, set(some.recalled.fact_ids)) == (CompactionStage.NONE, {1, 2, 3, 4, 5})
-    assert some.recalled.memory_ids == (1,)
+    assert (some.stage, set(some.head.fact_ids)) == (CompactionStage.NONE, {1, 2, 3, 4, 5})
+    assert some.head.memory_ids == (1,)
     full = composed(said("uauaua", [1000, 1000, 1000, 1000, 1000, 1550]), WIDE, 0, material)
-    assert (full.stage, full.trimmed, full.cut) == (CompactionStage.REDUCED, 0, False)
-    assert set(full.recalled.fact_ids) == {1, 2, 5}
-    assert full.recalled.memory_ids == (), "memories give way as long as the window is full"
+    assert (full.stage, full.trimmed, full.is_cut) == (CompactionStage.REDUCED, 0, False)
+    assert set(full.head.fact_ids) == {1, 2, 5}
+    assert full.head.memory_ids == (), "memories give way as long as the window is full"
 
 
 def sent_as(payload: dict[str, Any]) -> Utterance:
@@ -613,7 +635,7 @@ WINDOWS = st.integers(1, 500) | st.integers(1, 60_000)
 @example([Utterance("user", "", tokens=50)], [], [], 1, 5, 1000, None)
 def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     utterances: list[Utterance],
-    facts: list[SelectableFact],
+    facts: list[RecalledFact],
     contents: list[str],
     window: int,
     reserve: int,
@@ -624,46 +646,46 @@ def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     named = [replace(one, name=str(place)) for place, one in enumerate(utterances)]
     given_ones = [counted(one, counting) for one in named]
     memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
-    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))
+    material = RecallMaterial("Notes", memories, order_for(facts, ABOUT_ME))
     bounds = ContextLimits(budget, window, reserve)
-    result = compose(given_ones, material, bounds, counting)
+    result = compact(given_ones, HeadSelector(material, counting), bounds)
 
     assert result.tokens <= window
     last = given_ones[-1].tokens if given_ones else 0
     assert result.tokens <= max(bounds.for_conversation, min(last, window))
-    assert result.tokens <= bounds.for_conversation or not result.recalled.text
+    assert result.tokens <= bounds.for_conversation or not result.head.text
     check_figures(given_ones, result, counting, bounds)
     check_messages(given_ones, result, bounds)
-    pinned = [one.fact_id for one in in_order(facts, None) if one.pin is not None]
-    shown = [one for one in result.recalled.fact_ids if one in pinned]
+    pinned = [one.fact_id for one in order_for(facts, None) if one.pin is not None]
+    shown = [one for one in result.head.fact_ids if one in pinned]
     assert shown == [one for one in pinned if one in shown], "pins keep their order"
 
 
 def check_figures(
     given_ones: list[CountedMessage], result: ContextDraft, counting: TokenCounting, bounds: ContextLimits
 ) -> None:
-    assert result.recalled.tokens == counting.tokens(result.recalled.text) <= bounds.budget
+    assert result.head.tokens == counting.tokens(result.head.text) <= bounds.budget
     assert result.trimmed == len(given_ones) - len(result.messages)
     untouched = [one for one in result.messages if one in given_ones]
-    assert result.cut == (len(untouched) < len(result.messages))
+    assert result.is_cut == (len(untouched) < len(result.messages))
     for one in result.messages:
-        if one.said.tokens is None and one.source is counting.source and one in given_ones:
-            assert one.tokens == counting.in_use.tokens_in(one.said.chars)
+        if one.message.tokens is None and one.source is counting.source and one in given_ones:
+            assert one.tokens == counting.in_use.tokens_in(one.message.chars)
     if result.stage is CompactionStage.NONE:
-        assert list(result.messages) == given_ones and not overfills(result.tokens, bounds)
+        assert list(result.messages) == given_ones and not bounds.is_passed_by(result.tokens)
 
 
 def check_messages(given_ones: list[CountedMessage], result: ContextDraft, bounds: ContextLimits) -> None:
     """Check what stays: the last message, the order, tool pairs, and system messages before anything else."""
-    where = [int(one.said.name or "") for one in result.messages]
+    where = [int(one.message.name or "") for one in result.messages]
     assert where == sorted(where)
     if given_ones:
         assert where[-1] == len(given_ones) - 1
         if given_ones[-1].tokens <= (bounds.window or 0):
             assert result.messages[-1] == given_ones[-1], "a last message that fits is not touched"
-    owners = owners_of([one.said for one in given_ones])
+    owners = owners_of([one.message for one in given_ones])
     for place, owner in enumerate(owners):
         assert (place in where) == (owner in where), "a call and its result are never parted"
-    system = {place for place, one in enumerate(given_ones) if one.said.role == "system"}
+    system = {place for place, one in enumerate(given_ones) if one.message.role == "system"}
     if not system <= set(where):
         assert all(place in system or owners[place] == owners[-1] for place in where)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared.search.models import Asker
+from shared.search.models import RetrievalPurpose
 from shared.search.statistics import (
     GateVerdict,
     RetrievalRecord,
@@ -40,7 +40,17 @@ def row(
     **stages: float,
 ) -> RetrievalRecord:
     return RetrievalRecord(
-        "notes", None, Asker.SEARCH, AT, results, top, sources or {}, {"total": total, **stages}, flags, used, budget
+        "notes",
+        None,
+        RetrievalPurpose.SEARCH,
+        AT,
+        results,
+        top,
+        sources or {},
+        {"total": total, **stages},
+        flags,
+        used,
+        budget,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from shared.base.errors import Configuration, OverBudget, Transient
-from shared.context.rendering import without_recalled
+from shared.context.render import without_recalled
 from shared.conversations.days import local_times
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, Message

@@ -19,10 +19,11 @@ from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import Id, UserId, Words
 from shared.profiles import gate
-from shared.search.candidates import SearchHit
 from shared.search.index import index_status, recreate_word_index, request_backfill
-from shared.search.models import Asker, SetState
-from shared.search.search import Findings, SearchRequest, flags_of
+from shared.search.models import SetState
+from shared.search.query import QueryVector
+from shared.search.ranking import SearchHit
+from shared.search.search import flags_of
 from shared.search.search_queries import count_stock, retrievals_since, summaries_since
 from shared.search.statistics import (
     DurationStatistics,
@@ -32,7 +33,7 @@ from shared.search.statistics import (
     judge_release,
     retrieval_statistics,
 )
-from shared.search.view import QueryVector
+from shared.search.view import Search, SearchRequest
 from shared.summaries.queries import of_conversation
 
 _STAGES = {"words": "fts", "rank": "rerank"}
@@ -235,19 +236,19 @@ def debug_retrieval(
     """Search as a context would, and say of each result where it came from and how its score came about."""
     request = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
     finder = ctx.loop.searching.finder
-    findings = finder.find(app_id, request)
-    finder.record(app_id, findings, Asker.SEARCH)
-    summaries = _summaries(ctx, findings)
-    profile = _profile(ctx, app_id, findings.user_id)
+    search = finder.find(app_id, request)
+    finder.record(search)
+    summaries = _summaries(ctx, search)
+    profile = _profile(ctx, app_id, search.user_id)
     return answer(
         DebugAnswer(
             query=q,
-            results=[*map(_taken_apart, findings.hits), *summaries, *profile],
-            metrics={stage_in_ms(stage): round(taken, 3) for stage, taken in findings.durations.items()},
-            top_similarities=[round(one, 6) for one in findings.top_similarities],
-            sources=sources_in_words(findings.sources) | {"summaries": len(summaries), "profile": len(profile)},
-            flags=flags_of(findings.tuning),
-            degraded=list(findings.degraded),
+            results=[*map(_taken_apart, search.hits), *summaries, *profile],
+            metrics={stage_in_ms(stage): round(taken, 3) for stage, taken in search.durations.items()},
+            top_similarities=[round(one, 6) for one in search.top_similarities],
+            sources=sources_in_words(search.sources) | {"summaries": len(summaries), "profile": len(profile)},
+            flags=flags_of(search.tuning),
+            degraded=list(search.degraded),
         )
     )
 
@@ -310,13 +311,13 @@ def _taken_apart(hit: SearchHit) -> DebugResult:
     )
 
 
-def _summaries(ctx: RequestContext, findings: Findings) -> list[DebugResult]:
+def _summaries(ctx: RequestContext, search: Search) -> list[DebugResult]:
     """Return the summaries of the conversation that was named, and of no other, the most alike first."""
-    if findings.conversation_key is None:
+    if search.conversation_key is None:
         return []
     with ctx.read() as session:
-        found = of_conversation(session, findings.conversation_key, _SUMMARIES)
-    scored = [(_likeness(one.vector, one.vector_model, findings.query), one) for one in found]
+        found = of_conversation(session, search.conversation_key, _SUMMARIES)
+    scored = [(_likeness(one.vector, one.vector_model, search.query), one) for one in found]
     return [
         DebugResult(
             content=one.content,

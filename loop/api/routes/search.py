@@ -22,10 +22,10 @@ from shared.base.choices import RankingFormula
 from shared.base.settings import AppTuning, Tuning, meaning_of
 from shared.contracts.values import Id, Moment, UserId, Words
 from shared.conversations.lifecycle import Role
-from shared.search.candidates import HitKind, MessageFilters, SearchHit
-from shared.search.models import EVERYWHERE, Asker
-from shared.search.search import SearchRequest
+from shared.search.models import EVERYWHERE, HitKind
+from shared.search.ranking import SearchHit
 from shared.search.tuning import NAMES, TuningInForce, TuningSource, change_tuning, tuning_in_force, tuning_of
+from shared.search.view import MessageFilters, SearchRequest
 
 MOST_QUERY_CHARS = 4_000
 _Name = Annotated[Words, Field(min_length=1, max_length=200)]
@@ -167,14 +167,14 @@ def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
         limit=body.limit,
         conversation_id=body.conversation_id,
         user_id=body.user_id or None,
-        is_of_everybody=body.user_id is None,
+        all_users=body.user_id is None,
         filters=body.filters.as_filters(),
     )
     finder = ctx.loop.searching.finder
-    findings = finder.find(app_id, request)
-    finder.record(app_id, findings, Asker.SEARCH)
-    results = [SearchResult.of(hit, body.explain) for hit in findings.hits]
-    return answer(SearchAnswer.from_row(findings, results=results))
+    search = finder.find(app_id, request)
+    finder.record(search)
+    results = [SearchResult.of(hit, body.explain) for hit in search.hits]
+    return answer(SearchAnswer.from_row(search, results=results))
 
 
 _Value = TypeVar("_Value")

@@ -44,7 +44,8 @@ from shared.archive.restore import import_archive
 from shared.base.audit import BY_HAND
 from shared.base.errors import Invalid, NotFound
 from shared.context.context import ContextRequest, Placement, open_context
-from shared.context.window import DEFAULT_RESERVE, TokenSource, Utterance
+from shared.context.select import DEFAULT_RESERVE
+from shared.context.window import Utterance
 from shared.contracts.jobs import WorkClass
 from shared.contracts.values import FILE_ID_PATTERN, Id, UserId
 from shared.conversations.chat_message import ChatMessage, role_of, text_of
@@ -52,6 +53,7 @@ from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.jobs.tenant_queues import get_throttle
+from shared.llm.calls import TokenSource
 from shared.sessions.archive.document import packed
 from shared.sessions.archive.restore import CheckedArchive, ProjectWork, check_archive, restore_archive
 from shared.sessions.store import chunks_of
@@ -83,7 +85,7 @@ class ContextMessage(ChatMessage):
 
     tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
 
-    def as_said(self) -> Utterance:
+    def as_utterance(self) -> Utterance:
         """Return it as the domain takes it."""
         sent = self.sent
         return Utterance(role_of(sent), text_of(sent), self.name or None, self.tokens, self.payload)
@@ -174,23 +176,22 @@ def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = Non
 
     Costs no energy but for the vector of what is said now.
     """
-    wanted = _wanted(ctx, body or AskContext())
-    loop = ctx.loop
-    opening = open_context(loop.database, app_id, wanted, loop.metrics, loop.searching.reach, ctx.caller.name)
-    sent, included = [one.sent for one in opening.messages], Included.from_row(opening)
-    return answer(ContextAnswer.from_row(opening, messages=sent, included=included))
+    request = _context_request(ctx, body or AskContext())
+    context = open_context(ctx.loop.searching.reach, app_id, request, ctx.caller.name)
+    sent, included = [one.sent for one in context.messages], Included.from_row(context)
+    return answer(ContextAnswer.from_row(context, messages=sent, included=included))
 
 
-def _wanted(ctx: RequestContext, body: AskContext) -> ContextRequest:
+def _context_request(ctx: RequestContext, body: AskContext) -> ContextRequest:
     budget = ctx.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
-    said = None if body.messages is None else [message.as_said() for message in body.messages]
+    messages = None if body.messages is None else [message.as_utterance() for message in body.messages]
     return ContextRequest(
         token_budget=budget,
         is_capped=body.token_budget is not None,
-        said=said,
+        messages=messages,
         conversation_id=body.conversation_id,
         user_id=body.user_id,
-        now_said=body.message,
+        pending_message=body.message,
         model=body.model,
         context_window=body.context_window,
         reserve=body.reserve,

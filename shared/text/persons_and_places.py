@@ -1,117 +1,12 @@
-"""Which facts a context needs, in which order, and which of them give way when the window is full.
+"""Whether a message speaks of persons or places: by pronouns, words for places, and the names of the best known ones.
 
-Pure rules over values. Identity matters when a message speaks of persons or places. How many facts fit is decided where
-they are written down. Source: seed 000, "Memory Organization" and "Context Compaction"; seed 001, task 1.
+English first; of other languages the pronouns and the words for places. Names are matched as they are written.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable
 
-from shared.base.choices import Category
-from shared.text.classifier import states_harm
 from shared.text.words import word_set
-
-SURE = 0.8
-"""A preference has to be surer than this to stay in a full window."""
-# Singular and plural meet and no other forms: with the stems of the index, choosing among 150 facts took twice as long,
-# and that is felt in every context.
-_WORD = re.compile(r"[^\W_]{3,}")
-_EMPTY = word_set("""
-the and for are was were has have had not but can could would should will shall did does done this that these those
-with from into onto over under about what when where which who whom whose why how all any some more most than then
-there here its our ours your yours her hers his him she they them their theirs you get got let use uses user used
-please help need want like just also very much many make makes give tell show
-""")
-_ORDER = {category: place for place, category in enumerate(Category)}
-
-
-@dataclass(frozen=True, slots=True)
-class SelectableFact:
-    """A fact as far as choosing and showing it needs it."""
-
-    fact_id: int
-    statement: str
-    category: Category
-    confidence: float
-    last_seen: datetime
-    pin: int | None = None
-    """Its place among the pinned ones."""
-    states_harm: bool = field(init=False, compare=False)
-    """Whether it states a harm or a limit."""
-
-    def __post_init__(self) -> None:
-        """Read the statement once: that takes longer than all else of choosing."""
-        object.__setattr__(self, "states_harm", states_harm(self.statement))
-
-
-def standing_order(facts: Iterable[SelectableFact]) -> tuple[SelectableFact, ...]:
-    """Return the facts in the order that holds whatever is said: all of them, identity last."""
-    return tuple(sorted(facts, key=lambda fact: _rank(fact, frozenset())))
-
-
-def lifted(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
-    """Return the facts that a message asks for: by a word of theirs, identity where it speaks of persons or places."""
-    words = _asked_words(message)
-    return in_order(
-        (one for one in facts if one.category is Category.IDENTITY or words & _words_of(one.statement)), message
-    )
-
-
-def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
-    """Return the facts a context with this message may show, the most needed first.
-
-    Pinned ones in the order of their places; what states a harm or a limit, whatever the message; then project,
-    preference, identity, each by the words it shares with the message, by confidence, by how lately it was heard. Other
-    identity only when the message speaks of persons or places.
-    """
-    candidates = list(facts)
-    identity = [fact.statement for fact in candidates if fact.category is Category.IDENTITY]
-    if not (message and identity and speaks_of_persons_or_places(message, identity)):
-        candidates = [fact for fact in candidates if fact.category is not Category.IDENTITY or always_told(fact)]
-    words = _asked_words(message)
-    return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
-
-
-def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
-    """Return which of the facts shown stay in a full window.
-
-    Pinned ones, projects, and what states a harm or a limit do, other identity does not, and of the other preferences
-    the sure ones, at most half.
-    """
-    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and not always_told(fact)]
-    sure = [fact for fact in preferences if fact.confidence > SURE][: len(preferences) // 2]
-    staying = {fact.fact_id for fact in sure}
-    return tuple(
-        fact for fact in shown if fact.category is Category.PROJECT or fact.fact_id in staying or always_told(fact)
-    )
-
-
-def always_told(fact: SelectableFact) -> bool:
-    """Whether it is told whatever the message says: pinned, or a harm or a limit of the user's."""
-    return fact.pin is not None or fact.states_harm
-
-
-def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
-    if fact.pin is not None:
-        return (-1, fact.pin, fact.fact_id)
-    shared = len(words & _words_of(fact.statement)) if words else 0
-    own = (-shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
-    # Harms before all others, so that they have a place where not all fit.
-    return (0 if fact.states_harm else 1, _ORDER[fact.category], *own)
-
-
-def _asked_words(message: str | None) -> frozenset[str]:
-    """Return the words of a message that say something, in singular and plural."""
-    said = {word.removesuffix("s") for word in _words_of(message or "") - _EMPTY}
-    return frozenset(said | {f"{word}s" for word in said})
-
-
-def _words_of(text: str) -> set[str]:
-    """Return the words of a text that are not very short."""
-    return set(_WORD.findall(text.lower()))
-
 
 _NAME_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _PRONOUNS = word_set(
