@@ -264,6 +264,7 @@ def test_a_deferred_job_is_expected_later_the_more_wait_before_it(house: House) 
     assert waits == pytest.approx([(20 - left + 11 * i) / 0.5 for i in range(3)], abs=0.01)
     with house.database.read() as session:
         assert govern(house, refill=0).expected(session, waiting[0]) is None
+        assert govern(house, refill=1e-13).expected(session, waiting[0]) == house.clock.now() + timedelta(days=365)
 
 
 def test_a_budget_that_is_changed_while_a_call_is_refused_holds_nothing_back(house: House) -> None:

@@ -227,6 +227,8 @@ def test_what_is_exported_can_be_imported_elsewhere(terminal: Terminal, tmp_path
     path = terminal.api.install()
     terminal.api.remember(path, "Likes tea.", "Has a cat.")
     file = tmp_path / "chat.json"
+    file.write_text("of an earlier run, for all to read")
+    file.chmod(0o644)
     terminal.run("export", "chat", "-o", str(file))
     assert file.stat().st_mode & 0o077 == 0
     assert json.loads(terminal.run("export", "chat").out)["app"]["appId"] == "chat"

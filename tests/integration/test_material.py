@@ -208,3 +208,12 @@ def test_what_a_person_plainly_typed_stays_theirs(talks: Talks) -> None:
         kept = drawn["memories"] + drawn["facts"]
         assert all(word in kept for word in words), drawn
         assert not [word for word in WORDS_OF_DOC if word in str(drawn)]
+
+
+def test_of_what_is_sent_over_and_over_only_what_would_harm_is_kept(talks: Talks) -> None:
+    talks.hold(*["Nightly report: nothing to do, every queue is empty.", "Noted."] * 4, user="bot")
+    assert talks.memories("bot") == [] and talks.facts("bot") == {}
+    unheard = "I am allergic to buckwheat, it gives me hives."
+    talks.hold(*[unheard, "Sorry, something went wrong."] * 4)
+    assert len(talks.memories()) == 1 and "buckwheat" in talks.memories()[0]
+    assert len(talks.facts()) == 1 and talks.memories()[0].count("buckwheat") == 1

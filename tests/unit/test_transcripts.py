@@ -297,6 +297,13 @@ def test_times_names_and_topics_are_kept(tmp_path: Path) -> None:
     assert [one.found.content for one in overview.markers] == ["The database is SQLite"]
 
 
+def test_of_many_branches_the_first_and_the_last_are_known(tmp_path: Path) -> None:
+    branches = [f"fix-{number}" for number in range(14)]
+    records = [user("more", str(number), gitBranch=name) for number, name in enumerate(branches)]
+    details = look(tmp_path / "many.jsonl", *records).details
+    assert (details["gitBranch"], details["gitBranches"]) == ("fix-13", ["fix-0", *branches[5:]])
+
+
 def _long_session(path: Path, size_bytes: int) -> Path:
     """Write a session of a size: the real ones, where they are, over and over with new ids."""
     sources = [record.fields for file in real_files() for record in read_records(file) if isinstance(record, Record)]

@@ -130,7 +130,7 @@ _SHORT_ANSWER = 40
 _FEW_WORDS = 4
 _LONGEST_QUESTION = 80
 _TEMPLATE_TIMES = 3
-"""A message said so often is a template's, and no statement."""
+"""A message said so often in one talk is a template's."""
 _PLAYS = re.compile(r"(?:^|\s)\*[^*\n]+\*(?:\s|$)")
 _EMOJI = re.compile("[\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff\U000e0020-\U000e007f]+")
 _TALK = 0.2
@@ -213,9 +213,14 @@ def read_statements(
     found: list[SpokenStatement] = []
     question = _question_of(before[-1]) if before and not is_user(before[-1]) else ""
     for turn in turns:
-        if speaks(turn) and times[turn.content] < _TEMPLATE_TIMES:
+        if speaks(turn) and times[turn.content] > 0:
             own = replace(turn, content=addressed.sub("", turn.content)) if addressed else turn
-            found += _read_turn(own, question, in_fiction, len(found))
+            statements = _read_turn(own, question, in_fiction, len(found))
+            if times[turn.content] >= _TEMPLATE_TIMES:
+                # Or somebody was not heard, as when errors answered: what would harm them if it were forgotten is kept.
+                times[turn.content] = 0
+                statements = vital(statements, NOT_TO_BE_LOST)
+            found += statements
         question = "" if is_user(turn) else _question_of(turn)
     return _corrected(found)
 
