@@ -154,6 +154,8 @@ def stem(word: str) -> str:
     """Return a rough stem, enough to see that ``painted`` and ``painting`` say the same."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s", "ly"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
+            # "Takes" is of "take" and "boxes" of "box"; of longer words the e goes below.
+            is_of_e = ending == "es" and len(word) == 5 and word[2] not in "sxzho"
+            word = word[:-1] if is_of_e else word[: -len(ending)]
             break
     return word.rstrip("eyi") if len(word) > 4 else word

@@ -140,14 +140,18 @@ def _contradicted(statement: SpokenStatement, text: str, known: Sequence[Present
     """Return the one known fact of which a text says most words, but denies it, or gives another value or wish."""
     words, after = content_stems(text), gist(text)
     is_wish = statement.judged.sort is StatementType.WISH
+    # Of "I no longer take it, my doctor said so" the first clause denies: the second is no reason that it does not.
+    parts = () if after.positive else (part for part, _ in statement.parts(least_words=2))
+    denials = [content_stems(part) for part in parts if not gist(part).positive]
     against = []
     for fact in known:
         before = gist(fact.statement)
         is_alike = _share(words, fact.statement) >= _DENIED
+        is_denied = before.positive and any(_share(part, fact.statement) >= _DENIED for part in denials)
         # "Answer in French", "Answer in English": the rest of the shorter one stands in the other.
         is_other_wish = is_wish and len(after.names) == len(before.names) == 1 and _is_rest_alike(after, before)
         has_other_value = is_alike and with_values_of(fact.statement, text) != fact.statement
-        if (is_alike and before.positive != after.positive) or has_other_value or is_other_wish:
+        if is_denied or (is_alike and before.positive != after.positive) or has_other_value or is_other_wish:
             against.append(fact.fact_id)
     return against[0] if len(against) == 1 else None
 

@@ -215,7 +215,7 @@ def read_statements(
     for turn in turns:
         if speaks(turn) and times[turn.content] > 0:
             own = replace(turn, content=addressed.sub("", turn.content)) if addressed else turn
-            statements = _read_turn(own, question, in_fiction, len(found))
+            statements = list(_read_turn(own, question, in_fiction, len(found)))
             if times[turn.content] >= _TEMPLATE_TIMES:
                 # Or somebody was not heard, as when errors answered: what would harm them if it were forgotten is kept.
                 times[turn.content] = 0
