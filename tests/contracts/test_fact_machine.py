@@ -24,10 +24,10 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, ap
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import finish_fact_deletes
 from shared.facts import queries
-from shared.facts.changes import certainty
-from shared.facts.clearing import PRUNE_TO, expire
+from shared.facts.fold import certainty
+from shared.facts.mentions import FoundStatement
 from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind
-from shared.facts.writing import FoundStatement
+from shared.facts.retention import PRUNE_TO, expire
 from shared.llm.embedding import to_bytes
 from shared.text.likeness import normal
 from tests.support.house import House

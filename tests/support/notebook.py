@@ -14,10 +14,10 @@ from shared.base.choices import Category, FactState
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
-from shared.facts import clearing, editing, queries
+from shared.facts import editing, queries
 from shared.facts.editing import FactDraft, FactWriteResult
+from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.facts.models import Fact, FactChange
-from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from tests.support.house import House
 
 AGENT = "ollama:scripted"
@@ -76,7 +76,7 @@ class Notebook:
 
     def undo_clear(self, user_id: str | None = None) -> int:
         with self.locked() as session:
-            return clearing.undo_clear(session, self.app_id, self.hand(), user_id)
+            return editing.undo_clear(session, self.app_id, self.hand(), user_id)
 
     def settle(self, user_id: str | None = None) -> Erasure | None:
         with self.house.database.write() as session:

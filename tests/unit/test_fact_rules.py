@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 
 from shared.base.choices import Category
-from shared.facts.clearing import PRUNE_TO, RetainedFact, by_score, dry_run, evicted, score
-from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.facts.models import category_of, contradict, said_key
+from shared.facts.retention import PRUNE_TO, RetainedFact, by_score, dry_run, evicted, score
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, differ, gist, normal

@@ -14,8 +14,8 @@ from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
 from shared.base.choices import Category, FactState
 from shared.facts import queries
-from shared.facts.clearing import PRUNE_TO, dry_run, held
 from shared.facts.models import SLOTS, Fact
+from shared.facts.retention import PRUNE_TO, dry_run, retained
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 
@@ -59,7 +59,7 @@ def show_fact_eviction(
         of_users: dict[str, list[Fact]] = {}
         for fact in facts.values():
             of_users.setdefault(fact.user_id, []).append(fact)
-        runs = [dry_run(held(own), ctx.now(), more) for own in of_users.values()]
+        runs = [dry_run(retained(own), ctx.now(), more) for own in of_users.values()]
         going = {fact_id for run in runs for fact_id in run.going}
         expiring = {one.fact.fact_id: one.at for run in runs for one in run.expiring}
         scored = [

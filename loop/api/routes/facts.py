@@ -25,7 +25,7 @@ from shared.base.errors import Invalid
 from shared.base.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
-from shared.facts import clearing, editing, queries
+from shared.facts import editing, queries
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
 from shared.facts.models import SLOTS, Fact, FactChangeKind
 from shared.facts.queries import FactFilter
@@ -280,7 +280,7 @@ def clear_all_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: U
 def undo_clearing_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
     lock_app(session, app_id)
-    restored = clearing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
+    restored = editing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
     return WriteResult(RestoredFacts(restored_count=restored))
 
 
@@ -421,7 +421,8 @@ def _answers(session: Session, facts: Sequence[Fact]) -> list[FactAnswer]:
     for fact in facts:
         own = sources.get(fact.fact_id, [])
         from_conversations = [one for one in own if one.conversation_id is not None]
-        latest = max(from_conversations, key=lambda one: (one.last_seen, one.source_id), default=None)
+        # Of several heard at once the last: they stand in the order in which they were heard first.
+        latest = max(reversed(from_conversations), key=lambda one: one.last_seen, default=None)
         where, is_pinned = latest and latest.conversation_id, fact.pin_slot is not None
         answers.append(FactAnswer.from_row(fact, last_seen_conversation_id=where, pinned=is_pinned, sources=own))
     return answers
