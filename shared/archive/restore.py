@@ -153,9 +153,8 @@ class ArrivingFacts:
         self._mentions[fact.fact_id] = mentions
         if fact.statement != mentions[0].statement:
             # A hand changed its words.
-            edit = row_of(FactMention, archived, **own, is_edit=True, heard_at=fact.updated_at)
-            edit.said_at = max(fact.updated_at, fact.said_at)
-            mentions = [*mentions, edit]
+            for one in mentions:
+                one.reworded, one.reworded_at = fact.statement, fact.updated_at
         self.session.add_all(mentions)
         self.session.flush()
 

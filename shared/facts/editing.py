@@ -22,7 +22,7 @@ from shared.base.subjects import NOBODY, Subject
 from shared.facts import queries
 from shared.facts.fold import connected
 from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, append, refold, standing_for
-from shared.facts.models import SLOTS, Fact, FactChangeKind, FactClear, FactMention, category_of, said_key
+from shared.facts.models import SLOTS, Fact, FactChangeKind, FactClear, category_of, said_key
 from shared.facts.retention import (
     FactTexts,
     empty,
@@ -121,25 +121,8 @@ def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
 
 def _reword_mentions(session: Session, fact: Fact, cause: Cause) -> None:
     """Note new words of a fact, so that every later fold finds them; what a hand said itself it said in these."""
-    mentions = queries.mentions_of(session, [fact.fact_id])
-    for one in mentions:
-        if one.by_hand:
-            one.statement, one.agent = fact.statement, cause.actor
-    edited = FactMention(
-        fact_id=fact.fact_id,
-        app_id=fact.app_id,
-        user_id=fact.user_id,
-        meaning=mentions[0].meaning,
-        is_edit=True,
-        message_ids=[],
-        statement=fact.statement,
-        category=fact.category,
-        agent=cause.actor,
-        heard_at=cause.at,
-        # Behind what it changes the words of, also where that is dated ahead of our clock.
-        said_at=max(cause.at, fact.said_at),
-    )
-    session.add(edited)
+    for one in queries.mentions_of(session, [fact.fact_id]):
+        one.reworded, one.reworded_at = fact.statement, cause.at
 
 
 def move(session: Session, fact: Fact, category: Category, cause: Cause) -> None:

@@ -7,7 +7,7 @@ neither (then it stands beside them). So the same chats leave the same facts whi
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -32,20 +32,26 @@ class Run:
     meaning: int
     mentions: list[FactMention] = field(default_factory=list)
     """In the order in which they were made; never empty once folded."""
-    edits: list[FactMention] = field(default_factory=list)
     replaced_by: "Run | None" = None
     by_rule: bool = True
     """Whether a rule saw what replaced it, and not whoever found the statement."""
 
     @property
-    def statement(self) -> str:
-        """The words in which it was said first, unless a hand changed them."""
-        return (self.edits[-1] if self.edits else self.mentions[0]).statement
+    def first_heard(self) -> FactMention:
+        """The mention that was heard of first, whenever it was made."""
+        return min(self.mentions, key=lambda one: (one.heard_at, one.mention_id or float("inf")))
 
     @property
     def by_hand(self) -> bool:
         """Whether a person wrote it first."""
-        return self.mentions[0].by_hand
+        return self.first_heard.by_hand
+
+    @property
+    def worded(self) -> FactMention:
+        """The mention whose words are the fact's: the one made first, unless a hand wrote or changed them."""
+        if self.by_hand:
+            return self.first_heard
+        return next((one for one in self.mentions if one.reworded is not None), self.mentions[0])
 
     @property
     def confidence(self) -> float:
@@ -89,10 +95,6 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
     topic_of = cache(Topic)
     for mention in sorted(mentions, key=moment):
         run = standing.get(mention.meaning)
-        if mention.is_edit:
-            if run is not None:
-                run.edits.append(mention)
-            continue
         if mention.updates is not None and mention.updates != mention.meaning:
             # Both ways: what is said again after what contradicted it replaces that in its turn.
             contradicted[mention.meaning].add(mention.updates)
@@ -100,9 +102,8 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
         against = {standing[one]: False for one in contradicted[mention.meaning] if one in standing}
         if run is None:
             run = Run(mention.meaning)
-            topic = topic_of(mention.statement)
             for other in standing.values():
-                if topic.contradicts(topic_of(other.statement)) and not _same_message(topic, mention, other):
+                if _contradicts(topic_of, mention, other):
                     against.setdefault(other, True)
             runs.append(run)
             standing[mention.meaning] = run
@@ -113,9 +114,20 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
     return runs
 
 
-def _same_message(topic: "Topic", mention: FactMention, run: Run) -> bool:
+def _contradicts(topic_of: Callable[[str], "Topic"], mention: FactMention, run: Run) -> bool:
+    """Whether a rule says that a mention contradicts a fact that stands."""
+    first = run.mentions[0]
+    edits = [edited for edited in (mention.reworded_at, first.reworded_at) if edited is not None]
+    # What was there when a hand changed the words of one was judged by the words before: an edit upsets nothing.
+    is_later = bool(edits) and max(edits) < max(mention.heard_at, first.heard_at)
+    one = topic_of(mention.words if is_later else mention.statement)
+    other = topic_of(first.words if is_later else first.statement)
+    return one.contradicts(other) and not (one.value is not None and _is_of_one_message(mention, run))
+
+
+def _is_of_one_message(mention: FactMention, run: Run) -> bool:
     """Whether the very message gave both values of what there is only one of: "I work at Lego and at Novo"."""
-    return topic.value is not None and any(
+    return any(
         one.conversation_key == mention.conversation_key and not set(one.message_ids).isdisjoint(mention.message_ids)
         for one in run.mentions
     )

@@ -90,12 +90,14 @@ def _forget_mentions(
     left = 0
     for fact_id in touched:
         mentions = queries.mentions_of(session, [fact_id])
-        remain = [one for one in mentions if not one.is_edit and one.conversation_key != conversation_key]
+        remain = [one for one in mentions if one.conversation_key != conversation_key]
         left += bool(remain)
         for one in mentions:
-            # Words that a hand gave to what a conversation said may quote it, unless a hand said it too.
-            if (one.is_edit and not any(other.by_hand for other in remain)) or one.conversation_key == conversation_key:
+            if one not in remain:
                 session.delete(one)
+            elif not any(other.by_hand for other in remain):
+                # Words that a hand gave to what a conversation said may quote it; not those that it said itself.
+                one.reworded = one.reworded_at = None
     session.flush()
     refold(session, subject, scope, group, cause)
     return len(touched) - left

@@ -115,7 +115,6 @@ def append(
         user_id=subject.user_id,
         meaning=_NEW_MEANING if same is None else meaning_of[same[0].fact_id],
         updates=None if named is None else meaning_of[named.fact_id],
-        is_edit=False,
         conversation_key=origin.conversation_key,
         conversation_id=origin.conversation_id,
         message_ids=list(dict.fromkeys(found.message_ids)),
@@ -231,10 +230,10 @@ class _Folding:
                 for one in mentions:
                     one.meaning = ours if one.meaning == theirs else one.meaning
                 continue
-            secrets = [run for run in top if self._stands_anew(run, group) and has_secret(run.statement)]
+            secrets = [run for run in top if self._stands_anew(run, group) and has_secret(run.worded.words)]
             if not secrets:
                 return runs
-            for one in [one for run in secrets for one in (*run.mentions, *run.edits)]:
+            for one in [one for run in secrets for one in run.mentions]:
                 mentions.remove(one)
                 self.session.delete(one)
             self.session.flush()
@@ -246,7 +245,7 @@ class _Folding:
         """
         by_key: dict[str, Run] = {}
         for run in top:
-            other = by_key.setdefault(said_key(self.subject.user_id, run.statement), run)
+            other = by_key.setdefault(said_key(self.subject.user_id, run.worded.words), run)
             if other is not run:
                 return max(other.meaning, run.meaning), min(other.meaning, run.meaning), None
         for fact in self.scope.facts:
@@ -291,12 +290,11 @@ class _Folding:
 
     def _update(self, run: Run, fact: Fact) -> bool:
         """Let a fact be as certain, as old and as lately said as its mentions make it; return whether it reads anew."""
-        words, heard = run.statement, [one.heard_at for one in run.mentions]
+        words, heard = run.worded.words, [one.heard_at for one in run.mentions]
         is_reworded = fact.statement != words
         if is_reworded:
-            first = (run.edits or run.mentions)[-1 if run.edits else 0]
             fact.statement, fact.said_key = words, said_key(self.subject.user_id, words)
-            fact.agent, fact.vector, fact.vector_model = first.agent, None, None
+            fact.agent, fact.vector, fact.vector_model = run.worded.agent, None, None
         category = run.mentions[0].category
         if fact.category != category and not (fact.fact_id and queries.was_moved(self.session, fact.fact_id)):
             fact.category = category
@@ -317,7 +315,7 @@ class _Folding:
         self.session.flush()
         for run in runs:
             fact_id = self._fact_of[run].fact_id
-            for one in (*run.mentions, *run.edits):
+            for one in run.mentions:
                 one.fact_id = fact_id
             if run.meaning == _NEW_MEANING:
                 run.mentions[0].meaning = fact_id

@@ -121,13 +121,14 @@ class FactMention(Base):
     """What it says: the id of the fact that said so first. Mentions that say the same have the same."""
     updates: Mapped[int | None] = mapped_column(BigInteger)
     """The meaning that whoever found it says it contradicts."""
-    is_edit: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether a hand only changed a fact's words: it is no source then, neither begins a fact nor makes it surer."""
     conversation_key: Mapped[int | None] = mapped_column(ForeignKey("conversations.key"), index=True)
     conversation_id: Mapped[str | None] = mapped_column(String(200))
     message_ids: Mapped[list[str]] = mapped_column(JSON, default=list)
     statement: Mapped[str] = mapped_column(Text)
     """The fact as it was understood there, so that it can stand in these words when the others are taken back."""
+    reworded: Mapped[str | None] = mapped_column(Text)
+    """What a hand made of these words since, by changing the fact's."""
+    reworded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     category: Mapped[str] = mapped_column(String(12))
     agent: Mapped[str] = mapped_column(String(200))
     heard_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -138,6 +139,11 @@ class FactMention(Base):
     def by_hand(self) -> bool:
         """Whether a person wrote it."""
         return self.conversation_key is None
+
+    @property
+    def words(self) -> str:
+        """What it says, by whoever had the last word."""
+        return self.statement if self.reworded is None else self.reworded
 
 
 class FactClear(Base):

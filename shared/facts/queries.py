@@ -17,7 +17,6 @@ from shared.facts.fold import Trace
 from shared.facts.models import LIFETIMES, SLOTS, Fact, FactChange, FactChangeKind, FactClear, FactMention
 
 _STANDS = Fact.state == FactState.STANDING
-_IS_SOURCE = FactMention.is_edit.is_(False)
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
 _OF_CATEGORY = case({one.value: place for place, one in enumerate(Category)}, value=Fact.category, else_=len(Category))
 PRESSING_FIRST = (
@@ -54,7 +53,7 @@ def heard_only_in(session: Session, conversation_key: int) -> frozenset[int]:
     """Return the facts that were heard in one conversation and in no other."""
     heard = select(FactMention.fact_id).where(FactMention.conversation_key == conversation_key)
     elsewhere = or_(FactMention.conversation_key.is_(None), FactMention.conversation_key != conversation_key)
-    others = select(FactMention.fact_id).where(elsewhere, _IS_SOURCE, FactMention.fact_id.in_(heard))
+    others = select(FactMention.fact_id).where(elsewhere, FactMention.fact_id.in_(heard))
     return frozenset(session.scalars(heard.where(FactMention.fact_id.not_in(others))))
 
 
@@ -181,16 +180,21 @@ def fold_scopes(session: Session, subject: Subject) -> list[FoldScope]:
 
 
 def mentions_of(session: Session, fact_ids: Collection[int]) -> list[FactMention]:
-    """Return every mention of some facts, and what a hand made of their words."""
+    """Return every mention of some facts."""
     return list(session.scalars(select(FactMention).where(FactMention.fact_id.in_(fact_ids))))
 
 
 def traces_of(session: Session, subject: Subject, facts: Collection[Fact]) -> list[Trace]:
     """Return what links each of some facts of a subject to others."""
-    columns = (FactMention.fact_id, FactMention.meaning, FactMention.updates, FactMention.statement)
-    mine = within(FactMention, subject.app_id, subject.user_id)
-    ids = {fact.fact_id for fact in facts}
-    return [Trace(*row) for row in session.execute(select(*columns).where(*mine).distinct()) if row.fact_id in ids]
+    links = (FactMention.fact_id, FactMention.meaning, FactMention.updates)
+    mine, ids = within(FactMention, subject.app_id, subject.user_id), {fact.fact_id for fact in facts}
+    rows = session.execute(select(*links, FactMention.statement, FactMention.reworded).where(*mine).distinct())
+    return [
+        Trace(fact_id, meaning, updates, words)
+        for fact_id, meaning, updates, *both in rows
+        for words in both
+        if fact_id in ids and words is not None
+    ]
 
 
 def mentions_in(session: Session, subject: Subject, conversation_key: int) -> Sequence[FactMention]:
@@ -221,7 +225,7 @@ def sources_of(session: Session, fact_id: int) -> list[FactSource]:
 
 def sources_by_fact(session: Session, fact_ids: Collection[int]) -> dict[int, list[FactSource]]:
     """Return for each fact where it was said."""
-    query = select(FactMention).where(FactMention.fact_id.in_(fact_ids), _IS_SOURCE)
+    query = select(FactMention).where(FactMention.fact_id.in_(fact_ids))
     grouped: dict[tuple[int, int | None], list[FactMention]] = {}
     for one in session.scalars(query.order_by(FactMention.said_at, FactMention.mention_id)):
         grouped.setdefault((one.fact_id, one.conversation_key), []).append(one)
@@ -232,7 +236,8 @@ def sources_by_fact(session: Session, fact_ids: Collection[int]) -> dict[int, li
         source = FactSource(
             conversation_id=first.conversation_id,
             message_ids=list(dict.fromkeys(one for mention in mentions for one in mention.message_ids)),
-            statement=first.statement,
+            # What a conversation said stays as it was understood there; a hand said what it made of it since.
+            statement=first.words if first.by_hand else first.statement,
             category=first.category,
             agent=first.agent,
             mentions=len(mentions),
@@ -437,7 +442,6 @@ def count_facts(session: Session, app_id: str, user_id: str | None = None) -> in
 
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
     """Return in how many conversations the facts of an app, or of one of its users, were said, fact by fact."""
-    # A hand's words that are no source are counted too, as they hold text.
     columns = (FactMention.fact_id, FactMention.conversation_key)
     mine = select(*columns).where(*within(FactMention, app_id, user_id)).distinct()
     return count(session, select(func.count()).select_from(mine.subquery()))

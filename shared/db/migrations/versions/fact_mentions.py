@@ -1,8 +1,8 @@
 """Facts keep each mention, one row each, and no longer one row a conversation that counts its mentions.
 
 What a source counted together is told apart again as far as its messages tell it: each mention has one message, the
-last has the rest. What a hand made of a fact's words becomes a mention that is an edit, and what replaced a fact, which
-only its history knew, is what the replacing fact's mention names.
+last has the rest. What a hand made of a fact's words stands at its mentions, and what replaced a fact, which only its
+history knew, is what the replacing fact's mention names.
 """
 
 from collections import defaultdict
@@ -31,11 +31,12 @@ def upgrade() -> None:
         sa.Column("user_id", sa.String(200), nullable=False, server_default=""),
         sa.Column("meaning", sa.BigInteger, nullable=False),
         sa.Column("updates", sa.BigInteger),
-        sa.Column("is_edit", sa.Boolean, nullable=False),
         sa.Column("conversation_key", BigKey, sa.ForeignKey("conversations.key"), index=True),
         sa.Column("conversation_id", sa.String(200)),
         sa.Column("message_ids", sa.JSON, nullable=False),
         sa.Column("statement", sa.Text, nullable=False),
+        sa.Column("reworded", sa.Text),
+        sa.Column("reworded_at", UtcDateTime),
         sa.Column("category", sa.String(12), nullable=False),
         sa.Column("agent", sa.String(200), nullable=False),
         sa.Column("heard_at", UtcDateTime, nullable=False),
@@ -73,7 +74,8 @@ def _mentions() -> Iterator[Row]:
             "user_id": fact["user_id"],
             "meaning": meanings[fact["fact_id"]],
             "updates": None,
-            "is_edit": False,
+            "reworded": None,
+            "reworded_at": None,
             "conversation_key": None,
             "conversation_id": None,
         }
@@ -82,11 +84,9 @@ def _mentions() -> Iterator[Row]:
         made.sort(key=lambda one: (one["said_at"], one["conversation_id"] is None, one["conversation_id"] or ""))
         for one, updates in zip(made, replaces[fact["fact_id"]], strict=False):
             one["updates"] = updates
-        yield from made
-        if made and fact["statement"] != made[0]["statement"]:
-            edited = {name: fact[name] for name in ("statement", "category", "agent")}
-            at = max(fact["updated_at"], fact["said_at"])
-            yield own | edited | {"is_edit": True, "message_ids": [], "heard_at": fact["updated_at"], "said_at": at}
+        is_reworded = bool(made) and fact["statement"] != made[0]["statement"]
+        edited = {"reworded": fact["statement"], "reworded_at": fact["updated_at"]} if is_reworded else {}
+        yield from (one | edited for one in made)
 
 
 def _taken_apart(source: Row) -> Iterator[Row]:
