@@ -29,7 +29,7 @@ from shared.db.base import row_of
 from shared.facts import queries as fact_queries
 from shared.facts.fold import moment
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactMention, said_key
-from shared.facts.retention import FactTexts, free_pins, free_slots
+from shared.facts.retention import free_pins, free_slots
 from shared.facts.retention import record as record_fact
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
@@ -82,12 +82,13 @@ class ArrivingFacts:
         self._take_history(history)
         self._name_replaced()
         for fact in self._arrived.values():
-            record_fact(self.session, fact, FactChangeKind.LEARNED, self.cause, FactTexts(after=fact.statement))
+            record_fact(self.session, fact, FactChangeKind.LEARNED, self.cause, after=fact.statement)
 
     def _arriving(self, facts: Sequence[document.ArchivedFact]) -> Collection[document.ArchivedFact]:
         """Return the facts that are to stand and do not yet. Raises: Conflict, where there is no place for them."""
         beneath = {one.updates_fact_id for one in facts}
-        known = {fact.said_key for fact in fact_queries.standing_in_app(self.session, self.app_id)}
+        standing = fact_queries.facts_in(self.session, self.app_id, (FactState.STANDING,))
+        known = {fact.said_key for fact in standing}
         arriving: dict[str, document.ArchivedFact] = {}
         for one in facts:
             key = said_key(one.user_id or NOBODY, one.statement)
@@ -161,7 +162,7 @@ class ArrivingFacts:
     def _name_replaced(self) -> None:
         """Let what replaced a fact name it, as its history says or else the chain; so later folds replace it again."""
         replaced_by = {fact.updates_fact_id: fact.fact_id for fact in self._arrived.values()}
-        history = fact_queries.history_of_many(self.session, list(self._mentions))
+        history = fact_queries.history_of(self.session, *self._mentions)
         by_history = {one.fact_id: one.related_fact_id for one in history if one.kind == FactChangeKind.REPLACED}
         for lower, upper in replaced_by.items():
             if lower is not None:

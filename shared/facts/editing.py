@@ -24,7 +24,6 @@ from shared.facts.fold import connected
 from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, append, refold, standing_for
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactClear, category_of, said_key
 from shared.facts.retention import (
-    FactTexts,
     empty,
     free_pin,
     free_pins,
@@ -107,7 +106,7 @@ def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
                 code="already_known",
                 details={"factId": other.fact_id},
             )
-        record(session, fact, FactChangeKind.EDITED, cause, FactTexts(fact.statement, wanted.statement))
+        record(session, fact, FactChangeKind.EDITED, cause, before=fact.statement, after=wanted.statement)
         fact.statement, fact.said_key, fact.agent = wanted.statement, key, cause.actor
         fact.vector = fact.vector_model = None
         _reword_mentions(session, fact, cause)
@@ -156,7 +155,7 @@ RULE_UNDO_OVER = "rule:undo_over"
 
 def delete(session: Session, fact: Fact, cause: Cause, seconds: float) -> datetime:
     """Delete a standing fact of a locked app; return until when it can be taken back."""
-    record(session, fact, FactChangeKind.DELETED, cause, FactTexts(before=fact.statement))
+    record(session, fact, FactChangeKind.DELETED, cause, before=fact.statement)
     until = cause.at + timedelta(seconds=seconds)
     fact.was_pinned = fact.pin_slot is not None
     fact.state, fact.slot, fact.pin_slot, fact.undo_until = FactState.DELETED, None, None, until
@@ -186,7 +185,7 @@ def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
     pin = next(iter(free_pins(session, fact.subject)), None) if fact.was_pinned else None
     fact.state, fact.slot, fact.pin_slot, fact.undo_until, fact.was_pinned = FactState.STANDING, slot, pin, None, False
     touch(fact, cause.at)
-    record(session, fact, FactChangeKind.UNDONE, cause, FactTexts(after=fact.statement))
+    record(session, fact, FactChangeKind.UNDONE, cause, after=fact.statement)
     return _refold_with(session, fact, cause)
 
 
@@ -263,7 +262,7 @@ def clear_all(session: Session, app_id: str, cause: Cause, seconds: float, user_
     session.add(clear)
     session.flush()
     for fact in standing:
-        record(session, fact, FactChangeKind.DELETED, cause, FactTexts(before=fact.statement))
+        record(session, fact, FactChangeKind.DELETED, cause, before=fact.statement)
     for fact in queries.facts_in(session, app_id, (FactState.STANDING, FactState.REPLACED), user_id):
         fact.was_pinned = fact.pin_slot is not None
         fact.state, fact.slot, fact.pin_slot = FactState.DELETED, None, None
@@ -298,7 +297,7 @@ def undo_clear(session: Session, app_id: str, cause: Cause, user_id: str | None 
         fact.pin_slot = pins[fact.user_id] if fact.was_pinned else None
         fact.clear_id, fact.undo_until, fact.was_pinned = None, None, False
         touch(fact, cause.at)
-        record(session, fact, FactChangeKind.UNDONE, cause, FactTexts(after=fact.statement))
+        record(session, fact, FactChangeKind.UNDONE, cause, after=fact.statement)
     clear.settled_at = cause.at
     session.flush()
     return len(back)

@@ -13,13 +13,12 @@ from sqlalchemy.orm import Session
 
 from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
-from shared.base.errors import Limit
 from shared.base.subjects import Subject
 from shared.facts import queries
 from shared.facts.fold import Run, connected, find_same, fold
 from shared.facts.models import Fact, FactChangeKind, FactMention, said_key
 from shared.facts.queries import FoldScope
-from shared.facts.retention import FactTexts, free_slots, prune, record, remove_rows, touch
+from shared.facts.retention import free_slots, prune, record, remove_rows, touch
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import normal
 from shared.text.secrets import has_secret
@@ -167,14 +166,8 @@ def refold(session: Session, subject: Subject, scope: FoldScope, group: Iterable
     _Folding(session, subject, scope, cause).carry_out([fact for fact in scope.facts if fact.fact_id in ids])
 
 
-@dataclass(frozen=True)
-class _Pin:
-    """A pin that a fact gives up: its slot, or of a deleted fact whether it is to have one again."""
-
-    slot: int | None
-    was_pinned: bool
-    heirs: Sequence[Run]
-    """What stands for the fact's mentions now."""
+_Pin = tuple[int | None, bool, list[Run]]
+"""A pin that a fact gives up: its slot, or of a deleted fact whether it gets one again; and what stands for it."""
 
 
 @dataclass
@@ -260,17 +253,14 @@ class _Folding:
 
     def _identify(self, runs: Sequence[Run], known: Mapping[int, Fact]) -> dict[Run, Fact]:
         """Give each run the fact of its newest mention that has one, the newest runs first; the rest are new facts."""
-        taken: dict[int, Run] = {}
         fact_of: dict[Run, Fact] = {}
+        free = dict(known)
         for run in sorted(runs, key=lambda one: one.last, reverse=True):
-            ids = (one.fact_id for one in reversed(run.mentions) if one.fact_id is not None)
-            fact_id = next((one for one in ids if one not in taken), None)
+            fact_id = next((one.fact_id for one in reversed(run.mentions) if one.fact_id in free), None)
             if fact_id is None:
-                fact_of[run] = Fact(app_id=self.subject.app_id, user_id=self.subject.user_id, version=0)
-                fact_of[run].state = self.scope.beneath
-            else:
-                taken[fact_id] = run
-                fact_of[run] = known[fact_id]
+                new = Fact(app_id=self.subject.app_id, user_id=self.subject.user_id, version=0)
+                new.state = self.scope.beneath
+            fact_of[run] = new if fact_id is None else free.pop(fact_id)
         return {run: fact_of[run] for run in runs}
 
     def _release(self, gone: Sequence[Fact]) -> list[_Pin]:
@@ -280,7 +270,7 @@ class _Folding:
         for fact in [*falling, *gone]:
             if fact.pin_slot is not None or fact.was_pinned:
                 holds = (run for run in self._fact_of if any(one.fact_id == fact.fact_id for one in run.mentions))
-                pins.append(_Pin(fact.pin_slot, fact.was_pinned, [run.top for run in holds]))
+                pins.append((fact.pin_slot, fact.was_pinned, [run.top for run in holds]))
             if fact.state == FactState.STANDING:
                 fact.state = FactState.REPLACED
             fact.slot, fact.pin_slot, fact.was_pinned = None, None, False
@@ -340,21 +330,18 @@ class _Folding:
         # Evicts only what stands already: what still waits for its slot is no candidate.
         if not free_slots(self.session, self.subject):
             self.learning.evicted += prune(self.session, self.subject, self.cause)
-        free = free_slots(self.session, self.subject)
-        if not free:
-            raise Limit(f"No place is free among the facts of {self.subject}.")
-        fact.state, fact.slot = FactState.STANDING, free[0]
+        fact.state, fact.slot = FactState.STANDING, free_slots(self.session, self.subject)[0]
         self.session.flush()
 
     def _hand_over_pins(self, pins: Sequence[_Pin], runs: Sequence[Run]) -> None:
         """Pin what has, or replaced, a pinned fact's mentions; where these were erased, the newest that stands anew."""
         anew = [run for run in runs if self._is_restored(run)]
         anew.sort(key=lambda one: one.last, reverse=True)
-        for pin in pins:
-            heirs = [self._fact_of[run] for run in (*pin.heirs, *anew)]
+        for slot, was_pinned, own in pins:
+            heirs = [self._fact_of[run] for run in (*own, *anew)]
             heir = next((one for one in heirs if one.pin_slot is None and not one.was_pinned), None)
             if heir is not None:
-                heir.pin_slot, heir.was_pinned = pin.slot, pin.was_pinned
+                heir.pin_slot, heir.was_pinned = slot, was_pinned
         self.session.flush()
 
     def _is_restored(self, run: Run) -> bool:
@@ -367,23 +354,23 @@ class _Folding:
         fact, session = self._fact_of[run], self.session
         is_new = fact.fact_id not in self._before
         if self.incoming is not None and self.incoming in run.mentions:
-            words = FactTexts(after=self.incoming.statement)
-            key = self.incoming.conversation_key
+            words, key = self.incoming.statement, self.incoming.conversation_key
             if is_new:
                 kind = FactChangeKind.WRITTEN if self.incoming.by_hand else FactChangeKind.LEARNED
-                record(session, fact, kind, self.cause, words, fact.updates_fact_id)
+                record(session, fact, kind, self.cause, fact.updates_fact_id, after=words)
                 self.learning.learned += (fact.fact_id,)
             else:
-                record(session, fact, FactChangeKind.REPEATED, self.cause, words, keys=[] if key is None else [key])
+                keys = [] if key is None else [key]
+                record(session, fact, FactChangeKind.REPEATED, self.cause, after=words, keys=keys)
         elif (self._is_restored(run) and self.scope.is_active) or (fact in reworded and self.incoming is None):
-            record(session, fact, FactChangeKind.RESTORED, self.cause, FactTexts(after=fact.statement))
+            record(session, fact, FactChangeKind.RESTORED, self.cause, after=fact.statement)
         was_replaced = self._before.get(fact.fact_id) == FactState.REPLACED
         if run.replaced_by is None or was_replaced or not self.scope.is_active:
             return
         by = self._fact_of[run.replaced_by]
         actor = RULE_CONTRADICTION if run.by_rule else self.cause.actor
         why = self.cause.by(actor, f"something said later {'stands already' if is_new else 'contradicts it'}")
-        record(session, fact, FactChangeKind.REPLACED, why, FactTexts(before=fact.statement), by.fact_id)
+        record(session, fact, FactChangeKind.REPLACED, why, by.fact_id, before=fact.statement)
         self.learning.replaced += ((fact.fact_id, by.fact_id),)
 
 

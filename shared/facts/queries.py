@@ -57,11 +57,6 @@ def heard_only_in(session: Session, conversation_key: int) -> frozenset[int]:
     return frozenset(session.scalars(heard.where(FactMention.fact_id.not_in(others))))
 
 
-def standing_in_app(session: Session, app_id: str) -> Sequence[Fact]:
-    """Return the facts of all subjects of an app, the most pressing first."""
-    return session.scalars(select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)).all()
-
-
 def without_vector(session: Session, subject: Subject, model: str, limit: int) -> Sequence[Fact]:
     """Return a subject's standing facts that the model has not embedded yet, the newest first."""
     lacks = or_(Fact.vector.is_(None), Fact.vector_model.is_(None), Fact.vector_model != model)
@@ -268,15 +263,9 @@ def keys_of(session: Session, fact_id: int) -> set[int]:
     return {key for key in session.scalars(query) if key is not None}
 
 
-def taken_places(session: Session, subject: Subject) -> tuple[set[int], set[int]]:
-    """Return the slots and the pin slots that are taken of a subject."""
-    rows = session.execute(select(Fact.slot, Fact.pin_slot).where(_of(subject), _STANDS)).all()
-    return {slot for slot, _ in rows if slot}, {pin for _, pin in rows if pin}
-
-
-def history_of(session: Session, fact_id: int) -> Sequence[FactChange]:
-    """Return everything that happened to a fact, oldest first."""
-    query = select(FactChange).where(FactChange.fact_id == fact_id)
+def history_of(session: Session, *fact_ids: int) -> Sequence[FactChange]:
+    """Return everything that happened to some facts, oldest first."""
+    query = select(FactChange).where(FactChange.fact_id.in_(fact_ids))
     return session.scalars(query.order_by(FactChange.change_id)).all()
 
 
@@ -284,12 +273,6 @@ def was_moved(session: Session, fact_id: int) -> bool:
     """Whether a hand gave a fact its category."""
     query = select(FactChange.change_id).where(FactChange.fact_id == fact_id, FactChange.kind == FactChangeKind.MOVED)
     return session.scalar(query.limit(1)) is not None
-
-
-def history_of_many(session: Session, fact_ids: Collection[int]) -> Sequence[FactChange]:
-    """Return everything that happened to some facts, oldest first."""
-    query = select(FactChange).where(FactChange.fact_id.in_(fact_ids))
-    return session.scalars(query.order_by(FactChange.change_id)).all()
 
 
 def history_in_app(session: Session, app_id: str, fact_id: int) -> Sequence[FactChange]:

@@ -5,7 +5,6 @@ left to ``mentions`` and ``fold``. Source: seed 000; decisions.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete
@@ -37,75 +36,26 @@ _LEAST_CONFIDENCE = 0.01
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True)
-class RetainedFact:
-    """A standing fact, as far as eviction looks at it."""
-
-    fact_id: int
-    category: Category
-    confidence: float
-    last_seen: datetime
-    pinned: bool = False
-
-
-@dataclass(frozen=True)
-class FactScore:
-    """A fact with its score; the highest goes first."""
-
-    fact: RetainedFact
-    score: float
-
-
-@dataclass(frozen=True)
-class ExpiringFact:
-    """A fact with the last moment at which it still stands."""
-
-    fact: RetainedFact
-    at: datetime
-
-
-@dataclass(frozen=True)
-class DryRun:
-    """What would go, in the order in which it would."""
-
-    scores: tuple[FactScore, ...]
-    """Every unpinned fact, the highest score first."""
-    going: tuple[int, ...]
-    expiring: tuple[ExpiringFact, ...]
-    """Every unpinned fact, the one that expires next first."""
-
-
-def score(fact: RetainedFact, now: datetime) -> float:
+def score(fact: Fact, now: datetime) -> float:
     """Return how readily a fact gives way: days since it was last heard, weighted, over its confidence."""
     age_days = max((now - fact.last_seen) / _DAY, 0.0)
-    return age_days * WEIGHTS[fact.category] / max(fact.confidence, _LEAST_CONFIDENCE)
+    return age_days * WEIGHTS[Category(fact.category)] / max(fact.confidence, _LEAST_CONFIDENCE)
 
 
-def by_score(facts: Sequence[RetainedFact], now: datetime) -> list[FactScore]:
+def expires_at(fact: Fact) -> datetime:
+    """Return the last moment at which a fact still stands, if nothing is heard of it and it is not pinned."""
+    return fact.last_seen + LIFETIMES[Category(fact.category)]
+
+
+def by_score(facts: Sequence[Fact], now: datetime) -> list[Fact]:
     """Return the unpinned facts, the next to go first; equal scores by older ``last_seen``, then smaller id."""
-    scored = [FactScore(fact, score(fact, now)) for fact in facts if not fact.pinned]
-    return sorted(scored, key=lambda one: (-one.score, one.fact.last_seen, one.fact.fact_id))
+    unpinned = [fact for fact in facts if fact.pin_slot is None]
+    return sorted(unpinned, key=lambda one: (-score(one, now), one.last_seen, one.fact_id))
 
 
-def evicted(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> list[FactScore]:
-    """Return which facts go, so that with ``more`` new ones no more than ``PRUNE_TO`` remain."""
+def evicted(facts: Sequence[Fact], now: datetime, more: int = 0) -> list[Fact]:
+    """Return which of a subject's facts go, so that with ``more`` new ones no more than ``PRUNE_TO`` remain."""
     return by_score(facts, now)[: max(len(facts) + more - PRUNE_TO, 0)]
-
-
-def dry_run(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> DryRun:
-    """Return what would go if ``more`` facts came now, and what expires next; nothing is changed."""
-    expiring = [ExpiringFact(fact, fact.last_seen + LIFETIMES[fact.category]) for fact in facts if not fact.pinned]
-    expiring.sort(key=lambda one: (one.at, one.fact.fact_id))
-    going = tuple(one.fact.fact_id for one in evicted(facts, now, more))
-    return DryRun(tuple(by_score(facts, now)), going, tuple(expiring))
-
-
-def retained(facts: Sequence[Fact]) -> list[RetainedFact]:
-    """Return facts as eviction sees them."""
-    return [
-        RetainedFact(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
-        for one in facts
-    ]
 
 
 def expire(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
@@ -122,17 +72,16 @@ def expire(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
 def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     """Evict what is too much of a subject's facts; return which went."""
     facts = queries.standing(session, subject)
-    going = evicted(retained(facts), cause.at)
-    by_id = {fact.fact_id: fact for fact in facts}
-    for one in going:
-        why = f"{len(facts)} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"
-        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, why))
-    return tuple(one.fact.fact_id for one in going)
+    going = {fact.fact_id: fact for fact in evicted(facts, cause.at)}
+    for fact in going.values():
+        why = f"{len(facts)} facts stood, more than {PRUNE_TO}; its score was {score(fact, cause.at):.2f}"
+        evict(session, fact, cause.by(RULE_EVICTION, why))
+    return tuple(going)
 
 
 def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
     """Let a fact go, and what it had replaced with it; their history stays."""
-    record(session, fact, kind, cause, FactTexts(before=fact.statement))
+    record(session, fact, kind, cause, before=fact.statement)
     remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
 
 
@@ -148,13 +97,13 @@ def remove_rows(session: Session, facts: Sequence[Fact]) -> None:
 
 def free_slots(session: Session, subject: Subject) -> list[int]:
     """Return the places of a subject that are free, the lowest first."""
-    taken, _ = queries.taken_places(session, subject)
+    taken = {fact.slot for fact in queries.standing(session, subject)}
     return [slot for slot in range(1, SLOTS + 1) if slot not in taken]
 
 
 def free_pins(session: Session, subject: Subject) -> list[int]:
     """Return the places among the pinned facts of a subject that are free, the lowest first."""
-    _, taken = queries.taken_places(session, subject)
+    taken = {fact.pin_slot for fact in queries.standing(session, subject)}
     return [slot for slot in range(1, PIN_SLOTS + 1) if slot not in taken]
 
 
@@ -181,17 +130,6 @@ def touch(fact: Fact, at: datetime) -> None:
     fact.updated_at = at
 
 
-@dataclass(frozen=True)
-class FactTexts:
-    """A fact's statement before and after a change."""
-
-    before: str | None = None
-    after: str | None = None
-
-
-NO_TEXTS = FactTexts()
-
-
 _CREATES = (FactChangeKind.LEARNED, FactChangeKind.WRITTEN, FactChangeKind.UNDONE, FactChangeKind.RESTORED)
 _REMOVES = (
     FactChangeKind.REPLACED, FactChangeKind.DELETED, FactChangeKind.EVICTED, FactChangeKind.EXPIRED,
@@ -204,11 +142,15 @@ def record(
     fact: Fact,
     kind: FactChangeKind,
     cause: Cause,
-    texts: FactTexts = NO_TEXTS,
     related: int | None = None,
+    *,
+    before: str | None = None,
+    after: str | None = None,
     keys: Iterable[int] | None = None,
-) -> FactChange:
+) -> None:
     """Add one change of a fact; ``keys`` names the conversations whose words the texts hold, if not all of its own."""
+    if before is None and after is None:
+        keys = ()
     change = FactChange(
         fact_id=fact.fact_id,
         app_id=fact.app_id,
@@ -216,32 +158,23 @@ def record(
         kind=kind,
         actor=cause.actor,
         reason=cause.reason,
-        before=texts.before,
-        after=texts.after,
-        source_keys=[]
-        if texts == NO_TEXTS
-        else sorted(queries.keys_of(session, fact.fact_id) if keys is None else keys),
+        before=before,
+        after=after,
+        source_keys=sorted(queries.keys_of(session, fact.fact_id) if keys is None else keys),
         related_fact_id=related,
         job_id=cause.job_id,
         at=cause.at,
     )
     session.add(change)
     session.flush()
-    event_kind = (
-        EventKind.FACT_CREATED
-        if kind in _CREATES
-        else (EventKind.FACT_REMOVED if kind in _REMOVES else EventKind.FACT_CHANGED)
-    )
-    record_event(session, event_kind, fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
-    return change
+    event = EventKind.FACT_CREATED if kind in _CREATES else EventKind.FACT_CHANGED
+    event = EventKind.FACT_REMOVED if kind in _REMOVES else event
+    record_event(session, event, fact.app_id, cause.at, subject=fact.fact_id, change=kind.value)
 
 
 def empty(changes: Iterable[FactChange]) -> int:
     """Empty the texts and reasons of changes; return of how many. What happened when, and by whom, stays."""
-    count = 0
-    for change in changes:
-        change.before = change.after = None
-        change.reason = ERASED
-        change.source_keys = []
-        count += 1
-    return count
+    emptied = list(changes)
+    for change in emptied:
+        change.before, change.after, change.reason, change.source_keys = None, None, ERASED, []
+    return len(emptied)

@@ -263,7 +263,7 @@ def looks(house: House, app_id: str) -> list[tuple[object, ...]]:
     """What stands, with where and when it was said, and what lies beneath it."""
     with house.database.read() as session:
         found: list[tuple[object, ...]] = []
-        for fact in queries.standing_in_app(session, app_id):
+        for fact in queries.list_facts(session, app_id, queries.FactFilter(), 10_000, 0):
             places = [
                 (one.conversation_id, one.message_ids, one.mentions, one.said_at, one.statement, one.category)
                 for one in queries.sources_of(session, fact.fact_id)

@@ -244,7 +244,10 @@ def test_what_counted_the_mentions_of_a_conversation_becomes_one_row_a_mention(e
         assert oboe.statement == "Plays the oboe"
     house.erase("c2", "notes")
     with house.database.read() as session:
-        found = {one.statement: (one.fact_id, one.mention_count) for one in queries.standing_in_app(session, "notes")}
+        found = {
+            one.statement: (one.fact_id, one.mention_count)
+            for one in queries.list_facts(session, "notes", queries.FactFilter(), 10, 0)
+        }
     assert found == {"Has a parrot": (1, 2), "Plays the oboe well": (3, 1)}
     house.database.dispose()
     old.database.dispose()

@@ -103,7 +103,7 @@ class Notebook:
 
     def facts(self) -> Sequence[Fact]:
         with self.house.database.read() as session:
-            return queries.standing_in_app(session, self.app_id)
+            return queries.list_facts(session, self.app_id, queries.FactFilter(), 10_000, 0)
 
     def statements(self) -> list[str]:
         return sorted(fact.statement for fact in self.facts())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.base.choices import Category
 from shared.facts.fold import contradicts, find_same, fold
 from shared.facts.models import Fact, FactMention, category_of, contradict, said_key
-from shared.facts.retention import PRUNE_TO, RetainedFact, by_score, dry_run, evicted, score
+from shared.facts.retention import PRUNE_TO, by_score, evicted, expires_at, score
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, differ, gist, normal
@@ -266,10 +266,11 @@ def test_of_what_there_is_one_of_every_other_value_is_replaced() -> None:
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
 
 
-def fact(
-    category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False
-) -> RetainedFact:
-    return RetainedFact(fact_id, category, confidence, NOW - timedelta(days=days), pinned)
+def fact(category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False) -> Fact:
+    seen = NOW - timedelta(days=days)
+    return Fact(
+        fact_id=fact_id, category=category, confidence=confidence, last_seen=seen, pin_slot=1 if pinned else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,24 +281,23 @@ def fact(
     ],
     ids=["project", "preference", "identity", "of-today", "no-confidence", "from-the-future"],
 )  # fmt: skip
-def test_a_score_is_age_by_weight_over_confidence(held: RetainedFact, expected: float) -> None:
+def test_a_score_is_age_by_weight_over_confidence(held: Fact, expected: float) -> None:
     assert score(held, NOW) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("category", "days"), [(PROJECT, 60), (PREFERENCE, 180), (IDENTITY, 365)])
-def test_a_fact_stands_until_its_time_has_passed_unless_it_is_pinned(category: Category, days: int) -> None:
-    [expiring] = dry_run([fact(category, days), fact(category, days, pinned=True)], NOW).expiring
-    assert (expiring.at, expiring.fact.pinned) == (NOW, False)
+def test_a_fact_stands_until_its_time_has_passed(category: Category, days: int) -> None:
+    assert expires_at(fact(category, days)) == NOW
 
 
 def test_equal_scores_go_by_age_then_by_number() -> None:
     same = [fact(PROJECT, 0, fact_id=3), fact(PROJECT, -2, fact_id=1), fact(PROJECT, 0, fact_id=2)]
-    assert [one.fact.fact_id for one in by_score(same, NOW)] == [2, 3, 1]
+    assert [one.fact_id for one in by_score(same, NOW)] == [2, 3, 1]
 
 
 def test_pinned_facts_count_and_stay() -> None:
     facts = [fact(PROJECT, 50, fact_id=i, pinned=i <= 10) for i in range(1, 131)]
-    gone = {one.fact.fact_id for one in evicted(facts, NOW)}
+    gone = {one.fact_id for one in evicted(facts, NOW)}
     assert len(gone) == 10 and not gone & set(range(1, 11))
 
 
@@ -310,8 +310,8 @@ def test_what_goes_always_scores_at_least_as_high_as_what_stays(
     drawn: list[tuple[Category, float, float]], pins: int, more: int
 ) -> None:
     facts = [fact(c, days, sure, i, i < pins) for i, (c, days, sure) in enumerate(drawn)]
-    gone = {one.fact.fact_id for one in evicted(facts, NOW, more)}
-    stays = [score(one, NOW) for one in facts if one.fact_id not in gone and not one.pinned]
+    gone = {one.fact_id for one in evicted(facts, NOW, more)}
+    stays = [score(one, NOW) for one in facts if one.fact_id not in gone and one.pin_slot is None]
     assert all(score(one, NOW) >= max(stays, default=0) for one in facts if one.fact_id in gone)
     assert len(gone) == min(max(len(facts) + more - PRUNE_TO, 0), max(len(facts) - pins, 0))
 
