@@ -199,7 +199,7 @@ def _refold_with(session: Session, fact: Fact, cause: Cause) -> Fact:
     chain = {one.fact_id for one in (fact, *queries.chain_beneath(session, fact))}
     traces = queries.traces_of(session, fact.subject, scope.facts)
     own = [trace for trace in traces if trace.fact_id in chain]
-    group = connected(traces, {trace.meaning for trace in own}, {trace.statement for trace in own})
+    group = connected(traces, own)
     refold(session, fact.subject, scope, group, cause)
     return session.get_one(Fact, mention.fact_id)
 

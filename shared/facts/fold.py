@@ -7,7 +7,7 @@ neither (then it stands beside them). So the same chats leave the same facts whi
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -15,7 +15,7 @@ from functools import cache
 from shared.facts.models import Fact, FactMention, SingleValue, single_value
 from shared.llm.embedding import from_bytes
 from shared.telemetry.metrics import MergedBy
-from shared.text.likeness import Gist, are_opposed, beginnings, differ, gist, normal, speaks_of
+from shared.text.likeness import Gist, are_opposed, differ, gist, normal
 
 LEARNED_CONFIDENCE = 0.75
 WRITTEN_CONFIDENCE = 0.60
@@ -25,11 +25,31 @@ _AFTER_ALL = chr(0x10FFFF)
 """Behind every conversation's id."""
 
 
+class Topic:
+    """A statement taken apart as far as rules need it to see a contradiction."""
+
+    value: SingleValue | None
+    gist: Gist
+    about: frozenset[object]
+    """What only statements that share some of it can contradict each other about."""
+
+    def __init__(self, statement: str) -> None:
+        self.value, self.gist = single_value(statement), gist(statement)
+        kinds = () if self.value is None else (self.value.kind,)
+        self.about = frozenset[object]([(self.gist.names, self.gist.numbers, self.gist.content), *kinds])
+
+    def contradicts(self, other: "Topic") -> bool:
+        """Whether another gives a different value of the one thing, or says the same with the opposite sign."""
+        return (self.value is not None and self.value.contradicts(other.value)) or are_opposed(self.gist, other.gist)
+
+
 @dataclass(eq=False)
 class Run:
     """Mentions that say the same with no contradiction between them: a fact, as the mentions make it."""
 
     meaning: int
+    about: frozenset[object]
+    """What its first words may be contradicted about."""
     mentions: list[FactMention] = field(default_factory=list)
     """In the order in which they were made; never empty once folded."""
     replaced_by: "Run | None" = None
@@ -101,9 +121,11 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
             contradicted[mention.updates].add(mention.meaning)
         against = {standing[one]: False for one in contradicted[mention.meaning] if one in standing}
         if run is None:
-            run = Run(mention.meaning)
+            about = topic_of(mention.statement).about | topic_of(mention.words).about
+            run = Run(mention.meaning, about)
             for other in standing.values():
-                if _contradicts(topic_of, mention, other):
+                # Most are about something else, which is seen at once.
+                if not about.isdisjoint(other.about) and _contradicts(topic_of, mention, other):
                     against.setdefault(other, True)
             runs.append(run)
             standing[mention.meaning] = run
@@ -114,7 +136,7 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
     return runs
 
 
-def _contradicts(topic_of: Callable[[str], "Topic"], mention: FactMention, run: Run) -> bool:
+def _contradicts(topic_of: Callable[[str], Topic], mention: FactMention, run: Run) -> bool:
     """Whether a rule says that a mention contradicts a fact that stands."""
     first = run.mentions[0]
     edits = [edited for edited in (mention.reworded_at, first.reworded_at) if edited is not None]
@@ -131,25 +153,6 @@ def _is_of_one_message(mention: FactMention, run: Run) -> bool:
         one.conversation_key == mention.conversation_key and not set(one.message_ids).isdisjoint(mention.message_ids)
         for one in run.mentions
     )
-
-
-class Topic:
-    """A statement taken apart as far as rules need it to see a contradiction."""
-
-    value: SingleValue | None
-    gist: Gist
-
-    def __init__(self, statement: str) -> None:
-        self.value, self.gist = single_value(statement), gist(statement)
-
-    def contradicts(self, other: "Topic") -> bool:
-        """Whether another gives a different value of the one thing, or says the same with the opposite sign."""
-        return (self.value is not None and self.value.contradicts(other.value)) or are_opposed(self.gist, other.gist)
-
-
-def contradicts(one: str, other: str) -> bool:
-    """Whether two statements contradict each other by rule."""
-    return Topic(one).contradicts(Topic(other))
 
 
 def find_same(
@@ -189,31 +192,21 @@ class Trace:
     statement: str
 
 
-def connected(traces: Sequence[Trace], meanings: Collection[int], statements: Collection[str]) -> set[int]:
-    """Return the facts that may change with those of some meanings and words: a group that is folded by itself.
+def connected(
+    traces: Iterable[Trace], seeds: Iterable[Trace], topic_of: Callable[[str], Topic] | None = None
+) -> set[int]:
+    """Return the facts that may change with the seeds: a group that is folded by itself.
 
     Facts are connected where they say the same or may contradict each other, over any number of steps.
     """
-    value_of = cache(single_value)
-    meanings, statements, group = set(meanings), list(statements), set[int]()
-    known_statements, grown = set(statements), True
-    rest = list(traces)
-    while grown:
-        topics = [Topic(one) for one in statements]
-        # A statement without any word of another's is seen much faster than it is taken apart.
-        found = [(topic, beginnings(topic.gist)) for topic in topics]
-        reached, apart = list[Trace](), list[Trace]()
-        for trace in rest:
-            linked = not meanings.isdisjoint((trace.meaning, trace.updates)) or any(
-                (topic.value is not None and topic.value.contradicts(value_of(trace.statement)))
-                or (speaks_of(trace.statement, words) and are_opposed(gist(trace.statement), topic.gist))
-                for topic, words in found
-            )
-            (reached if linked or trace.fact_id in group else apart).append(trace)
-        grown = bool(reached)
-        group |= {one.fact_id for one in reached}
-        meanings |= {one for trace in reached for one in (trace.meaning, trace.updates) if one is not None}
-        statements = list({one.statement for one in reached} - known_statements)
-        known_statements |= set(statements)
-        rest = apart
+    topic_of = topic_of or cache(Topic)
+
+    def links(trace: Trace) -> frozenset[object]:
+        return topic_of(trace.statement).about | {trace.meaning} | ({trace.updates} - {None})
+
+    reach = {link for seed in seeds for link in links(seed)}
+    apart, group = {trace: links(trace) for trace in traces}, set[int]()
+    while near := [one for one, own in apart.items() if one.fact_id in group or not reach.isdisjoint(own)]:
+        group |= {one.fact_id for one in near}
+        reach = reach.union(*(apart.pop(one) for one in near))
     return group

@@ -86,7 +86,7 @@ def _forget_mentions(
     # What the mentions linked is looked up while they are there: it may come apart without them.
     traces = queries.traces_of(session, subject, scope.facts)
     own = [trace for trace in traces if trace.fact_id in touched]
-    group = connected(traces, {trace.meaning for trace in own}, {trace.statement for trace in own})
+    group = connected(traces, own)
     left = 0
     for fact_id in touched:
         mentions = queries.mentions_of(session, [fact_id])

@@ -5,9 +5,10 @@ stands. All of it happens in one transaction of an app that the caller has locke
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,7 @@ from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
 from shared.base.subjects import Subject
 from shared.facts import queries
-from shared.facts.fold import Run, connected, find_same, fold
+from shared.facts.fold import Run, Topic, Trace, connected, find_same, fold
 from shared.facts.models import Fact, FactChangeKind, FactMention, said_key
 from shared.facts.queries import FoldScope
 from shared.facts.retention import free_slots, prune, record, remove_rows, touch
@@ -64,6 +65,8 @@ class FactLearning:
     replaced: tuple[tuple[int, int], ...] = ()
     """Pairs of a contradicted fact and the one that contradicted it."""
     evicted: tuple[int, ...] = ()
+    topic_of: Callable[[str], Topic] = field(default_factory=lambda: cache(Topic))
+    """Takes each text apart once a batch, which costs 0.1 ms."""
 
 
 def learn(
@@ -125,8 +128,8 @@ def append(
     )
     if _is_counted(session, subject, mention):
         return None
-    meanings = {one for one in (mention.meaning, mention.updates) if one is not None}
-    group = connected(traces, meanings, [found.statement])
+    seed = Trace(_NEW_MEANING, mention.meaning, mention.updates, found.statement)
+    group = connected(traces, [seed], learning.topic_of)
     folding = _Folding(session, subject, scope, cause, learning, mention)
     folding.carry_out([fact for fact in scope.facts if fact.fact_id in group])
     fact = folding.fact_of_incoming()

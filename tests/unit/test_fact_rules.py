@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.base.choices import Category
-from shared.facts.fold import contradicts, find_same, fold
+from shared.facts.fold import find_same, fold
 from shared.facts.models import Fact, FactMention, category_of, contradict, said_key
 from shared.facts.retention import PRUNE_TO, by_score, evicted, expires_at, score
 from shared.llm.embedding import to_bytes
@@ -247,7 +247,7 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
 )  # fmt: skip
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
     assert are_opposed(gist(one), gist(other)) and are_opposed(gist(other), gist(one))
-    assert contradicts(one, other) and folded(other, one) == [(other, one), (one, None)]
+    assert folded(one, other) == [(one, other), (other, None)] and folded(other, one) == [(other, one), (one, None)]
 
 
 def test_the_opposite_of_something_else_replaces_nothing() -> None:
