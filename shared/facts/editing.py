@@ -20,8 +20,7 @@ from shared.base.errors import Conflict, NotFound
 from shared.base.ids import new_id
 from shared.base.subjects import NOBODY, Subject
 from shared.facts import queries
-from shared.facts.fold import connected
-from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, append, refold, standing_for
+from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, append, group_of, refold, standing_for
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactClear, category_of, said_key
 from shared.facts.retention import (
     empty,
@@ -120,6 +119,7 @@ def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
 
 def _reword_mentions(session: Session, fact: Fact, cause: Cause) -> None:
     """Note new words of a fact, so that every later fold finds them; what a hand said itself it said in these."""
+    # Not the statement itself: what was there already goes on being judged by that.
     for one in queries.mentions_of(session, [fact.fact_id]):
         one.reworded, one.reworded_at = fact.statement, cause.at
 
@@ -194,13 +194,11 @@ def _refold_with(session: Session, fact: Fact, cause: Cause) -> Fact:
 
     Something said since may contradict it: then it lies beneath that.
     """
+    # Its mentions may end up in another fact, which said the same meanwhile and was replaced.
     mention = queries.mentions_of(session, [fact.fact_id])[0]
     scope = queries.fold_scopes(session, fact.subject)[0]
     chain = {one.fact_id for one in (fact, *queries.chain_beneath(session, fact))}
-    traces = queries.traces_of(session, fact.subject, scope.facts)
-    own = [trace for trace in traces if trace.fact_id in chain]
-    group = connected(traces, own)
-    refold(session, fact.subject, scope, group, cause)
+    refold(session, scope, group_of(session, scope, chain), cause)
     return session.get_one(Fact, mention.fact_id)
 
 

@@ -16,8 +16,7 @@ from shared.base.subjects import NOBODY, Subject
 from shared.conversations.models import Conversation
 from shared.db.queries import rows_changed
 from shared.facts import queries
-from shared.facts.fold import connected
-from shared.facts.mentions import refold
+from shared.facts.mentions import group_of, refold
 from shared.facts.models import Fact, FactChange, FactClear, FactMention
 from shared.facts.queries import FoldScope
 from shared.facts.retention import empty
@@ -82,11 +81,8 @@ def _forget_mentions(
     session: Session, scope: FoldScope, touched: Collection[int], conversation_key: int, cause: Cause
 ) -> int:
     """Take a conversation's mentions out of facts of one scope; return how many facts nobody mentions any more."""
-    subject = scope.facts[0].subject
     # What the mentions linked is looked up while they are there: it may come apart without them.
-    traces = queries.traces_of(session, subject, scope.facts)
-    own = [trace for trace in traces if trace.fact_id in touched]
-    group = connected(traces, own)
+    group = group_of(session, scope, touched)
     left = 0
     for fact_id in touched:
         mentions = queries.mentions_of(session, [fact_id])
@@ -99,7 +95,7 @@ def _forget_mentions(
                 # Words that a hand gave to what a conversation said may quote it; not those that it said itself.
                 one.reworded = one.reworded_at = None
     session.flush()
-    refold(session, subject, scope, group, cause)
+    refold(session, scope, group, cause)
     return len(touched) - left
 
 

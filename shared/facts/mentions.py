@@ -5,7 +5,7 @@ stands. All of it happens in one transaction of an app that the caller has locke
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -103,11 +103,13 @@ def append(
     standing = [fact for fact in scope.facts if fact.state == FactState.STANDING]
     # Whoever found it names a fact as it stood when it was asked; what was replaced since is not meant.
     named = next((fact for fact in standing if fact.fact_id == found.updates), None)
+    # One that it says in the same words is repeated, and not contradicted.
     if named is not None and named.said_key == said_key(subject.user_id, found.statement):
         named = None
     replaced = [fact for fact in scope.facts if fact.state != FactState.STANDING]
     words = (found.statement, found.vector, found.vector_model)
     same = find_same(*words, [fact for fact in standing if fact is not named], same_meaning)
+    # What was replaced may be what a late statement repeats, or be said again.
     same = same or find_same(*words, replaced, same_meaning)
     traces = queries.traces_of(session, subject, scope.facts)
     # A fact has one meaning, as a run has.
@@ -133,6 +135,7 @@ def append(
     folding = _Folding(session, subject, scope, cause, learning, mention)
     folding.carry_out([fact for fact in scope.facts if fact.fact_id in group])
     fact = folding.fact_of_incoming()
+    # A fact that stood in other words has a vector of those.
     if fact.fact_id in learning.learned:
         if fact.statement == found.statement:
             fact.vector, fact.vector_model = found.vector, found.vector_model
@@ -163,10 +166,16 @@ def standing_for(session: Session, mention: FactMention) -> Fact:
     return fact
 
 
-def refold(session: Session, subject: Subject, scope: FoldScope, group: Iterable[int], cause: Cause) -> None:
-    """Let facts of a scope follow their mentions, some of which came or went; ``group`` are all that may change."""
-    ids = set(group)
-    _Folding(session, subject, scope, cause).carry_out([fact for fact in scope.facts if fact.fact_id in ids])
+def group_of(session: Session, scope: FoldScope, fact_ids: Collection[int]) -> list[Fact]:
+    """Return the facts of a scope that may change with some of them, those among them."""
+    traces = queries.traces_of(session, scope.facts[0].subject, scope.facts)
+    group = connected(traces, [trace for trace in traces if trace.fact_id in fact_ids])
+    return [fact for fact in scope.facts if fact.fact_id in group]
+
+
+def refold(session: Session, scope: FoldScope, group: list[Fact], cause: Cause) -> None:
+    """Let a group of facts follow their mentions, some of which came or went."""
+    _Folding(session, scope.facts[0].subject, scope, cause).carry_out(group)
 
 
 _Pin = tuple[int | None, bool, list[Run]]
@@ -193,20 +202,25 @@ class _Folding:
         runs = self._fold(group, mentions)
         self._before = {fact.fact_id: FactState(fact.state) for fact in group}
         known = {fact.fact_id: fact for fact in group}
+        # By the facts that the mentions were of until now, so before they are moved.
         self._fact_of = self._identify(runs, known)
         kept = {fact.fact_id for fact in self._fact_of.values() if fact.fact_id is not None}
         gone = [fact for fact in group if fact.fact_id not in kept]
         pins = self._release(gone)
         reworded = [fact for run, fact in self._fact_of.items() if self._update(run, fact)]
+        # New facts have their ids from here on.
         self._move(runs)
         self._link(runs)
+        # Behind the move: with a fact go the mentions that are still its own.
         for fact in gone:
             record(self.session, fact, FactChangeKind.ERASED, self.cause)
         remove_rows(self.session, gone)
+        # Behind the links, as an eviction takes what lies beneath along; before the pins, which need a slot.
         for run in runs:
             if run.replaced_by is None and self.scope.is_active:
                 self._give_slot(self._fact_of[run])
         self._hand_over_pins(pins, runs)
+        # Last: a change names the conversations whose words stand in the fact, and what replaced it.
         for run in runs:
             self._record(run, reworded)
 
@@ -243,6 +257,7 @@ class _Folding:
         for run in top:
             other = by_key.setdefault(said_key(self.subject.user_id, run.worded.words), run)
             if other is not run:
+                # The lesser goes: it may be that of a statement which has no fact yet.
                 return max(other.meaning, run.meaning), min(other.meaning, run.meaning), None
         for fact in self.scope.facts:
             run_of_key = by_key.get(fact.said_key)
@@ -289,6 +304,7 @@ class _Folding:
             fact.statement, fact.said_key = words, said_key(self.subject.user_id, words)
             fact.agent, fact.vector, fact.vector_model = run.worded.agent, None, None
         category = run.mentions[0].category
+        # One that a hand chose stays.
         if fact.category != category and not (fact.fact_id and queries.was_moved(self.session, fact.fact_id)):
             fact.category = category
         fact.by_hand, fact.mention_count, fact.confidence = run.by_hand, len(run.mentions), run.confidence

@@ -167,10 +167,12 @@ def fold_scopes(session: Session, subject: Subject) -> list[FoldScope]:
     for fact in facts:
         if fact.state == FactState.DELETED and fact.clear_id is None:
             chain = [fact]
+            # What lay beneath it when all was cleared went with the clear.
             while (lower := by_id.get(chain[-1].updates_fact_id or 0)) is not None and lower.clear_id is None:
                 chain.append(lower)
             scopes.append(FoldScope(chain, FactState.DELETED, undo_until=fact.undo_until))
     apart = {one.fact_id for scope in scopes for one in scope.facts}
+    # Always there, and first, though it may be empty.
     return [FoldScope([one for one in facts if one.fact_id not in apart]), *scopes]
 
 

@@ -38,6 +38,7 @@ _DAY = timedelta(days=1)
 
 def score(fact: Fact, now: datetime) -> float:
     """Return how readily a fact gives way: days since it was last heard, weighted, over its confidence."""
+    # A clock that was set back makes nothing younger than new.
     age_days = max((now - fact.last_seen) / _DAY, 0.0)
     return age_days * WEIGHTS[Category(fact.category)] / max(fact.confidence, _LEAST_CONFIDENCE)
 
@@ -81,6 +82,7 @@ def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
 
 def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
     """Let a fact go, and what it had replaced with it; their history stays."""
+    # Before the rows go: the change names the conversations it was said in.
     record(session, fact, kind, cause, before=fact.statement)
     remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
 
@@ -88,6 +90,7 @@ def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = Fac
 def remove_rows(session: Session, facts: Sequence[Fact]) -> None:
     """Remove facts with their mentions and vectors."""
     ids = [fact.fact_id for fact in facts]
+    # Mentions that have moved to another fact must not be taken along.
     session.flush()
     session.execute(delete(FactMention).where(FactMention.fact_id.in_(ids)))
     for fact in facts:
