@@ -8,7 +8,6 @@ the app's is opened: each takes back what it took, and the app's, once final, ta
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
 
@@ -18,7 +17,7 @@ from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
 from shared.base.errors import Conflict, NotFound
 from shared.base.ids import new_id
-from shared.base.subjects import NOBODY, Subject
+from shared.base.subjects import Subject
 from shared.facts import queries
 from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, append, group_of, refold, standing_for
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactClear, category_of, said_key
@@ -41,87 +40,57 @@ MAX_CHARS = 500
 _NO_VECTORS = 1.0
 
 
-@dataclass(frozen=True)
-class FactDraft:
-    """A fact as a person writes it."""
+def write(
+    session: Session,
+    subject: Subject,
+    statement: str,
+    cause: Cause,
+    category: Category | None = None,
+    pinned: bool = False,
+    said_at: datetime | None = None,
+) -> tuple[Fact, FactLearning]:
+    """Write a fact into a locked app; one that stands already is said again. Raises: Conflict, Invalid for a secret.
 
-    statement: str
-    category: Category | None = None
-    """None: found by its words."""
-    pinned: bool = False
-    user_id: str = NOBODY
-    said_at: datetime | None = None
-    """None: now."""
-
-
-@dataclass(frozen=True)
-class FactWriteResult:
-    """What became of it."""
-
-    fact_id: int
-    merged: bool
-    """Whether a fact that stood already says it."""
-    learned: FactLearning
-
-
-@dataclass(frozen=True)
-class FactEdit:
-    """A change by hand; None leaves a part as it is."""
-
-    statement: str | None = None
-    category: Category | None = None
-    pinned: bool | None = None
-
-
-def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> FactWriteResult:
-    """Write a fact into a locked app; one that stands already is said again. Raises: Conflict, Invalid for a secret."""
-    refuse_secret(written.statement, "fact: it")
-    subject = Subject(app_id, written.user_id)
+    Its category is found by its words where none is named, and it was said now where no time is. Returns the fact that
+    stands for it, and what else became of that.
+    """
+    refuse_secret(statement, "fact: it")
     queries.refuse_while_clearing(session, subject)
     learning = FactLearning()
-    category = written.category or category_of(written.statement)
-    found = FoundStatement(written.statement, category, (), said_at=written.said_at)
-    origin = StatementOrigin(None, None, written.user_id, cause.at, cause.actor)
-    mention = append(session, app_id, origin, found, cause, _NO_VECTORS, learning)
+    found = FoundStatement(statement, category or category_of(statement), (), said_at=said_at)
+    origin = StatementOrigin(None, None, subject.user_id, cause.at, cause.actor)
+    mention = append(session, subject.app_id, origin, found, cause, _NO_VECTORS, learning)
     assert mention is not None  # What a hand writes was never counted before.
     fact = standing_for(session, mention)
-    if written.category is not None:
-        move(session, fact, written.category, cause)
-    if written.pinned:
+    if category is not None:
+        move(session, fact, category, cause)
+    if pinned:
         pin(session, fact, cause)
     learning.evicted += prune(session, subject, cause)
-    return FactWriteResult(fact.fact_id, fact.fact_id not in learning.learned, learning)
+    return fact, learning
 
 
-def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
-    """Change a fact that stands in a locked app. Raises: Conflict, Invalid for a secret."""
-    if wanted.statement is not None and wanted.statement != fact.statement:
-        refuse_secret(wanted.statement, "fact: it")
-        key = said_key(fact.user_id, wanted.statement)
-        other = queries.fact_saying(session, fact.app_id, key)
-        if other is not None and other is not fact:
-            raise Conflict(
-                f"Fact {other.fact_id} says this already; change or delete that one.",
-                code="already_known",
-                details={"factId": other.fact_id},
-            )
-        record(session, fact, FactChangeKind.EDITED, cause, before=fact.statement, after=wanted.statement)
-        fact.statement, fact.said_key, fact.agent = wanted.statement, key, cause.actor
-        fact.vector = fact.vector_model = None
-        _reword_mentions(session, fact, cause)
-        touch(fact, cause.at)
-        session.flush()
-    if wanted.category is not None:
-        move(session, fact, wanted.category, cause)
-    if wanted.pinned is not None:
-        (pin if wanted.pinned else unpin)(session, fact, cause)
-
-
-def _reword_mentions(session: Session, fact: Fact, cause: Cause) -> None:
-    """Note new words of a fact, so that every later fold finds them; what a hand said itself it said in these."""
-    # Not the statement itself: what was there already goes on being judged by that.
+def reword(session: Session, fact: Fact, statement: str, cause: Cause) -> None:
+    """Change what a standing fact of a locked app says. Raises: Conflict, Invalid for a secret."""
+    if statement == fact.statement:
+        return
+    refuse_secret(statement, "fact: it")
+    key = said_key(fact.user_id, statement)
+    other = queries.fact_saying(session, fact.app_id, key)
+    if other is not None and other is not fact:
+        raise Conflict(
+            f"Fact {other.fact_id} says this already; change or delete that one.",
+            code="already_known",
+            details={"factId": other.fact_id},
+        )
+    record(session, fact, FactChangeKind.EDITED, cause, before=fact.statement, after=statement)
+    fact.statement, fact.said_key, fact.agent = statement, key, cause.actor
+    fact.vector = fact.vector_model = None
+    # Not the mention's own statement: what was there already goes on being judged by that.
     for one in queries.mentions_of(session, [fact.fact_id]):
-        one.reworded, one.reworded_at = fact.statement, cause.at
+        one.reworded, one.reworded_at = statement, cause.at
+    touch(fact, cause.at)
+    session.flush()
 
 
 def move(session: Session, fact: Fact, category: Category, cause: Cause) -> None:

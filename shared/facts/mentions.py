@@ -100,17 +100,7 @@ def append(
     """Add one mention and let the facts follow; None where these very messages were counted before."""
     subject = Subject(app_id, origin.user_id)
     scope = queries.fold_scopes(session, subject)[0]
-    standing = [fact for fact in scope.facts if fact.state == FactState.STANDING]
-    # Whoever found it names a fact as it stood when it was asked; what was replaced since is not meant.
-    named = next((fact for fact in standing if fact.fact_id == found.updates), None)
-    # One that it says in the same words is repeated, and not contradicted.
-    if named is not None and named.said_key == said_key(subject.user_id, found.statement):
-        named = None
-    replaced = [fact for fact in scope.facts if fact.state != FactState.STANDING]
-    words = (found.statement, found.vector, found.vector_model)
-    same = find_same(*words, [fact for fact in standing if fact is not named], same_meaning)
-    # What was replaced may be what a late statement repeats, or be said again.
-    same = same or find_same(*words, replaced, same_meaning)
+    named, same = _related(scope, found, said_key(subject.user_id, found.statement), same_meaning)
     traces = queries.traces_of(session, subject, scope.facts)
     # A fact has one meaning, as a run has.
     meaning_of = {trace.fact_id: trace.meaning for trace in traces}
@@ -142,6 +132,21 @@ def append(
     elif same is not None:
         learning.merged[same[1]] += 1
     return mention
+
+
+def _related(
+    scope: FoldScope, found: FoundStatement, key: str, same_meaning: float
+) -> tuple[Fact | None, tuple[Fact, MergedBy] | None]:
+    """Return the fact that a statement is named to contradict, and the one that says the same, with what showed it."""
+    standing = [fact for fact in scope.facts if fact.state == FactState.STANDING]
+    # Whoever found it names a fact as it stood when it was asked; what was replaced since is not meant. One that it
+    # says in the same words is repeated, and not contradicted.
+    named = next((fact for fact in standing if fact.fact_id == found.updates and fact.said_key != key), None)
+    words = (found.statement, found.vector, found.vector_model)
+    same = find_same(*words, [fact for fact in standing if fact is not named], same_meaning)
+    # What was replaced may be what a late statement repeats, or be said again.
+    replaced = [fact for fact in scope.facts if fact.state != FactState.STANDING]
+    return named, same or find_same(*words, replaced, same_meaning)
 
 
 def _is_counted(session: Session, subject: Subject, mention: FactMention) -> bool:

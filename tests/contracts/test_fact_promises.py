@@ -18,7 +18,7 @@ from shared.base.subjects import Subject
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import finish_fact_deletes, purge_memories
 from shared.facts import queries
-from shared.facts.editing import FactEdit, edit
+from shared.facts.editing import reword
 from shared.facts.mentions import FoundStatement, StatementOrigin, learn, save_vectors
 from shared.facts.models import FactChangeKind
 from shared.llm.embedding import to_bytes
@@ -81,7 +81,7 @@ def test_a_fact_that_was_reworded_loses_the_vector_of_its_old_words_and_keeps_th
         vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
         save_vectors(session, {fact_id: vector}, {fact_id: "User likes jazz"}, "m")
     with book.locked() as session:
-        edit(session, queries.get_standing(session, "notes", fact_id), FactEdit("User likes soul"), book.hand())
+        reword(session, queries.get_standing(session, "notes", fact_id), "User likes soul", book.hand())
     assert (book.fact(fact_id).vector, book.fact(fact_id).vector_model) == (None, None)
     book.erase("c1")
     assert book.statements() == ["User likes soul"]

@@ -11,11 +11,11 @@ from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
+from shared.base.subjects import subject_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
 from shared.facts import editing, queries
-from shared.facts.editing import FactDraft, FactWriteResult
 from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.facts.models import Fact, FactChange
 from tests.support.house import House
@@ -53,10 +53,11 @@ class Notebook:
             lock_app(session, self.app_id)
             yield session
 
-    def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> FactWriteResult:
+    def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> Fact:
         """Write a fact by hand."""
         with self.locked() as session:
-            return editing.write(session, self.app_id, FactDraft(statement, None, pinned, user_id or ""), self.hand())
+            subject = subject_of(self.app_id, user_id)
+            return editing.write(session, subject, statement, self.hand(), pinned=pinned)[0]
 
     def pin(self, fact_id: int) -> None:
         with self.locked() as session:
