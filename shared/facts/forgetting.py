@@ -66,7 +66,7 @@ def detach_user(session: Session, subject: Subject) -> None:
 
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
     """Take a conversation's words out of every fact of a locked app and their history; return how much of what."""
-    touched = {fact.fact_id: fact for fact in queries.facts_said_in(session, conversation_key)}
+    touched = {fact.fact_id: fact for fact in queries.facts_mentioned_in(session, conversation_key)}
     derived = [one for one in queries.changes_with_text(session, app_id) if conversation_key in one.source_keys]
     history, gone = empty(derived), 0
     for subject in sorted({fact.subject for fact in touched.values()}, key=lambda one: one.user_id):

@@ -18,7 +18,7 @@ from shared.facts.models import LIFETIMES, SLOTS, Fact, FactChange, FactChangeKi
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
-_OF_CATEGORY = case({one.value: place for place, one in enumerate(Category)}, value=Fact.category, else_=len(Category))
+_OF_CATEGORY = case({one.value: rank for rank, one in enumerate(Category)}, value=Fact.category, else_=len(Category))
 PRESSING_FIRST = (
     Fact.pin_slot.is_(None),
     _OF_CATEGORY,
@@ -64,23 +64,23 @@ def without_vector(session: Session, subject: Subject, model: str, limit: int) -
     return session.scalars(query.order_by(Fact.fact_id.desc()).limit(limit)).all()
 
 
-def list_facts(session: Session, app_id: str, wanted: FactFilter, limit: int, offset: int) -> Sequence[Fact]:
+def list_facts(session: Session, app_id: str, filters: FactFilter, limit: int, offset: int) -> Sequence[Fact]:
     """Return an app's facts, the most pressing first, from place ``offset`` on."""
-    query = select(Fact).where(*_wanted(app_id, wanted))
+    query = select(Fact).where(*_conditions(app_id, filters))
     return session.scalars(query.order_by(*PRESSING_FIRST).limit(limit).offset(offset)).all()
 
 
-def count_wanted(session: Session, app_id: str, wanted: FactFilter) -> int:
+def count_listed(session: Session, app_id: str, filters: FactFilter) -> int:
     """Return how many facts a listing has on all of its pages."""
-    return count(session, select(func.count()).select_from(Fact).where(*_wanted(app_id, wanted)))
+    return count(session, select(func.count()).select_from(Fact).where(*_conditions(app_id, filters)))
 
 
-def _wanted(app_id: str, wanted: FactFilter) -> list[ColumnElement[bool]]:
-    narrowed = [*within(Fact, app_id, wanted.user_id), Fact.state == wanted.state]
-    if wanted.category is not None:
-        narrowed.append(Fact.category == wanted.category)
-    if wanted.pinned is not None:
-        narrowed.append(Fact.pin_slot.is_not(None) if wanted.pinned else Fact.pin_slot.is_(None))
+def _conditions(app_id: str, filters: FactFilter) -> list[ColumnElement[bool]]:
+    narrowed = [*within(Fact, app_id, filters.user_id), Fact.state == filters.state]
+    if filters.category is not None:
+        narrowed.append(Fact.category == filters.category)
+    if filters.pinned is not None:
+        narrowed.append(Fact.pin_slot.is_not(None) if filters.pinned else Fact.pin_slot.is_(None))
     return narrowed
 
 
@@ -253,10 +253,10 @@ def message_times(session: Session, conversation_key: int | None, ids: Collectio
     return {one.message_id: one.created_at for one in messages}
 
 
-def facts_said_in(session: Session, conversation_key: int) -> Sequence[Fact]:
+def facts_mentioned_in(session: Session, conversation_key: int) -> Sequence[Fact]:
     """Return the facts of whatever state that a conversation said."""
-    said = select(FactMention.fact_id).where(FactMention.conversation_key == conversation_key)
-    return session.scalars(select(Fact).where(Fact.fact_id.in_(said)).order_by(Fact.fact_id)).all()
+    mentioned = select(FactMention.fact_id).where(FactMention.conversation_key == conversation_key)
+    return session.scalars(select(Fact).where(Fact.fact_id.in_(mentioned)).order_by(Fact.fact_id)).all()
 
 
 def keys_of(session: Session, fact_id: int) -> set[int]:
@@ -402,8 +402,8 @@ def last_message_key(session: Session, app_id: str) -> int:
 def said_until(message_key: int) -> ScalarSelect[int]:
     """Say of many conversations how many messages of each had been said when a message was."""
     mine = (Message.conversation_key == Conversation.key, Message.key <= message_key)
-    said = select(func.coalesce(func.max(Message.position) + 1, 0)).where(*mine)
-    return said.correlate(Conversation).scalar_subquery()
+    count_then = select(func.coalesce(func.max(Message.position) + 1, 0)).where(*mine)
+    return count_then.correlate(Conversation).scalar_subquery()
 
 
 def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:

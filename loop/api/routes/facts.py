@@ -225,7 +225,7 @@ def list_facts(
         get_app(session, app_id)
         rows, more = page.cut(queries.list_facts(session, app_id, fact_filter, page.limit + 1, start))
         following = cursors.encode(_FACTS, start + page.limit) if more else None
-        total = queries.count_wanted(session, app_id, fact_filter)
+        total = queries.count_listed(session, app_id, fact_filter)
         clear = queries.open_clear(session, app_id, user_id)
         undo_until = clear.undo_until if clear is not None and clear.undo_until > ctx.now() else None
         listed = FactList(facts=_answers(session, rows), total=total, cursor=following, clear_undo_until=undo_until)
