@@ -31,12 +31,14 @@ class Topic:
     value: SingleValue | None
     gist: Gist
     about: frozenset[object]
-    """What only statements that share some of it can contradict each other about."""
+    """Only statements that share some of it can contradict each other, or are the same."""
 
     def __init__(self, statement: str) -> None:
         self.value, self.gist = single_value(statement), gist(statement)
         kinds = () if self.value is None else (self.value.kind,)
-        self.about = frozenset[object]([(self.gist.names, self.gist.numbers, self.gist.content), *kinds])
+        # The words too: capitals alone make another gist of the same statement.
+        what = (self.gist.names, self.gist.numbers, self.gist.content)
+        self.about = frozenset[object]([what, normal(statement), *kinds])
 
     def contradicts(self, other: "Topic") -> bool:
         """Whether another gives a different value of the one thing, or says the same with the opposite sign."""

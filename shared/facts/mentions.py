@@ -183,6 +183,20 @@ def refold(session: Session, scope: FoldScope, group: list[Fact], cause: Cause) 
     _Folding(session, scope.facts[0].subject, scope, cause).carry_out(group)
 
 
+def _twins(runs: Sequence[Run]) -> tuple[int, int] | None:
+    """Return two meanings that turn out to be one: the words are the same.
+
+    They became so when a conversation was erased or a deletion taken back, or are a hand's.
+    """
+    first: dict[str, int] = {}
+    for run in runs:
+        other = first.setdefault(normal(run.worded.words), run.meaning)
+        if other != run.meaning:
+            # The lesser goes: it may be that of a statement which has no fact yet.
+            return min(other, run.meaning), max(other, run.meaning)
+    return None
+
+
 _Pin = tuple[int | None, bool, list[Run]]
 """A pin that a fact gives up: its slot, or of a deleted fact whether it gets one again; and what stands for it."""
 
@@ -232,19 +246,15 @@ class _Folding:
     def fact_of_incoming(self) -> Fact:
         return next(fact for run, fact in self._fact_of.items() if self.incoming in run.mentions)
 
-    def _fold(self, group: list[Fact], mentions: list[FactMention]) -> list[Run]:
-        """Fold, until no two facts that stand say the same and no secret of an earlier release would stand again."""
+    def _fold(self, group: Sequence[Fact], mentions: list[FactMention]) -> list[Run]:
+        """Fold, until no two meanings have the same words and no secret of an earlier release would stand again."""
         while True:
             runs = fold(mentions)
-            top = [run for run in runs if run.replaced_by is None]
-            if (twins := self._twins(top, group)) is not None:
-                ours, theirs, fact = twins
-                if fact is not None:
-                    group.append(fact)
-                    mentions += queries.mentions_of(self.session, [fact.fact_id])
+            if (twins := _twins(runs)) is not None:
                 for one in mentions:
-                    one.meaning = ours if one.meaning == theirs else one.meaning
+                    one.meaning = twins[1] if one.meaning == twins[0] else one.meaning
                 continue
+            top = [run for run in runs if run.replaced_by is None]
             secrets = [run for run in top if self._stands_anew(run, group) and has_secret(run.worded.words)]
             if not secrets:
                 return runs
@@ -252,23 +262,6 @@ class _Folding:
                 mentions.remove(one)
                 self.session.delete(one)
             self.session.flush()
-
-    def _twins(self, top: Sequence[Run], group: Sequence[Fact]) -> tuple[int, int, Fact | None] | None:
-        """Return two meanings that turn out to be one, and the fact of the second where it is not in the group.
-
-        Their words became the same when a conversation was erased, or are a hand's.
-        """
-        by_key: dict[str, Run] = {}
-        for run in top:
-            other = by_key.setdefault(said_key(self.subject.user_id, run.worded.words), run)
-            if other is not run:
-                # The lesser goes: it may be that of a statement which has no fact yet.
-                return max(other.meaning, run.meaning), min(other.meaning, run.meaning), None
-        for fact in self.scope.facts:
-            run_of_key = by_key.get(fact.said_key)
-            if run_of_key is not None and fact.state == self.scope.top and fact not in group:
-                return run_of_key.meaning, queries.mentions_of(self.session, [fact.fact_id])[0].meaning, fact
-        return None
 
     def _stands_anew(self, run: Run, group: Sequence[Fact]) -> bool:
         stood = {fact.fact_id for fact in group if fact.state == self.scope.top}
