@@ -17,7 +17,7 @@ from shared.base.clock import Clock
 from shared.db.base import Transactions
 from shared.erasure.erasing import finish_fact_deletes, settle_clear
 from shared.facts import queries
-from shared.facts.clearing import RULE_EXPIRY, expire
+from shared.facts.retention import RULE_EXPIRY, expire
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics
 

@@ -30,7 +30,7 @@ from shared.db.base import Transactions
 from shared.db.queries import rows_changed
 from shared.energy import ledger
 from shared.events.recording import record_end_of_job
-from shared.facts import clearing
+from shared.facts import forgetting as fact_forgetting
 from shared.jobs import dispatch, ownership, tenant_queues
 from shared.jobs.control import forget_finished
 from shared.jobs.models import Job, JobState
@@ -243,7 +243,7 @@ AGE_RULES = (
     AgeRule(
         "fact_history",
         lambda _, settings: settings.history_days,
-        lambda session, before, after: clearing.forget_old_texts(session, before, after, BATCH),
+        lambda session, before, after: fact_forgetting.forget_old_texts(session, before, after, BATCH),
     ),
     AgeRule("idempotency_keys", lambda _, settings: settings.idempotency_hours / 24, _in_order(_forget_keys)),
     AgeRule(

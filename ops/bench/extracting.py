@@ -13,7 +13,8 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import datetime
 from statistics import mean
 from typing import Annotated, Any
 
@@ -25,7 +26,8 @@ from ops.bench.keeping import answer_words, survives
 from shared.base.setting_groups import ModelSettings
 from shared.context.render import RecalledFact, facts_text
 from shared.context.select import fill_facts, order_for
-from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
+from shared.facts.fold import find_same, fold
+from shared.facts.models import Fact, FactMention
 from shared.llm.calls import TokenCounting
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
@@ -51,10 +53,11 @@ class Heard:
 
 @dataclass(frozen=True)
 class StandingStatement:
-    """A fact that stands after merging."""
+    """A fact that stands after merging, who said it first, and when it was said last."""
 
-    known: StandingFact
+    fact: Fact
     heard: Heard
+    said_at: datetime
 
 
 def segments(conversation: corpora.CorpusConversation) -> Iterable[tuple[str, ExtractionRequest]]:
@@ -81,50 +84,43 @@ def heard_in(subject: corpora.CorpusSubject, agent: ExtractiveFactAgent) -> list
     return found
 
 
-_NAMES = {NewStatement: "new", Repeat: "repeat", Contradiction: "replace"}
-
-
 def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[StandingStatement], Counter[str]]:
-    """Merge what one user stated as the service does; return what stands and what became of each statement."""
-    standing: list[StandingStatement] = []
-    outcomes: Counter[str] = Counter()
+    """Fold what one user stated as the service does; return what stands and what became of each statement."""
+    facts: dict[int, Fact] = {}
+    mentions: list[FactMention] = []
     vectors = embedder.embed([one.statement.text for one in heard], Calls())
     for number, (one, vector) in enumerate(zip(heard, vectors, strict=True), 1):
-        stated = IncomingStatement(one.statement.text, None, to_bytes(vector), embedder.name)
-        known = [old.known for old in standing]
-        new = StandingFact(number, stated.text, one.turn.created_at, stated.vector, stated.vector_model)
-        judgement = judge(stated, known, embedder.same_meaning)
-        outcomes[_NAMES[type(judgement)]] += 1
-        standing = _after(standing, judgement, StandingStatement(new, one))
-    return standing, outcomes
-
-
-def _after(
-    standing: list[StandingStatement], judgement: NewStatement | Repeat | Contradiction, new: StandingStatement
-) -> list[StandingStatement]:
-    at = new.known.said_at
-    if isinstance(judgement, Repeat):
-        return [
-            replace(old, known=replace(old.known, said_at=at)) if old.known.fact_id == judgement.fact_id else old
-            for old in standing
-        ]
-    gone = judgement.fact_ids if isinstance(judgement, Contradiction) else ()
-    return [*(old for old in standing if old.known.fact_id not in gone), new]
+        text, at = one.statement.text, one.turn.created_at
+        fact = Fact(fact_id=number, statement=text, vector=to_bytes(vector), vector_model=embedder.name)
+        same = find_same(text, fact.vector, embedder.name, list(facts.values()), embedder.same_meaning)
+        meaning = facts.setdefault(number if same is None else same[0].fact_id, fact).fact_id
+        mention = FactMention(mention_id=number, meaning=meaning, message_ids=[], statement=text)
+        mention.said_at = mention.heard_at = at
+        mentions.append(mention)
+    runs = fold(mentions)
+    standing = [
+        StandingStatement(facts[one.meaning], heard[one.mentions[0].mention_id - 1], one.mentions[-1].said_at)
+        for one in runs
+        if one.replaced_by is None
+    ]
+    replacing = len({run.replaced_by for run in runs} - {None})
+    outcomes = {"new": len(runs) - replacing, "repeat": len(mentions) - len(runs), "replace": replacing}
+    return standing, Counter(outcomes)
 
 
 def alike(standing: Sequence[StandingStatement], same_meaning: float) -> list[tuple[str, str]]:
     """Return the pairs of one user's facts whose vectors may mean the same."""
     if not standing:
         return []
-    vectors = np.stack([from_bytes(one.known.vector or b"") for one in standing])
+    vectors = np.stack([from_bytes(one.fact.vector or b"") for one in standing])
     close = np.argwhere(np.triu(vectors @ vectors.T, 1) >= same_meaning)
-    return [(standing[left].known.text, standing[right].known.text) for left, right in close]
+    return [(standing[left].fact.statement, standing[right].fact.statement) for left, right in close]
 
 
 def answered(subject: corpora.CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
     """Ask a subject's questions of the block chosen for each, and of the other ways to fill it."""
     facts = [
-        RecalledFact(nth, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
+        RecalledFact(nth, one.fact.statement, one.heard.statement.category, _CONFIDENCE, one.said_at)
         for nth, one in enumerate(standing, 1)
     ]
 

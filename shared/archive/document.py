@@ -336,7 +336,7 @@ def export_app(session: Session, app: App, now: datetime, user_id: str | None = 
         ],
         fact_history=[
             copied(ArchivedFactChange, one, conversation_ids=[ids[key] for key in one.source_keys if key in ids])
-            for one in fact_queries.history_of_many(session, [fact.fact_id for fact in facts])
+            for one in fact_queries.history_of(session, *(fact.fact_id for fact in facts))
         ],
         profiles=[
             copied(ArchivedProfile, one, content=content_of(one.fields, one.notes), agreed_at=consent.changed_at)

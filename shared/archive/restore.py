@@ -27,10 +27,10 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.db.base import row_of
 from shared.facts import queries as fact_queries
-from shared.facts.changes import FactTexts, free_pins, free_slots
-from shared.facts.changes import record as record_fact
-from shared.facts.clearing import refuse_while_clearing
-from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
+from shared.facts.fold import moment
+from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactMention, said_key
+from shared.facts.retention import free_pins, free_slots
+from shared.facts.retention import record as record_fact
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin, written_texts
 from shared.memories.writing import Sources, Texts, insert_with_eviction, record, sources_in
@@ -55,6 +55,10 @@ class ArrivingFacts:
     changes_skipped: int = 0
     _arrived: dict[int, Fact] = field(default_factory=dict)
     """What became of which archived fact."""
+    _mentions: dict[int, list[FactMention]] = field(default_factory=dict)
+    """Of each arrived fact, by our id, in the order in which they were made."""
+    _meanings: dict[str, int] = field(default_factory=dict)
+    """By their digest, what arrived facts say."""
 
     def carry_out(self, facts: Sequence[document.ArchivedFact], history: Sequence[document.ArchivedFactChange]) -> None:
         """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place;
@@ -63,7 +67,7 @@ class ArrivingFacts:
         if not facts:
             return
         for user_id in {one.user_id or NOBODY for one in facts}:
-            refuse_while_clearing(self.session, Subject(self.app_id, user_id))
+            fact_queries.refuse_while_clearing(self.session, Subject(self.app_id, user_id))
         by_id = {one.fact_id: one for one in facts}
         for top in self._arriving(facts):
             chain = [top]
@@ -76,13 +80,15 @@ class ArrivingFacts:
         self.facts = len(self._arrived)
         self.skipped = len(facts) - self.facts
         self._take_history(history)
+        self._name_replaced()
         for fact in self._arrived.values():
-            record_fact(self.session, fact, FactChangeKind.LEARNED, self.cause, FactTexts(after=fact.statement))
+            record_fact(self.session, fact, FactChangeKind.LEARNED, self.cause, after=fact.statement)
 
     def _arriving(self, facts: Sequence[document.ArchivedFact]) -> Collection[document.ArchivedFact]:
         """Return the facts that are to stand and do not yet. Raises: Conflict, where there is no place for them."""
         beneath = {one.updates_fact_id for one in facts}
-        known = {fact.said_key for fact in fact_queries.standing_in_app(self.session, self.app_id)}
+        standing = fact_queries.facts_in(self.session, self.app_id, (FactState.STANDING,))
+        known = {fact.said_key for fact in standing}
         arriving: dict[str, document.ArchivedFact] = {}
         for one in facts:
             key = said_key(one.user_id or NOBODY, one.statement)
@@ -126,11 +132,44 @@ class ArrivingFacts:
                     f"The archive has a fact of conversation {one.conversation_id}, but not the conversation.",
                     code="broken_archive",
                 )
-            key, said_at = self.keys.get(one.conversation_id or ""), one.said_at or one.last_seen
-            self.session.add(row_of(FactSource, one, fact_id=fact.fact_id, conversation_key=key, said_at=said_at))
-        self.session.flush()
+        self._take_mentions(fact, archived)
         self._arrived[archived.fact_id] = fact
         return fact.fact_id
+
+    def _take_mentions(self, fact: Fact, archived: document.ArchivedFact) -> None:
+        meaning = self._meanings.setdefault(fact.said_key, fact.fact_id)
+        own = {"fact_id": fact.fact_id, "app_id": self.app_id, "user_id": fact.user_id, "meaning": meaning}
+        mentions: list[FactMention] = []
+        for source in archived.sources:
+            key, ids = self.keys.get(source.conversation_id or ""), source.message_ids
+            said_at, times = source.said_at or source.last_seen, fact_queries.message_times(self.session, key, ids)
+            for number in range(source.mentions):
+                # An archive counts the mentions of a conversation: each has one of its messages, the last the rest.
+                part = ids[number:] if number == source.mentions - 1 else ids[number : number + 1]
+                mention = row_of(FactMention, source, **own, conversation_key=key, message_ids=part)
+                mention.said_at = max((min(times[one], said_at) for one in part if one in times), default=said_at)
+                mention.heard_at = source.first_seen if number == 0 < source.mentions - 1 else source.last_seen
+                mentions.append(mention)
+        mentions.sort(key=moment)
+        self._mentions[fact.fact_id] = mentions
+        if fact.statement != mentions[0].statement:
+            # A hand changed its words.
+            for one in mentions:
+                one.reworded, one.reworded_at = fact.statement, fact.updated_at
+        self.session.add_all(mentions)
+        self.session.flush()
+
+    def _name_replaced(self) -> None:
+        """Let what replaced a fact name it, as its history says or else the chain; so later folds replace it again."""
+        replaced_by = {fact.updates_fact_id: fact.fact_id for fact in self._arrived.values()}
+        history = fact_queries.history_of(self.session, *self._mentions)
+        by_history = {one.fact_id: one.related_fact_id for one in history if one.kind == FactChangeKind.REPLACED}
+        for lower, upper in replaced_by.items():
+            if lower is not None:
+                by = self._mentions.get(by_history.get(lower) or upper, self._mentions[upper])
+                free = next((one for one in by if one.updates is None), by[0])
+                free.updates = self._mentions[lower][0].meaning
+        self.session.flush()
 
     def _take_history(self, history: Sequence[document.ArchivedFactChange]) -> None:
         for one in history:

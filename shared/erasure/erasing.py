@@ -20,8 +20,8 @@ from shared.conversations.answers import show_all, supersede_all
 from shared.conversations.queries import lock_all, lock_conversation, names_of
 from shared.erasure.stores import Counts, ErasedPart, Scope, count_left, forget
 from shared.events.recording import record
-from shared.facts import clearing as fact_clearing
 from shared.facts import editing as fact_editing
+from shared.facts import forgetting as fact_forgetting
 from shared.facts import queries as fact_queries
 from shared.facts.editing import RULE_UNDO_OVER
 from shared.facts.models import FactClear
@@ -62,7 +62,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     # What is kept of them holds no text; nor does it name them any more, but for the receipt.
     # Only after the count, which finds what is left by their name.
     forgetting.detach_user(session, subject)
-    fact_clearing.part_from_user(session, subject)
+    fact_forgetting.detach_user(session, subject)
     return _receipt(part, erased, left)
 
 
@@ -93,7 +93,7 @@ def clear_facts(
     where that was made final. Raises: NotFound; Conflict, for a user while the app's are being cleared.
     """
     former = settle_clear(session, app_id, cause.at, user_id, at_once=True)
-    return fact_clearing.clear_all(session, app_id, cause, seconds, user_id), former
+    return fact_editing.clear_all(session, app_id, cause, seconds, user_id), former
 
 
 def settle_clear(
@@ -109,9 +109,9 @@ def settle_clear(
         return None
     lock_all(session, app_id, user_id)
     part = ErasedPart(session, app, Scope.FACTS, Cause(clear.actor, RULE_UNDO_OVER, now), user_id)
-    drafts, settled = _withdraw_drafts(part), fact_clearing.settled_with(session, clear)
-    erased = fact_clearing.make_final(session, clear, now) | drafts | forget(part)
-    receipt = _receipt(part, erased, count_left(part) | fact_clearing.left_of_app(session, app_id, user_id))
+    drafts, settled = _withdraw_drafts(part), fact_forgetting.settled_with(session, clear)
+    erased = fact_forgetting.make_final(session, clear, now) | drafts | forget(part)
+    receipt = _receipt(part, erased, count_left(part) | fact_forgetting.left_of_app(session, app_id, user_id))
     for one in settled:
         one.erasure_id = receipt.erasure_id
     return receipt

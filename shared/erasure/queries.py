@@ -15,7 +15,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.queries import count, given_numbers
 from shared.facts.models import Fact
-from shared.facts.queries import FactFilter, count_wanted
+from shared.facts.queries import FactFilter, count_listed
 from shared.jobs.models import OPEN, Job
 from shared.memories.models import Memory
 from shared.profiles.models import Consent, Profile
@@ -61,7 +61,7 @@ def still_remembered(session: Session, app_id: str, user_id: str | None = None) 
     """Return what an app, or one of its users, is remembered by when no memory is left."""
     mine = keys_of(app_id, user_id)
     return {
-        "facts": count_wanted(session, app_id, FactFilter(user_id=user_id)),
+        "facts": count_listed(session, app_id, FactFilter(user_id=user_id)),
         "messages": rows_of_conversations(session, app_id, mine)["messages"],
         "summaries": count_of_app(session, app_id, mine),
     }

@@ -25,7 +25,7 @@ from shared.db.queries import rows_changed
 from shared.erasure import queries
 from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import erase_of_app, erase_of_conversations, record_end_of_job
-from shared.facts import clearing as fact_clearing
+from shared.facts import forgetting as fact_forgetting
 from shared.facts import queries as fact_queries
 from shared.jobs.control import abandon_all, detach_user, forbid_replays
 from shared.jobs.queries import lock_open_of_app
@@ -288,7 +288,7 @@ STORES = (
         _forget_answers,
         lambda part: {"idempotencyKeys": queries.count_remembered(part.session, part.answers)},
     ),
-    _drawn_store(("facts", "fact_sources", "fact_history", "fact_clears"), _WHOLE, fact_clearing),
+    _drawn_store(("facts", "fact_mentions", "fact_history", "fact_clears"), _WHOLE, fact_forgetting),
     Store(
         ("profiles", "consents", "profile_audit"),
         (Scope.DATA, Scope.USER, Scope.PROFILE),

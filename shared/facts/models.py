@@ -1,4 +1,4 @@
-"""Facts, where each was said, everything that ever happened to them, their kinds, and what a statement is about.
+"""Facts, where each was mentioned, everything that ever happened to them, their kinds, and what a statement is about.
 
 ``slot`` makes the database itself refuse a 151st fact of a subject, ``pin_slot`` an eleventh pinned one. A fact that
 was contradicted stays as ``replaced`` beneath the one that replaced it, and one that was deleted as ``deleted`` until
@@ -103,26 +103,47 @@ class Fact(Base):
         return Subject(self.app_id, self.user_id)
 
 
-class FactSource(Base):
-    """One place where a fact was said: a conversation, or a person's own hand (no conversation)."""
+class FactMention(Base):
+    """One statement as it was made once: in a conversation, or by a person's own hand (no conversation)."""
 
-    __tablename__ = "fact_sources"
-    __table_args__ = (UniqueConstraint("fact_id", "conversation_key"), {"sqlite_autoincrement": True})
+    __tablename__ = "fact_mentions"
+    __table_args__ = (
+        Index("ix_fact_mentions_app_id_user_id", "app_id", "user_id"),
+        {"sqlite_autoincrement": True},
+    )
 
-    source_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    mention_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     fact_id: Mapped[int] = mapped_column(ForeignKey("facts.fact_id", ondelete="CASCADE"), index=True)
+    """Where the last fold put it."""
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    user_id: Mapped[str] = mapped_column(String(200), default=NOBODY, server_default=NOBODY)
+    meaning: Mapped[int] = mapped_column(BigInteger)
+    """What it says: the id of the fact that said so first. Mentions that say the same have the same."""
+    updates: Mapped[int | None] = mapped_column(BigInteger)
+    """The meaning that whoever found it says it contradicts."""
     conversation_key: Mapped[int | None] = mapped_column(ForeignKey("conversations.key"), index=True)
     conversation_id: Mapped[str | None] = mapped_column(String(200))
     message_ids: Mapped[list[str]] = mapped_column(JSON, default=list)
     statement: Mapped[str] = mapped_column(Text)
     """The fact as it was understood there, so that it can stand in these words when the others are taken back."""
+    reworded: Mapped[str | None] = mapped_column(Text)
+    """What a hand made of these words since, by changing the fact's."""
+    reworded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     category: Mapped[str] = mapped_column(String(12))
     agent: Mapped[str] = mapped_column(String(200))
-    mentions: Mapped[int] = mapped_column(default=1)
-    first_seen: Mapped[datetime] = mapped_column(UtcDateTime)
-    last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    heard_at: Mapped[datetime] = mapped_column(UtcDateTime)
     said_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    """When the newest of those messages was said."""
+    """When the newest of its messages was said."""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person wrote it."""
+        return self.conversation_key is None
+
+    @property
+    def words(self) -> str:
+        """What it says, by whoever had the last word."""
+        return self.statement if self.reworded is None else self.reworded
 
 
 class FactClear(Base):
@@ -262,6 +283,12 @@ class SingleValue:
     kind: str
     words: frozenset[str]
 
+    def contradicts(self, other: "SingleValue | None") -> bool:
+        """Whether another is a different value of the same; "London" is in "North London"."""
+        if other is None or self.kind != other.kind:
+            return False
+        return not (self.words <= other.words or other.words <= self.words)
+
 
 def single_value(statement: str) -> SingleValue | None:
     """Return the single value a statement gives, if that is all it says."""
@@ -275,7 +302,5 @@ def single_value(statement: str) -> SingleValue | None:
 
 def contradict(one: str, other: str) -> bool:
     """Whether two statements give different values of something there is only one of."""
-    left, right = single_value(one), single_value(other)
-    if left is None or right is None or left.kind != right.kind:
-        return False
-    return not (left.words <= right.words or right.words <= left.words)
+    left = single_value(one)
+    return left is not None and left.contradicts(single_value(other))

@@ -1,22 +1,24 @@
-"""Reads of facts, their sources and their history, always within one app. None of them makes a model call."""
+"""Reads of facts, their mentions and their history, always within one app. None of them makes a model call."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NoReturn
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, ScalarSelect, and_, case, exists, func, or_, select
+from sqlalchemy.orm import Session
 
 from shared.base.choices import Category, FactState
-from shared.base.errors import NotFound, Operation
+from shared.base.errors import Conflict, NotFound, Operation
 from shared.base.subjects import Subject
 from shared.conversations.models import Conversation, Message
 from shared.db.queries import count
-from shared.facts.models import LIFETIMES, SLOTS, Fact, FactChange, FactClear, FactSource
+from shared.facts.fold import Trace
+from shared.facts.models import LIFETIMES, SLOTS, Fact, FactChange, FactChangeKind, FactClear, FactMention
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
-_OF_CATEGORY = case({one.value: place for place, one in enumerate(Category)}, value=Fact.category, else_=len(Category))
+_OF_CATEGORY = case({one.value: rank for rank, one in enumerate(Category)}, value=Fact.category, else_=len(Category))
 PRESSING_FIRST = (
     Fact.pin_slot.is_(None),
     _OF_CATEGORY,
@@ -37,7 +39,7 @@ class FactFilter:
     user_id: str | None = None
 
 
-def within(table: type[Fact | FactChange], app_id: str, user_id: str | None) -> list[ColumnElement[bool]]:
+def within(table: type[Fact | FactChange | FactMention], app_id: str, user_id: str | None) -> list[ColumnElement[bool]]:
     """Narrow rows to an app, and to one of its users where one is named; NOBODY is named, None is not."""
     return [table.app_id == app_id, *([] if user_id is None else [table.user_id == user_id])]
 
@@ -49,15 +51,10 @@ def standing(session: Session, subject: Subject) -> Sequence[Fact]:
 
 def heard_only_in(session: Session, conversation_key: int) -> frozenset[int]:
     """Return the facts that were heard in one conversation and in no other."""
-    heard = select(FactSource.fact_id).where(FactSource.conversation_key == conversation_key)
-    elsewhere = or_(FactSource.conversation_key.is_(None), FactSource.conversation_key != conversation_key)
-    others = select(FactSource.fact_id).where(elsewhere, FactSource.fact_id.in_(heard))
-    return frozenset(session.scalars(heard.where(FactSource.fact_id.not_in(others))))
-
-
-def standing_in_app(session: Session, app_id: str) -> Sequence[Fact]:
-    """Return the facts of all subjects of an app, the most pressing first."""
-    return session.scalars(select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)).all()
+    heard = select(FactMention.fact_id).where(FactMention.conversation_key == conversation_key)
+    elsewhere = or_(FactMention.conversation_key.is_(None), FactMention.conversation_key != conversation_key)
+    others = select(FactMention.fact_id).where(elsewhere, FactMention.fact_id.in_(heard))
+    return frozenset(session.scalars(heard.where(FactMention.fact_id.not_in(others))))
 
 
 def without_vector(session: Session, subject: Subject, model: str, limit: int) -> Sequence[Fact]:
@@ -67,23 +64,23 @@ def without_vector(session: Session, subject: Subject, model: str, limit: int) -
     return session.scalars(query.order_by(Fact.fact_id.desc()).limit(limit)).all()
 
 
-def list_facts(session: Session, app_id: str, wanted: FactFilter, limit: int, offset: int) -> Sequence[Fact]:
+def list_facts(session: Session, app_id: str, filters: FactFilter, limit: int, offset: int) -> Sequence[Fact]:
     """Return an app's facts, the most pressing first, from place ``offset`` on."""
-    query = select(Fact).where(*_wanted(app_id, wanted))
+    query = select(Fact).where(*_conditions(app_id, filters))
     return session.scalars(query.order_by(*PRESSING_FIRST).limit(limit).offset(offset)).all()
 
 
-def count_wanted(session: Session, app_id: str, wanted: FactFilter) -> int:
+def count_listed(session: Session, app_id: str, filters: FactFilter) -> int:
     """Return how many facts a listing has on all of its pages."""
-    return count(session, select(func.count()).select_from(Fact).where(*_wanted(app_id, wanted)))
+    return count(session, select(func.count()).select_from(Fact).where(*_conditions(app_id, filters)))
 
 
-def _wanted(app_id: str, wanted: FactFilter) -> list[ColumnElement[bool]]:
-    narrowed = [*within(Fact, app_id, wanted.user_id), Fact.state == wanted.state]
-    if wanted.category is not None:
-        narrowed.append(Fact.category == wanted.category)
-    if wanted.pinned is not None:
-        narrowed.append(Fact.pin_slot.is_not(None) if wanted.pinned else Fact.pin_slot.is_(None))
+def _conditions(app_id: str, filters: FactFilter) -> list[ColumnElement[bool]]:
+    narrowed = [*within(Fact, app_id, filters.user_id), Fact.state == filters.state]
+    if filters.category is not None:
+        narrowed.append(Fact.category == filters.category)
+    if filters.pinned is not None:
+        narrowed.append(Fact.pin_slot.is_not(None) if filters.pinned else Fact.pin_slot.is_(None))
     return narrowed
 
 
@@ -115,11 +112,6 @@ def fact_saying(session: Session, app_id: str, key: str) -> Fact | None:
     return session.scalar(select(Fact).where(Fact.app_id == app_id, Fact.said_key == key, _STANDS))
 
 
-def gone_saying(session: Session, app_id: str, key: str) -> Sequence[Fact]:
-    """Return the facts that said something and were replaced or deleted."""
-    return session.scalars(select(Fact).where(Fact.app_id == app_id, Fact.said_key == key, ~_STANDS)).all()
-
-
 def facts_in(
     session: Session, app_id: str, states: Collection[FactState], user_id: str | None = None
 ) -> Sequence[Fact]:
@@ -144,16 +136,114 @@ def chain_beneath(session: Session, fact: Fact) -> list[Fact]:
     return chain
 
 
-def sources_of(session: Session, fact_id: int) -> Sequence[FactSource]:
-    """Return where a fact was said, in the order in which it was first said there."""
-    query = select(FactSource).where(FactSource.fact_id == fact_id)
-    return session.scalars(query.order_by(FactSource.first_seen, FactSource.source_id)).all()
+@dataclass(frozen=True)
+class FoldScope:
+    """Facts that are folded together, apart from all others: what stands, or what one deletion or one clear took."""
+
+    facts: Sequence[Fact]
+    top: FactState = FactState.STANDING
+    """The state of what nothing contradicts."""
+    beneath: FactState = FactState.REPLACED
+    undo_until: datetime | None = None
+    clear_id: str | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether its facts count: they have slots, and new statements are read against them."""
+        return self.top is FactState.STANDING
 
 
-def source_in(session: Session, fact_id: int, conversation_key: int | None) -> FactSource | None:
-    """Return where a fact was said in one conversation; None for the key: by hand."""
-    query = select(FactSource).where(FactSource.fact_id == fact_id, FactSource.conversation_key == conversation_key)
-    return session.scalar(query.limit(1))
+def fold_scopes(session: Session, subject: Subject) -> list[FoldScope]:
+    """Return a subject's facts as they are folded together; first those that stand and what these replaced."""
+    facts = session.scalars(select(Fact).where(_of(subject)).order_by(Fact.fact_id)).all()
+    by_id = {one.fact_id: one for one in facts}
+    scopes: list[FoldScope] = []
+    cleared: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if fact.clear_id is not None:
+            cleared.setdefault(fact.clear_id, []).append(fact)
+    for clear_id, own in cleared.items():
+        scopes.append(FoldScope(own, FactState.DELETED, FactState.DELETED, own[0].undo_until, clear_id))
+    for fact in facts:
+        if fact.state == FactState.DELETED and fact.clear_id is None:
+            chain = [fact]
+            # What lay beneath it when all was cleared went with the clear.
+            while (lower := by_id.get(chain[-1].updates_fact_id or 0)) is not None and lower.clear_id is None:
+                chain.append(lower)
+            scopes.append(FoldScope(chain, FactState.DELETED, undo_until=fact.undo_until))
+    apart = {one.fact_id for scope in scopes for one in scope.facts}
+    # Always there, and first, though it may be empty.
+    return [FoldScope([one for one in facts if one.fact_id not in apart]), *scopes]
+
+
+def mentions_of(session: Session, fact_ids: Collection[int]) -> list[FactMention]:
+    """Return every mention of some facts."""
+    return list(session.scalars(select(FactMention).where(FactMention.fact_id.in_(fact_ids))))
+
+
+def traces_of(session: Session, subject: Subject, facts: Collection[Fact]) -> list[Trace]:
+    """Return what links each of some facts of a subject to others."""
+    links = (FactMention.fact_id, FactMention.meaning, FactMention.updates)
+    mine, ids = within(FactMention, subject.app_id, subject.user_id), {fact.fact_id for fact in facts}
+    rows = session.execute(select(*links, FactMention.statement, FactMention.reworded).where(*mine).distinct())
+    return [
+        Trace(fact_id, meaning, updates, words)
+        for fact_id, meaning, updates, *both in rows
+        for words in both
+        if fact_id in ids and words is not None
+    ]
+
+
+def mentions_in(session: Session, subject: Subject, conversation_key: int) -> Sequence[FactMention]:
+    """Return what a conversation mentioned of a subject, of facts in whatever state."""
+    mine = within(FactMention, subject.app_id, subject.user_id)
+    return session.scalars(select(FactMention).where(*mine, FactMention.conversation_key == conversation_key)).all()
+
+
+@dataclass(frozen=True)
+class FactSource:
+    """A conversation in which a fact was said, or a person's own hand (no conversation), with all its mentions."""
+
+    conversation_id: str | None
+    message_ids: list[str]
+    statement: str
+    category: str
+    agent: str
+    mentions: int
+    first_seen: datetime
+    last_seen: datetime
+    said_at: datetime
+
+
+def sources_of(session: Session, fact_id: int) -> list[FactSource]:
+    """Return where a fact was said, in the order in which it was first heard there."""
+    return sources_by_fact(session, [fact_id]).get(fact_id, [])
+
+
+def sources_by_fact(session: Session, fact_ids: Collection[int]) -> dict[int, list[FactSource]]:
+    """Return for each fact where it was said."""
+    query = select(FactMention).where(FactMention.fact_id.in_(fact_ids))
+    grouped: dict[tuple[int, int | None], list[FactMention]] = {}
+    for one in session.scalars(query.order_by(FactMention.said_at, FactMention.mention_id)):
+        grouped.setdefault((one.fact_id, one.conversation_key), []).append(one)
+    found: dict[int, list[FactSource]] = {}
+    by_first_heard = sorted(grouped.items(), key=lambda item: min((one.heard_at, one.mention_id) for one in item[1]))
+    for (fact_id, _), mentions in by_first_heard:
+        first, heard = mentions[0], [one.heard_at for one in mentions]
+        source = FactSource(
+            conversation_id=first.conversation_id,
+            message_ids=list(dict.fromkeys(one for mention in mentions for one in mention.message_ids)),
+            # What a conversation said stays as it was understood there; a hand said what it made of it since.
+            statement=first.words if first.by_hand else first.statement,
+            category=first.category,
+            agent=first.agent,
+            mentions=len(mentions),
+            first_seen=min(heard),
+            last_seen=max(heard),
+            said_at=mentions[-1].said_at,
+        )
+        found.setdefault(fact_id, []).append(source)
+    return found
 
 
 def message_times(session: Session, conversation_key: int | None, ids: Collection[str]) -> dict[str, datetime]:
@@ -163,37 +253,28 @@ def message_times(session: Session, conversation_key: int | None, ids: Collectio
     return {one.message_id: one.created_at for one in messages}
 
 
-def sources_by_fact(session: Session, fact_ids: Collection[int]) -> dict[int, list[FactSource]]:
-    """Return for each fact where it was said."""
-    query = select(FactSource).where(FactSource.fact_id.in_(fact_ids))
-    found: dict[int, list[FactSource]] = {}
-    for source in session.scalars(query.order_by(FactSource.fact_id, FactSource.first_seen, FactSource.source_id)):
-        found.setdefault(source.fact_id, []).append(source)
-    return found
+def facts_mentioned_in(session: Session, conversation_key: int) -> Sequence[Fact]:
+    """Return the facts of whatever state that a conversation said."""
+    mentioned = select(FactMention.fact_id).where(FactMention.conversation_key == conversation_key)
+    return session.scalars(select(Fact).where(Fact.fact_id.in_(mentioned)).order_by(Fact.fact_id)).all()
 
 
-def facts_said_in(session: Session, conversation_key: int) -> Sequence[Fact]:
-    """Return the facts of whatever state that a conversation said, the newest first."""
-    said = select(FactSource.fact_id).where(FactSource.conversation_key == conversation_key)
-    return session.scalars(select(Fact).where(Fact.fact_id.in_(said)).order_by(Fact.fact_id.desc())).all()
+def keys_of(session: Session, fact_id: int) -> set[int]:
+    """Return the keys of the conversations a fact was said in."""
+    query = select(FactMention.conversation_key).where(FactMention.fact_id == fact_id).distinct()
+    return {key for key in session.scalars(query) if key is not None}
 
 
-def taken_places(session: Session, subject: Subject) -> tuple[set[int], set[int]]:
-    """Return the slots and the pin slots that are taken of a subject."""
-    rows = session.execute(select(Fact.slot, Fact.pin_slot).where(_of(subject), _STANDS)).all()
-    return {slot for slot, _ in rows if slot}, {pin for _, pin in rows if pin}
-
-
-def history_of(session: Session, fact_id: int) -> Sequence[FactChange]:
-    """Return everything that happened to a fact, oldest first."""
-    query = select(FactChange).where(FactChange.fact_id == fact_id)
-    return session.scalars(query.order_by(FactChange.change_id)).all()
-
-
-def history_of_many(session: Session, fact_ids: Collection[int]) -> Sequence[FactChange]:
+def history_of(session: Session, *fact_ids: int) -> Sequence[FactChange]:
     """Return everything that happened to some facts, oldest first."""
     query = select(FactChange).where(FactChange.fact_id.in_(fact_ids))
     return session.scalars(query.order_by(FactChange.change_id)).all()
+
+
+def was_moved(session: Session, fact_id: int) -> bool:
+    """Whether a hand gave a fact its category."""
+    query = select(FactChange.change_id).where(FactChange.fact_id == fact_id, FactChange.kind == FactChangeKind.MOVED)
+    return session.scalar(query.limit(1)) is not None
 
 
 def history_in_app(session: Session, app_id: str, fact_id: int) -> Sequence[FactChange]:
@@ -241,6 +322,33 @@ def clear_over(session: Session, subject: Subject) -> FactClear | None:
     query = select(FactClear).where(FactClear.app_id == subject.app_id, whose, FactClear.settled_at.is_(None))
     # Both may be open: the last to be over decides.
     return session.scalar(query.order_by(FactClear.undo_until.desc()).limit(1))
+
+
+def refuse_while_clearing(session: Session, subject: Subject) -> None:
+    """Raises: Conflict, while the facts of a subject are being cleared, its own or all of its app's."""
+    clear = clear_over(session, subject)
+    if clear is not None:
+        refuse_open_clear(clear)
+
+
+def refuse_open_clear(clear: FactClear) -> NoReturn:
+    """Raises: Conflict, which says how to take the clear back."""
+    whose = whose_facts(clear.app_id, clear.user_id)
+    of_user = {} if clear.user_id is None else {"userId": clear.user_id}
+    raise Conflict(
+        f"{whose[0].upper()}{whose[1:]} are being cleared; take that back with {{operation}}, or wait until it is "
+        "final.",
+        code="clear_open",
+        details={"clearId": clear.clear_id, "undoUntil": clear.undo_until.isoformat()},
+        operation=Operation("undoClearingFacts", {"appId": clear.app_id, **of_user}),
+    )
+
+
+def whose_facts(app_id: str, user_id: str | None) -> str:
+    """Return the facts of an app, or of one of its users, as a message names them."""
+    if user_id is None:
+        return f"the facts of app {app_id}"
+    return f"the facts of app {app_id} that name {f'user {user_id}' if user_id else 'nobody'}"
 
 
 def open_clears(session: Session, app_id: str) -> Sequence[FactClear]:
@@ -294,8 +402,8 @@ def last_message_key(session: Session, app_id: str) -> int:
 def said_until(message_key: int) -> ScalarSelect[int]:
     """Say of many conversations how many messages of each had been said when a message was."""
     mine = (Message.conversation_key == Conversation.key, Message.key <= message_key)
-    said = select(func.coalesce(func.max(Message.position) + 1, 0)).where(*mine)
-    return said.correlate(Conversation).scalar_subquery()
+    count_then = select(func.coalesce(func.max(Message.position) + 1, 0)).where(*mine)
+    return count_then.correlate(Conversation).scalar_subquery()
 
 
 def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:
@@ -318,9 +426,10 @@ def count_facts(session: Session, app_id: str, user_id: str | None = None) -> in
 
 
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many places the facts of an app, or of one of its users, were said in."""
-    query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
-    return count(session, query.where(*within(Fact, app_id, user_id)))
+    """Return in how many conversations the facts of an app, or of one of its users, were said, fact by fact."""
+    columns = (FactMention.fact_id, FactMention.conversation_key)
+    mine = select(*columns).where(*within(FactMention, app_id, user_id)).distinct()
+    return count(session, select(func.count()).select_from(mine.subquery()))
 
 
 def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
@@ -329,19 +438,14 @@ def count_changes_with_text(session: Session, app_id: str, user_id: str | None =
     return count(session, select(func.count()).select_from(FactChange).where(*mine, _HAS_TEXT))
 
 
-def ids_of(app_id: str, user_id: str | None = None) -> Select[int]:
-    """Select the ids of all facts of an app, or of one of its users, in whatever state."""
-    return select(Fact.fact_id).where(*within(Fact, app_id, user_id))
-
-
 def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
     """Return which of a subject's conversations are sources of facts of others, or held by the history of such."""
-    sources = select(FactSource.conversation_key).join(Fact, Fact.fact_id == FactSource.fact_id)
-    others = (Fact.app_id == subject.app_id, Fact.user_id != subject.user_id, FactSource.conversation_key.is_not(None))
-    told = select(FactChange.source_keys).where(FactChange.app_id == subject.app_id, _HAS_TEXT)
-    held = {key for key in session.scalars(sources.where(*others)) if key is not None}
-    told = told.where(FactChange.user_id != subject.user_id)
-    return held.union(*session.scalars(told)).intersection(conversations)
+    others = (FactMention.app_id == subject.app_id, FactMention.user_id != subject.user_id)
+    mentioned = select(FactMention.conversation_key).where(*others, FactMention.conversation_key.is_not(None))
+    changes = select(FactChange.source_keys).where(FactChange.app_id == subject.app_id, _HAS_TEXT)
+    changes = changes.where(FactChange.user_id != subject.user_id)
+    keys = {key for key in session.scalars(mentioned) if key is not None}
+    return keys.union(*session.scalars(changes)).intersection(conversations)
 
 
 def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
@@ -353,14 +457,14 @@ def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
 
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Return what of an app's facts still holds words of one conversation."""
-    sources = select(func.count()).select_from(FactSource).where(FactSource.conversation_key == conversation_key)
+    mentions = select(func.count()).select_from(FactMention).where(FactMention.conversation_key == conversation_key)
     changes = [one for one in changes_with_text(session, app_id) if conversation_key in one.source_keys]
-    source = aliased(FactSource)
-    sourced = exists().where(source.fact_id == Fact.fact_id)
-    facts = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, ~sourced)
+    # A fact that nobody said any more would hold words of what is gone.
+    is_mentioned = exists().where(FactMention.fact_id == Fact.fact_id)
+    facts = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, ~is_mentioned)
     return {
         "facts": count(session, facts),
-        "factSources": count(session, sources),
+        "factSources": count(session, mentions),
         "factHistory": len(changes),
     }
 

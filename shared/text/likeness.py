@@ -137,22 +137,6 @@ def are_opposed(left: Gist, right: Gist) -> bool:
     )
 
 
-def beginnings(gist: Gist) -> frozenset[str]:
-    """Return how the words that carry a statement's meaning begin, and those that mean the same.
-
-    A statement in which none of these occurs is of something else; that is seen much faster than it is taken apart.
-    """
-    forms = [form for form, root in _ROOTS.items() if root in gist.content]
-    opposites = [form for form, root in _ROOTS.items() if root == "dislike"] if "like" in gist.content else []
-    return frozenset(word[:_LEAST_STEM] for word in [*gist.content, *gist.names, *forms, *opposites])
-
-
-def speaks_of(statement: str, those: frozenset[str]) -> bool:
-    """Whether any of the ``beginnings`` of another statement occurs."""
-    line = statement.casefold()
-    return any(one in line for one in those)
-
-
 def _reordered(left: Gist, right: Gist) -> bool:
     return bool(left.ordered and right.ordered) and left.ordered != right.ordered
 

@@ -29,7 +29,7 @@ from shared.db.base import models_metadata
 from shared.erasure.erasing import erase_app, erase_conversation, erase_memory, erase_user
 from shared.erasure.stores import HOLDS_NO_WORDS, STORES
 from shared.events.models import Event
-from shared.facts.writing import FoundStatement, StatementOrigin, learn
+from shared.facts.mentions import FoundStatement, StatementOrigin, learn
 from shared.jobs import ownership
 from shared.jobs.models import JobState
 from shared.memories.compaction import NEW, Action, Decision, Eviction

@@ -18,8 +18,8 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, ap
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, settle_clear
-from shared.facts.clearing import undo_clear
-from shared.facts.models import FactSource
+from shared.facts.editing import undo_clear
+from shared.facts.models import FactMention
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from tests.support.embedding import Away
@@ -217,7 +217,7 @@ def test_each_fact_knows_its_messages_and_its_conversation(house: House) -> None
     house.work_off()
     [fact] = house.facts()
     with house.database.read() as session:
-        [source] = session.query(FactSource).filter_by(fact_id=fact.fact_id).all()
+        [source] = session.query(FactMention).filter_by(fact_id=fact.fact_id).all()
     assert (source.conversation_id, source.message_ids) == ("c1", ["c1-m0"])
 
 

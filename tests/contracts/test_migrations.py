@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.base import models_metadata
 from shared.db.engine import Database
 from shared.db.schema import current_revision, is_of_models, migrate, newest_revision
+from shared.facts import queries
+from shared.facts.models import said_key
 from shared.jobs.models import JobState
 from shared.jobs.tenant_queues import reconcile
 from shared.search import word_index
@@ -56,9 +58,9 @@ def test_alembics_own_command_in_a_checkout_finds_what_the_models_have_and_the_d
     assert "uq_facts_said" in alembic("check", empty_database_url)
 
 
-def alembic(command: str, url: str) -> str:
+def alembic(command: str, url: str, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "alembic", command],
+        [sys.executable, "-m", "alembic", command, *arguments],
         cwd=CHECKOUT,
         env=os.environ | {"DATABASE_URL": url},
         capture_output=True,
@@ -125,6 +127,7 @@ def test_a_database_that_does_not_answer_is_said_without_its_password() -> None:
 
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
+DAY = timedelta(days=1)
 SAID = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites", "I see.")
 
 
@@ -169,6 +172,31 @@ class Installation:
                 created_at=AT,
             )
 
+    def fact(self, fact_id: int, statement: str, said_at: datetime, **more: Any) -> None:
+        values = {
+            "app_id": "notes", "user_id": "", "state": "standing", "slot": fact_id, "confidence": 0.75,
+            "mention_count": 1, "by_hand": False, "agent": "extractive", "version": 1, "category": "identity",
+            "statement": statement, "said_key": said_key("", statement), "was_pinned": False,
+        }  # fmt: skip
+        times = {"first_seen": AT, "last_seen": AT, "updated_at": AT, "said_at": said_at}
+        self.insert("facts", fact_id=fact_id, **values | times | more)
+
+    def source(self, fact_id: int, key: int | None, statement: str, said_at: datetime, *message_ids: str) -> None:
+        self.insert(
+            "fact_sources",
+            fact_id=fact_id,
+            conversation_key=key,
+            conversation_id=None if key is None else f"c{key}",
+            message_ids=list(message_ids),
+            statement=statement,
+            category="identity",
+            agent="extractive",
+            mentions=max(1, len(message_ids)),
+            first_seen=AT,
+            last_seen=AT + DAY,
+            said_at=said_at,
+        )
+
     def job(self, app_id: str, key: int, **more: Any) -> None:
         self.insert(
             "jobs",
@@ -189,6 +217,40 @@ class Installation:
             due_at=AT,
             **more,
         )
+
+
+def test_what_counted_the_mentions_of_a_conversation_becomes_one_row_a_mention(empty_database_url: str) -> None:
+    alembic("upgrade", empty_database_url, "+1")
+    old = Installation(empty_database_url)
+    old.app("notes")
+    for key in (1, 2):
+        old.conversation("notes", key)
+    # Said twice in one talk, then replaced by another on the word of an agent; and one that a hand reworded.
+    more = {"state": "replaced", "slot": None, "mention_count": 2, "confidence": 0.9}
+    old.fact(1, "Has a parrot", AT, **more)
+    old.source(1, 1, "Has a parrot", AT, "c1-m0", "c1-m2")
+    old.fact(2, "Gave the bird away", AT + DAY, updates_fact_id=1)
+    old.source(2, 2, "Gave the bird away", AT + DAY, "c2-m0")
+    change = {"app_id": "notes", "user_id": "", "actor": "rule", "reason": "", "source_keys": [], "at": AT}
+    old.insert("fact_history", fact_id=1, kind="replaced", related_fact_id=2, **change)
+    old.fact(3, "Plays the oboe well", AT)
+    old.source(3, 1, "Plays the oboe", AT, "c1-m2")
+    house = serve(empty_database_url, old)
+    with house.database.read() as session:
+        [parrot] = queries.sources_of(session, 1)
+        assert (parrot.message_ids, parrot.mentions, parrot.said_at) == (["c1-m0", "c1-m2"], 2, AT)
+        assert [len(one.message_ids) for one in queries.mentions_of(session, [1])] == [1, 1]
+        [oboe] = queries.sources_of(session, 3)
+        assert oboe.statement == "Plays the oboe"
+    house.erase("c2", "notes")
+    with house.database.read() as session:
+        found = {
+            one.statement: (one.fact_id, one.mention_count)
+            for one in queries.list_facts(session, "notes", queries.FactFilter(), 10, 0)
+        }
+    assert found == {"Has a parrot": (1, 2), "Plays the oboe well": (3, 1)}
+    house.database.dispose()
+    old.database.dispose()
 
 
 def serve(url: str, installation: Installation) -> House:

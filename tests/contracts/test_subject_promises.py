@@ -12,11 +12,11 @@ from shared.archive.document import export_app
 from shared.base.audit import Cause
 from shared.base.choices import Category
 from shared.base.errors import Conflict, LeaseLost
-from shared.base.subjects import NOBODY, Subject
+from shared.base.subjects import NOBODY, Subject, subject_of
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, erase_user, purge_memories
 from shared.erasure.queries import list_users
-from shared.facts.editing import FactDraft, write
+from shared.facts.editing import write
 from shared.jobs import ownership
 from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState
@@ -128,7 +128,7 @@ def everything_of(house: House, user_id: str | None, text: str) -> None:
             cause,
             10,
         )
-        write(session, "notes", FactDraft(f"Owns a {text}", Category.PROJECT, True, user_id or NOBODY), cause)
+        write(session, subject_of("notes", user_id), f"Owns a {text}", cause, Category.PROJECT, pinned=True)
         grant(session, "notes", user_id or NOBODY, "admin", now)
 
 

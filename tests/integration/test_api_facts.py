@@ -14,7 +14,7 @@ from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.choices import Category
 from shared.conversations.queries import get_conversation
-from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
+from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
 

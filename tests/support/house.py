@@ -315,7 +315,7 @@ class House:
 
     def facts(self, app_id: str = "notes") -> list[Fact]:
         with self.database.read() as session:
-            return list(fact_queries.standing_in_app(session, app_id))
+            return list(fact_queries.list_facts(session, app_id, fact_queries.FactFilter(), 10_000, 0))
 
     def contents(self, app_id: str = "notes") -> list[str]:
         return [memory.content for memory in self.memories(app_id)]

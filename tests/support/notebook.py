@@ -11,13 +11,13 @@ from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
 from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
+from shared.base.subjects import subject_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, append_messages, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
-from shared.facts import clearing, editing, queries
-from shared.facts.editing import FactDraft, FactWriteResult
+from shared.facts import editing, queries
+from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.facts.models import Fact, FactChange
-from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from tests.support.house import House
 
 AGENT = "ollama:scripted"
@@ -53,10 +53,11 @@ class Notebook:
             lock_app(session, self.app_id)
             yield session
 
-    def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> FactWriteResult:
+    def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> Fact:
         """Write a fact by hand."""
         with self.locked() as session:
-            return editing.write(session, self.app_id, FactDraft(statement, None, pinned, user_id or ""), self.hand())
+            subject = subject_of(self.app_id, user_id)
+            return editing.write(session, subject, statement, self.hand(), pinned=pinned)[0]
 
     def pin(self, fact_id: int) -> None:
         with self.locked() as session:
@@ -76,7 +77,7 @@ class Notebook:
 
     def undo_clear(self, user_id: str | None = None) -> int:
         with self.locked() as session:
-            return clearing.undo_clear(session, self.app_id, self.hand(), user_id)
+            return editing.undo_clear(session, self.app_id, self.hand(), user_id)
 
     def settle(self, user_id: str | None = None) -> Erasure | None:
         with self.house.database.write() as session:
@@ -103,7 +104,7 @@ class Notebook:
 
     def facts(self) -> Sequence[Fact]:
         with self.house.database.read() as session:
-            return queries.standing_in_app(session, self.app_id)
+            return queries.list_facts(session, self.app_id, queries.FactFilter(), 10_000, 0)
 
     def statements(self) -> list[str]:
         return sorted(fact.statement for fact in self.facts())

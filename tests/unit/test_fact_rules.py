@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.base.choices import Category
-from shared.facts.clearing import PRUNE_TO, RetainedFact, by_score, dry_run, evicted, score
-from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
-from shared.facts.models import category_of, contradict, said_key
+from shared.facts.fold import find_same, fold
+from shared.facts.models import Fact, FactMention, category_of, contradict, said_key
+from shared.facts.retention import PRUNE_TO, by_score, evicted, expires_at, score
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, differ, gist, normal
@@ -26,12 +26,42 @@ def vector(angle: float) -> bytes:
     return to_bytes(np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
 
 
-def known(fact_id: int, text: str, angle: float | None = 0.0, model: str = "m") -> StandingFact:
-    return StandingFact(fact_id, text, NOW + timedelta(hours=fact_id), None if angle is None else vector(angle), model)
+def known(fact_id: int, text: str, angle: float | None = 0.0, model: str = "m") -> Fact:
+    return Fact(
+        fact_id=fact_id, statement=text, vector=None if angle is None else vector(angle), vector_model=angle and model
+    )
 
 
-def stated(text: str, angle: float | None = 0.0, updates: int | None = None, model: str = "m") -> IncomingStatement:
-    return IncomingStatement(text, updates, None if angle is None else vector(angle), model)
+def same(
+    text: str, facts: list[Fact], angle: float | None = 0.0, model: str = "m", least: float = SAME
+) -> tuple[int, MergedBy] | None:
+    found = find_same(text, None if angle is None else vector(angle), model, facts, least)
+    return None if found is None else (found[0].fact_id, found[1])
+
+
+def mentions(*texts: str, updates: dict[int, int] | None = None) -> list[FactMention]:
+    """One mention an hour, each in a message of its own; what says the same in the same words has one meaning."""
+    meaning_of: dict[str, int] = {}
+    return [
+        FactMention(
+            mention_id=number,
+            meaning=meaning_of.setdefault(normal(text), number),
+            updates=(updates or {}).get(number),
+            conversation_key=1,
+            conversation_id="c1",
+            message_ids=[f"m{number}"],
+            statement=text,
+            heard_at=NOW,
+            said_at=NOW + timedelta(hours=number),
+        )
+        for number, text in enumerate(texts, 1)
+    ]
+
+
+def folded(*texts: str, updates: dict[int, int] | None = None) -> list[tuple[str, str | None]]:
+    """Return each fact in the order in which they began, and what replaced it."""
+    runs = fold(mentions(*texts, updates=updates))
+    return [(run.worded.words, None if run.replaced_by is None else run.replaced_by.worded.words) for run in runs]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +118,7 @@ APART = [
 @pytest.mark.parametrize(("one", "other"), APART, ids=[f"{a} / {b}" for a, b in APART])
 def test_statements_that_differ_in_a_word_that_matters_stay_apart(one: str, other: str) -> None:
     assert differ(one, other) and differ(other, one)
-    assert not isinstance(judge(stated(one), [known(1, other)], SAME), Repeat)
+    assert same(one, [known(1, other)]) is None
 
 
 ALIKE = [
@@ -103,55 +133,72 @@ ALIKE = [
 @pytest.mark.parametrize(("one", "other"), ALIKE, ids=[a for a, _ in ALIKE])
 def test_the_same_in_other_words_is_a_repeat_when_the_vectors_say_so_too(one: str, other: str) -> None:
     facts = [known(1, "User plays chess", 2.0), known(2, other, 0.1)]
-    assert judge(stated(one), facts, SAME) == Repeat(2, MergedBy.EMBEDDING)
-    assert not isinstance(judge(stated(one), [known(2, other, 1.0)], SAME), Repeat)
-    assert not isinstance(judge(stated(one), [known(2, other, None)], SAME), Repeat)
+    assert same(one, facts) == (2, MergedBy.EMBEDDING)
+    assert same(one, [known(2, other, 1.0)]) is None
+    assert same(one, [known(2, other, None)]) is None
 
 
 def test_vectors_of_two_models_are_not_compared() -> None:
-    assert (
-        judge(stated("User likes jazz", model="a"), [known(1, "User enjoys jazz", model="b")], SAME) == NewStatement()
-    )
+    assert same("User likes jazz", [known(1, "User enjoys jazz", model="b")], model="a") is None
 
 
 def test_of_several_that_mean_the_same_the_closest_is_heard_again() -> None:
     facts = [known(1, "User enjoys jazz", 0.3), known(2, "User loves jazz", 0.1), known(3, "User adores jazz", 0.2)]
-    assert judge(stated("User likes jazz"), facts, SAME) == Repeat(2, MergedBy.EMBEDDING)
+    assert same("User likes jazz", facts) == (2, MergedBy.EMBEDDING)
 
 
 def test_exactly_the_same_meaning_is_enough() -> None:
     angle = float(np.arccos(0.9))
     facts = [known(1, "User enjoys jazz", angle)]
     cosine = float(np.frombuffer(vector(0.0), "<f4") @ np.frombuffer(vector(angle), "<f4"))
-    assert judge(stated("User likes jazz"), facts, cosine) == Repeat(1, MergedBy.EMBEDDING)
-    assert judge(stated("User likes jazz"), facts, cosine + 1e-3) == NewStatement()
+    assert same("User likes jazz", facts, least=cosine) == (1, MergedBy.EMBEDDING)
+    assert same("User likes jazz", facts, least=cosine + 1e-3) is None
 
 
 def test_the_same_words_are_a_repeat_without_any_vector() -> None:
     facts = [known(1, "User plays chess", None), known(2, "user likes JAZZ.", None)]
-    assert judge(stated("User likes jazz", None), facts, SAME) == Repeat(2, MergedBy.TEXT)
+    assert same("User likes jazz", facts, None) == (2, MergedBy.TEXT)
 
 
 def test_what_is_named_is_replaced_and_nothing_else() -> None:
-    facts = [known(1, "User has a dog"), known(2, "User lives in Copenhagen"), known(3, "User plays chess")]
-    assert judge(stated("User has moved to London", updates=2), facts, SAME) == Contradiction((2,), by_rule=False)
+    texts = ("User has a dog", "User has moved out", "User plays chess", "User has found a flat")
+    assert folded(*texts, updates={4: 2}) == [
+        (texts[0], None), (texts[1], texts[3]), (texts[2], None), (texts[3], None)
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("updates", [None, 99], ids=["nothing", "a-stranger"])
-def test_a_name_that_is_not_among_the_users_facts_is_ignored(updates: int | None) -> None:
-    facts = [known(1, "User has a dog", 2.0)]
-    assert judge(stated("User plays chess", updates=updates), facts, SAME) == NewStatement()
-    assert judge(stated("user has a dog.", 2.0, updates), facts, SAME) == Repeat(1, MergedBy.TEXT)
-
-
-def test_what_names_the_fact_that_it_repeats_is_a_repeat() -> None:
-    assert judge(stated("user has a dog", updates=1), [known(1, "User has a dog")], SAME) == Repeat(1, MergedBy.TEXT)
+@pytest.mark.parametrize("updates", [99, 1], ids=["a-stranger", "itself"])
+def test_naming_nothing_that_stands_replaces_nothing(updates: int) -> None:
+    texts = ("User has a dog", "user has a dog.")
+    assert folded(*texts, updates={2: updates}) == [("User has a dog", None)]
 
 
 def test_what_replaces_one_fact_and_repeats_another_does_both() -> None:
-    facts = [known(1, "User lives in Copenhagen", 2.0), known(2, "User lives in London")]
-    judgement = judge(stated("user lives in london", updates=1), facts, SAME)
-    assert judgement == Contradiction((1,), by_rule=False, repeats=Repeat(2, MergedBy.TEXT))
+    texts = ("User has a flat", "User rents a barn", "user rents a barn")
+    runs = fold(mentions(*texts, updates={3: 1}))
+    assert [(len(run.mentions), run.by_rule) for run in runs] == [(1, False), (2, True)]
+    assert runs[0].replaced_by is runs[1]
+
+
+def test_what_is_said_again_after_its_contradiction_is_a_fact_of_its_own() -> None:
+    madrid, berlin = "User lives in Madrid", "User lives in Berlin"
+    assert folded(madrid, berlin, madrid) == [(madrid, berlin), (berlin, madrid), (madrid, None)]
+    dog, gone = "User has a dog", "User gave it away"
+    assert folded(dog, gone, dog, updates={2: 1}) == [(dog, gone), (gone, dog), (dog, None)]
+
+
+@given(st.permutations(range(9)))
+def test_mentions_are_folded_in_the_order_in_which_they_were_made(order: list[int]) -> None:
+    texts = ["User lives in Oslo", "User likes jazz", "User lives in Rome", "user likes jazz.", "User has a dog"]
+    made = mentions(*texts, "User does not like jazz", "User lives in Oslo", "User likes jazz", "User works at Lego")
+
+    def look(read: list[FactMention]) -> list[tuple[list[int], int | None]]:
+        return [
+            ([one.mention_id for one in run.mentions], run.replaced_by and run.replaced_by.mentions[0].mention_id)
+            for run in fold(read)
+        ]
+
+    assert look([made[place] for place in order]) == look(made)
 
 
 CONTRADICTIONS = [
@@ -168,8 +215,7 @@ CONTRADICTIONS = [
 @pytest.mark.parametrize(("old", "new"), CONTRADICTIONS, ids=[new for _, new in CONTRADICTIONS])
 def test_a_second_value_of_what_there_is_one_of_replaces_the_first(old: str, new: str) -> None:
     assert contradict(old, new) and contradict(new, old)
-    facts = [known(1, "User plays chess", 2.0), known(2, old)]
-    assert judge(stated(new), facts, SAME) == Contradiction((2,), by_rule=True)
+    assert folded("User plays chess", old, new) == [("User plays chess", None), (old, new), (new, None)]
 
 
 HARMLESS = [
@@ -186,7 +232,7 @@ HARMLESS = [
 @pytest.mark.parametrize(("one", "other"), HARMLESS, ids=[f"{a} / {b}" for a, b in HARMLESS])
 def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
     assert not contradict(one, other) and not contradict(other, one)
-    assert judge(stated(one, 0.0), [known(1, other, 2.0)], SAME) == NewStatement()
+    assert folded(other, one) == [(other, None), (one, None)]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +247,7 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
 )  # fmt: skip
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
     assert are_opposed(gist(one), gist(other)) and are_opposed(gist(other), gist(one))
-    assert judge(stated(one), [known(1, other)], SAME) == Contradiction((1,), by_rule=True)
+    assert folded(one, other) == [(one, other), (other, None)] and folded(other, one) == [(other, one), (one, None)]
 
 
 def test_the_opposite_of_something_else_replaces_nothing() -> None:
@@ -210,18 +256,21 @@ def test_the_opposite_of_something_else_replaces_nothing() -> None:
     assert not are_opposed(gist("User does it"), gist("User does not do it"))
 
 
-def test_of_what_there_is_one_of_every_other_value_is_replaced_the_latest_said_first() -> None:
-    facts = [known(2, "User lives in Rome"), known(1, "User lives in Oslo")]
-    assert judge(stated("User lives in Paris"), facts, SAME) == Contradiction((2, 1), by_rule=True)
+def test_of_what_there_is_one_of_every_other_value_is_replaced() -> None:
+    made = mentions("User works at Lego", "User works at Novo", "User works at Acme")
+    made[1].message_ids = made[0].message_ids
+    lego, novo, acme = fold(made)
+    assert (lego.replaced_by, novo.replaced_by, acme.replaced_by) == (acme, acme, None)
 
 
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
 
 
-def fact(
-    category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False
-) -> RetainedFact:
-    return RetainedFact(fact_id, category, confidence, NOW - timedelta(days=days), pinned)
+def fact(category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False) -> Fact:
+    seen = NOW - timedelta(days=days)
+    return Fact(
+        fact_id=fact_id, category=category, confidence=confidence, last_seen=seen, pin_slot=1 if pinned else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,24 +281,23 @@ def fact(
     ],
     ids=["project", "preference", "identity", "of-today", "no-confidence", "from-the-future"],
 )  # fmt: skip
-def test_a_score_is_age_by_weight_over_confidence(held: RetainedFact, expected: float) -> None:
+def test_a_score_is_age_by_weight_over_confidence(held: Fact, expected: float) -> None:
     assert score(held, NOW) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("category", "days"), [(PROJECT, 60), (PREFERENCE, 180), (IDENTITY, 365)])
-def test_a_fact_stands_until_its_time_has_passed_unless_it_is_pinned(category: Category, days: int) -> None:
-    [expiring] = dry_run([fact(category, days), fact(category, days, pinned=True)], NOW).expiring
-    assert (expiring.at, expiring.fact.pinned) == (NOW, False)
+def test_a_fact_stands_until_its_time_has_passed(category: Category, days: int) -> None:
+    assert expires_at(fact(category, days)) == NOW
 
 
 def test_equal_scores_go_by_age_then_by_number() -> None:
     same = [fact(PROJECT, 0, fact_id=3), fact(PROJECT, -2, fact_id=1), fact(PROJECT, 0, fact_id=2)]
-    assert [one.fact.fact_id for one in by_score(same, NOW)] == [2, 3, 1]
+    assert [one.fact_id for one in by_score(same, NOW)] == [2, 3, 1]
 
 
 def test_pinned_facts_count_and_stay() -> None:
     facts = [fact(PROJECT, 50, fact_id=i, pinned=i <= 10) for i in range(1, 131)]
-    gone = {one.fact.fact_id for one in evicted(facts, NOW)}
+    gone = {one.fact_id for one in evicted(facts, NOW)}
     assert len(gone) == 10 and not gone & set(range(1, 11))
 
 
@@ -262,8 +310,8 @@ def test_what_goes_always_scores_at_least_as_high_as_what_stays(
     drawn: list[tuple[Category, float, float]], pins: int, more: int
 ) -> None:
     facts = [fact(c, days, sure, i, i < pins) for i, (c, days, sure) in enumerate(drawn)]
-    gone = {one.fact.fact_id for one in evicted(facts, NOW, more)}
-    stays = [score(one, NOW) for one in facts if one.fact_id not in gone and not one.pinned]
+    gone = {one.fact_id for one in evicted(facts, NOW, more)}
+    stays = [score(one, NOW) for one in facts if one.fact_id not in gone and one.pin_slot is None]
     assert all(score(one, NOW) >= max(stays, default=0) for one in facts if one.fact_id in gone)
     assert len(gone) == min(max(len(facts) + more - PRUNE_TO, 0), max(len(facts) - pins, 0))
 

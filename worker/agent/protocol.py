@@ -1,7 +1,7 @@
 """What the Memory Sub-Agent is given and what it proposes: for memories, facts, summaries and recorded sessions.
 
 An agent only proposes. Whether a proposal is valid is decided by ``shared.memories.compaction``,
-``shared.facts.merging``, ``shared.summaries.queries`` and ``shared.sessions.compress``, and what becomes of it by the
+``shared.facts.fold``, ``shared.summaries.queries`` and ``shared.sessions.compress``, and what becomes of it by the
 pipelines. An agent never sees a marked part of a session that survives word for word, and so cannot change it.
 
 Every agent raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it

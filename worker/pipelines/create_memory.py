@@ -23,7 +23,7 @@ from shared.conversations.queries import lock_by_key, messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.facts import queries as facts_queries
-from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin
+from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE

@@ -26,7 +26,7 @@ from shared.conversations.queries import has_unseen_words, lock_by_key, newest_m
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.facts import queries
-from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
+from shared.facts.mentions import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter

@@ -14,8 +14,8 @@ from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
 from shared.base.choices import Category, FactState
 from shared.facts import queries
-from shared.facts.clearing import PRUNE_TO, dry_run, held
 from shared.facts.models import SLOTS, Fact
+from shared.facts.retention import PRUNE_TO, by_score, evicted, expires_at, score
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"], route_class=under(OF_APP))
 
@@ -59,22 +59,23 @@ def show_fact_eviction(
         of_users: dict[str, list[Fact]] = {}
         for fact in facts.values():
             of_users.setdefault(fact.user_id, []).append(fact)
-        runs = [dry_run(held(own), ctx.now(), more) for own in of_users.values()]
-        going = {fact_id for run in runs for fact_id in run.going}
-        expiring = {one.fact.fact_id: one.at for run in runs for one in run.expiring}
+        now = ctx.now()
+        going = {fact.fact_id for own in of_users.values() for fact in evicted(own, now, more)}
+        unpinned = by_score(list(facts.values()), now)
         scored = [
             ScoredFactItem(
-                id=one.fact.fact_id,
-                user_id=facts[one.fact.fact_id].user_id or None,
-                fact=facts[one.fact.fact_id].statement,
-                category=one.fact.category,
-                confidence=one.fact.confidence,
-                last_seen=one.fact.last_seen,
-                score=one.score,
-                goes=one.fact.fact_id in going,
-                expires_at=expiring[one.fact.fact_id],
+                id=one.fact_id,
+                user_id=one.user_id or None,
+                fact=one.statement,
+                category=Category(one.category),
+                confidence=one.confidence,
+                last_seen=one.last_seen,
+                score=score(one, now),
+                goes=one.fact_id in going,
+                expires_at=expires_at(one),
             )
-            for one in sorted((one for run in runs for one in run.scores), key=lambda one: -one.score)
+            for one in unpinned
         ]
-    soonest = sorted(expiring, key=lambda fact_id: (expiring[fact_id], fact_id))
-    return EvictionAnswer(standing=len(facts), more=more, facts=scored, expiring=soonest)
+        soonest = sorted(unpinned, key=lambda fact: (expires_at(fact), fact.fact_id))
+        expiring = [fact.fact_id for fact in soonest]
+    return EvictionAnswer(standing=len(facts), more=more, facts=scored, expiring=expiring)

@@ -22,11 +22,12 @@ from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.base.choices import Category, FactState
 from shared.base.errors import Invalid
-from shared.base.subjects import NOBODY
+from shared.base.subjects import subject_of
 from shared.contracts.values import LARGEST_INTEGER, Moment, UserId
 from shared.erasure.erasing import clear_facts
-from shared.facts import clearing, editing, queries
-from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
+from shared.facts import editing, queries
+from shared.facts.editing import MAX_CHARS
+from shared.facts.mentions import FactLearning
 from shared.facts.models import SLOTS, Fact, FactChangeKind
 from shared.facts.queries import FactFilter
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
@@ -224,7 +225,7 @@ def list_facts(
         get_app(session, app_id)
         rows, more = page.cut(queries.list_facts(session, app_id, fact_filter, page.limit + 1, start))
         following = cursors.encode(_FACTS, start + page.limit) if more else None
-        total = queries.count_wanted(session, app_id, fact_filter)
+        total = queries.count_listed(session, app_id, fact_filter)
         clear = queries.open_clear(session, app_id, user_id)
         undo_until = clear.undo_until if clear is not None and clear.undo_until > ctx.now() else None
         listed = FactList(facts=_answers(session, rows), total=total, cursor=following, clear_undo_until=undo_until)
@@ -240,15 +241,16 @@ def list_facts(
 )
 def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
-    written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY, body.said_at)
+    subject, statement = subject_of(app_id, body.user_id), _statement(body.fact)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
-        outcome = editing.write(session, app_id, written, ctx.cause("written by hand"))
-        shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
-        made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
-        return WriteResult(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(ctx, outcome))
+        cause, more = ctx.cause("written by hand"), (body.category, body.pinned, body.said_at)
+        fact, learning = editing.write(session, subject, statement, cause, *more)
+        is_merged, evicted = fact.fact_id not in learning.learned, list(learning.evicted)
+        made = WrittenFact(**dict(_answer(session, fact)), merged=is_merged, evicted=evicted)
+        return WriteResult(made, 200 if is_merged else 201, about=app_id, then=lambda: _count(ctx, learning))
 
     return ctx.write(work)
 
@@ -280,7 +282,7 @@ def clear_all_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: U
 def undo_clearing_facts(ctx: Writes, session: Session, app_id: AppInPath, user_id: UserInQuery = None) -> WriteResult:
     """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
     lock_app(session, app_id)
-    restored = clearing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
+    restored = editing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
     return WriteResult(RestoredFacts(restored_count=restored))
 
 
@@ -306,7 +308,8 @@ def _change(ctx: RequestContext, session: Session, fact: Fact, body: ChangeFacts
             cause, seconds = ctx.cause("deleted by hand"), ctx.loop.settings.fact_undo_seconds
             return editing.delete(session, fact, cause, seconds)
         case BulkAction.MOVE:
-            editing.edit(session, fact, FactEdit(category=body.category), ctx.cause("moved by hand"))
+            if body.category is not None:
+                editing.move(session, fact, body.category, ctx.cause("moved by hand"))
         case BulkAction.PIN:
             editing.pin(session, fact, ctx.cause("pinned by hand"))
         case BulkAction.UNPIN:
@@ -335,11 +338,20 @@ def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
 def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
     """Change a fact by hand; what it was stays in its history."""
-    fact_edit = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
+    statement = None if body.fact is None else _statement(body.fact)
 
     def work(session: Session) -> WriteResult:
         cause = ctx.cause("edited by hand")
-        return _changed(session, app_id, fact_id, lambda fact: editing.edit(session, fact, fact_edit, cause))
+
+        def edit(fact: Fact) -> None:
+            if statement is not None:
+                editing.reword(session, fact, statement, cause)
+            if body.category is not None:
+                editing.move(session, fact, body.category, cause)
+            if body.pinned is not None:
+                (editing.pin if body.pinned else editing.unpin)(session, fact, cause)
+
+        return _changed(session, app_id, fact_id, edit)
 
     return ctx.write(work)
 
@@ -402,12 +414,12 @@ def _statement(text: str) -> str:
     return statement
 
 
-def _count(ctx: RequestContext, outcome: FactWriteResult) -> None:
-    metrics, learned = ctx.loop.metrics, outcome.learned
-    metrics.facts_learned.labels(AgentKind.BY_HAND).inc(len(learned.learned))
-    metrics.fact_merges.labels(MergedBy.TEXT).inc(learned.merged.total())
-    metrics.fact_conflicts.inc(len(learned.replaced))
-    metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
+def _count(ctx: RequestContext, learning: FactLearning) -> None:
+    metrics = ctx.loop.metrics
+    metrics.facts_learned.labels(AgentKind.BY_HAND).inc(len(learning.learned))
+    metrics.fact_merges.labels(MergedBy.TEXT).inc(learning.merged.total())
+    metrics.fact_conflicts.inc(len(learning.replaced))
+    metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learning.evicted))
 
 
 def _answer(session: Session, fact: Fact) -> FactAnswer:
@@ -421,7 +433,8 @@ def _answers(session: Session, facts: Sequence[Fact]) -> list[FactAnswer]:
     for fact in facts:
         own = sources.get(fact.fact_id, [])
         from_conversations = [one for one in own if one.conversation_id is not None]
-        latest = max(from_conversations, key=lambda one: (one.last_seen, one.source_id), default=None)
+        # Of several heard at once the last: they stand in the order in which they were heard first.
+        latest = max(reversed(from_conversations), key=lambda one: one.last_seen, default=None)
         where, is_pinned = latest and latest.conversation_id, fact.pin_slot is not None
         answers.append(FactAnswer.from_row(fact, last_seen_conversation_id=where, pinned=is_pinned, sources=own))
     return answers
