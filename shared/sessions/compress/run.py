@@ -92,8 +92,8 @@ class Version:
         }
 
 
-_CHUNK_SHARE = 0.8
-"""Of a tier's budget what is asked of an agent; the rest goes to calls and names."""
+_FIXED_SHARE, _CHUNK_SHARE = 0.8, 0.8
+"""Of a tier's budget what is chosen before an agent is asked; of what is left then what is asked of it."""
 _LEAST_BUDGET = 80
 """Characters below which nothing is asked for."""
 NAMED_TOKENS = 16
@@ -164,7 +164,7 @@ class CompressionRun:
         self._fill(Rank.LAST_REQUEST, Rank.NOTE)
         self._fill(Rank.REPLY, Rank.REPLY)
         self._fill(Rank.FIRST_REQUEST, Rank.FIRST_REQUEST)
-        self._fill_tiers(Rank.RULE, Rank.DONE)
+        self._fill_tiers(Rank.RULE, Rank.DONE, _FIXED_SHARE)
         self.chunks = chunks_of(self.selection, self._free, self.chunk_tokens)
 
     @property
@@ -202,10 +202,10 @@ class CompressionRun:
     def _fill(self, first: Rank, last: Rank) -> None:
         fill(self.selection, (one for one in self._candidates if first <= one.rank <= last), self._free)
 
-    def _fill_tiers(self, first: Rank, last: Rank) -> None:
+    def _fill_tiers(self, first: Rank, last: Rank, share: float = 1.0) -> None:
         for tier, budget in enumerate(tier_budgets(self.selection, self._free)):
             own = (one for one in self._candidates if first <= one.rank <= last and one.tier == tier)
-            fill(self.selection, own, budget)
+            fill(self.selection, own, int(budget * share))
 
     def _condensed(self, chunk: Chunk, part: CondensedChunk) -> Iterator[Candidate]:
         """Yield what an agent made of a chunk: its own lines first, in their order, then what it kept by worth."""
