@@ -141,9 +141,9 @@ class Rank(IntEnum):
     FAILURE = 8
     ATTEMPT = 9
     """What the assistant told of attempts that came to nothing."""
-    PROMPT = 10
-    ANSWER = 11
-    DONE = 12
+    DONE = 10
+    PROMPT = 11
+    ANSWER = 12
     CONDENSED = 13
     """What an agent kept, or said in words of its own."""
     SPOKEN = 14

@@ -164,7 +164,7 @@ class CompressionRun:
         self._fill(Rank.LAST_REQUEST, Rank.NOTE)
         self._fill(Rank.REPLY, Rank.REPLY)
         self._fill(Rank.FIRST_REQUEST, Rank.FIRST_REQUEST)
-        self._fill_tiers(Rank.RULE, Rank.DONE, _FIXED_SHARE)
+        self._fill_tiers(Rank.RULE, Rank.ANSWER, _FIXED_SHARE)
         self.chunks = chunks_of(self.selection, self._free, self.chunk_tokens)
 
     @property
