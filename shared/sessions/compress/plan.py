@@ -65,7 +65,7 @@ class CompressionPlan:
         return [self.target_chars * tokens // max(1, sum(self.budgets)) for tokens in self.budgets]
 
     @property
-    def asked_ratio(self) -> float:
+    def target_ratio(self) -> float:
         """The ratio that all tiers together come to."""
         return self.input_tokens / max(1, sum(self.budgets))
 
@@ -100,7 +100,7 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         if is_kept:
             kept.add(len(chosen))
         chosen.append(block if block.tier == at else replace(block, tier=at))
-    asked = [block.message for block in chosen if is_asked(block)]
+    requests = [block.message for block in chosen if is_request(block)]
     calls = {block.call.tool_use_id: position for position, block in enumerate(chosen) if block.call}
     return CompressionPlan(
         settings=settings,
@@ -111,7 +111,7 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         messages=max(0, messages),
         budgets=tuple(tokens // tier.compaction_ratio for tokens, tier in zip(by_tier, tiers, strict=True)),
         last_request=frozenset(
-            position for position, block in enumerate(chosen) if is_asked(block) and block.message == asked[-1]
+            position for position, block in enumerate(chosen) if is_request(block) and block.message == requests[-1]
         ),
         replied_to={
             position: calls[block.replies_to]
@@ -160,7 +160,7 @@ class Rank(IntEnum):
     """Skills, templates, reminders and what the tool itself said: the tool has them still."""
 
 
-def is_asked(block: Block) -> bool:
+def is_request(block: Block) -> bool:
     """Whether a person said it to the assistant; what they ran in a shell they did not."""
     return block.kind is BlockKind.HUMAN and not block.label
 
@@ -172,7 +172,7 @@ def is_answer(block: Block) -> bool:
 
 def is_spoken(block: Block) -> bool:
     """Whether a person or the assistant said it to the other."""
-    return is_asked(block) or is_answer(block)
+    return is_request(block) or is_answer(block)
 
 
 _ASIDE = re.compile(

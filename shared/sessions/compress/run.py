@@ -29,7 +29,7 @@ from shared.sessions.compress.sources import (
     CompressionTask,
     call_text,
     has_call_failed,
-    is_told_by_itself,
+    is_answered_by_user,
     message_count,
     shorten_result,
 )
@@ -68,12 +68,12 @@ class Version:
     @property
     def note(self) -> str | None:
         """Why the ratio is not the one asked for; None where it is, within a fifth."""
-        plan, asked = self.plan, self.plan.asked_ratio
+        plan, target = self.plan, self.plan.target_ratio
         if plan.input_tokens == 0:
             return "there is nothing to compress"
-        if abs(self.ratio - asked) <= TOLERANCE * asked:
+        if abs(self.ratio - target) <= TOLERANCE * target:
             return None
-        if self.ratio > asked:
+        if self.ratio > target:
             return "there is too little text to come out longer"
         if self.counts["pinnedTokens"] > sum(plan.budgets) // 2:
             return "marked parts and the last request, which are never cut, take most of the room"
@@ -84,7 +84,7 @@ class Version:
         return self.counts | {
             "agent": agent,
             "seconds": round(seconds, 3),
-            "askedRatio": round(self.plan.asked_ratio, 2),
+            "askedRatio": round(self.plan.target_ratio, 2),
             "achievedRatio": round(self.ratio, 2),
             "note": self.note,
             "messagesBefore": self.plan.messages,
@@ -102,7 +102,7 @@ _CONDENSABLE = (Rank.RULE, Rank.SPOKEN, Rank.REST)
 _MUST_KEEP = 40
 _NAMES_SHARE = 0.05
 """The most of a version that names take."""
-_NAMES_LABEL = 14
+_NAMES_LABEL, _LEAST_NAMES = 14, 40
 _NO_NAME = re.compile(r"[\d.,:%-]+|[A-Za-z]+/[A-Za-z]+|\W+|true|false|null|nil|none|yes|no", re.IGNORECASE)
 """Shaped like a name, and says nothing in a list: measured numbers, either/or, signs, values."""
 _NAMES_WORTH = {BlockKind.HUMAN: 5.0, BlockKind.ASSISTANT: 2.0, **dict.fromkeys(DIGESTS, 2.0)}
@@ -169,9 +169,10 @@ class CompressionRun:
 
     @property
     def _free(self) -> int:
-        """Characters that are left beside those for names, where there are any."""
+        """Characters that are left beside those for names, where there are any and room for some."""
         target = self.plan.target_chars
-        return target - int(target * _NAMES_SHARE * bool(self._names)) - self.selection.chars
+        names = int(target * _NAMES_SHARE) if self._names else 0
+        return target - (names if names >= _LEAST_NAMES else 0) - self.selection.chars
 
     @property
     def chunking_hash(self) -> str:
@@ -193,10 +194,9 @@ class CompressionRun:
         gone = left_out(selection)
         heading = selection.heading
         if heading.lines:
-            made, room = heading.lines
-            heading = replace(heading, lines=(made, why_of(gone, len(room))))
+            heading = replace(heading, lines=(heading.lines[0], why_of(gone, len(heading.lines[1]))))
         chars = len(heading_of(heading)) + sum(len(markdown_of(block)) for block in blocks)
-        counts = _counts(selection, blocks, gone, [name for name, _, _ in self._names])
+        counts = _counts(selection, blocks, gone, self._names)
         return Version(self.plan, heading, blocks, LAST_RESORT.tokens_in(chars), counts)
 
     def _fill(self, first: Rank, last: Rank) -> None:
@@ -223,13 +223,8 @@ class CompressionRun:
     def _missing_names(self) -> list[str]:
         """Return the names that stand nowhere, the most important first, as far as their share of the whole goes."""
         selection = self.selection
-        text = "".join(map(markdown_of, selection.blocks()))
-        present, is_short = set(names_in(text)), len(text) <= _SHORT_TEXT
-        missing = (
-            name
-            for name, _, _ in self._names
-            if name not in present and not (is_short and name in text) and not _NO_NAME.fullmatch(name)
-        )
+        present = _present(self._names, selection.blocks())
+        missing = (name for name in self._names if name not in present and not _NO_NAME.fullmatch(name))
         # The heading may yet become shorter, so it does not count for what they are a share of.
         share = int(_NAMES_SHARE * (selection.chars - len(heading_of(selection.heading))))
         most = min(share, self.plan.target_chars - selection.chars) - _NAMES_LABEL
@@ -286,13 +281,20 @@ def _with_calls(plan: CompressionPlan, group: Sequence[BlockPiece]) -> Iterator[
         yield piece
 
 
-def ranked_names(blocks: Sequence[Block]) -> list[tuple[str, int, float]]:
-    """Return the names in all that was said and done, the most important first, each with its first position."""
+def ranked_names(blocks: Sequence[Block]) -> list[str]:
+    """Return the names in all that was said and done, the most important first."""
     ranking = NameRanking()
     for position, block in enumerate(blocks):
         for text, factor in _named_texts(block):
             ranking.add(text, position, factor * (0.3 if block.is_sidechain else 1.0))
-    return ranking.best_first()
+    return [name for name, _, _ in ranking.best_first()]
+
+
+def _present(names: Sequence[str], blocks: Sequence[Block]) -> set[str]:
+    """Return which names stand in blocks; of a long text only those that stand there by themselves."""
+    text = "".join(map(markdown_of, blocks))
+    found, is_short = names_in(text), len(text) <= _SHORT_TEXT
+    return {name for name in names if name in found or (is_short and name in text)}
 
 
 def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
@@ -318,8 +320,8 @@ def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
     days = f"{min(times):%Y-%m-%d %H:%M} to {max(times):%Y-%m-%d %H:%M} UTC"
     made = f"{days}. Compressed{source}: {how}, {plan.input_tokens} tokens before."
     # What was left out is known in the end; until then its room is kept free.
-    room = "_" * min(_WHY_CHARS, max(_LEAST_WHY, int(plan.target_chars * _WHY_SHARE)))
-    return Heading(title, (made, room))
+    placeholder = "_" * min(_WHY_CHARS, max(_LEAST_WHY, int(plan.target_chars * _WHY_SHARE)))
+    return Heading(title, (made, placeholder))
 
 
 def _counts(
@@ -343,17 +345,12 @@ def _counts(
         }
         for tier, tokens in enumerate(plan.input_by_tier)
     ]
-    text = "".join(map(markdown_of, blocks))
-    present, is_short = set(names_in(text)), len(text) <= _SHORT_TEXT
     return {
         "tiers": tiers,
         "kinds": {kind: LAST_RESORT.tokens_in(length) for kind, length in sorted(kinds.items())},
         "leftOut": {kind: asdict(one) for kind, one in gone.items() if one.of},
         "why": why_of(gone),
-        "identifiers": {
-            "found": len(names),
-            "kept": sum(name in present or (is_short and name in text) for name in names),
-        },
+        "identifiers": {"found": len(names), "kept": len(_present(names, blocks))},
         "pinnedTokens": LAST_RESORT.tokens_in(pinned),
     }
 
@@ -366,7 +363,7 @@ class LeftOut:
     dropped: int = 0
     shortened: int = 0
 
-    def told(self, kind: str) -> str:
+    def text(self, kind: str) -> str:
         """Return it in words; empty where all of it is there."""
         parts = [f"{self.dropped} of {self.of} {kind}"] if self.dropped else []
         parts += [f"{self.shortened} of {self.of} {kind} in part"] if self.shortened and not self.dropped else []
@@ -399,7 +396,7 @@ def left_out(selection: Selection) -> dict[str, LeftOut]:
         part = next(iter(selection.shown_at(position)), None)
         one = found.setdefault(kind, LeftOut())
         one.of += 1
-        one.dropped += part is None and not is_told_by_itself(block.call)
+        one.dropped += part is None and not is_answered_by_user(block.call)
         if block.call.result:
             results = found.setdefault("results of calls", LeftOut())
             results.of += 1
@@ -416,13 +413,13 @@ def left_out(selection: Selection) -> dict[str, LeftOut]:
 
 def why_of(found: Mapping[str, LeftOut], most: int = 10_000) -> str:
     """Return in one sentence of at most so many characters what was left out; that nothing was, where nothing was."""
-    told = [text for kind, one in found.items() if (text := one.told(kind))]
-    fitting = list(fill_budget(told, lambda text: len(text) + 2, most - len("Left out: and more.")))
-    if not told:
+    texts = [text for kind, one in found.items() if (text := one.text(kind))]
+    fitting = list(fill_budget(texts, lambda text: len(text) + 2, most - len("Left out: and more.")))
+    if not texts:
         return "Nothing was left out."
     if not fitting:
         return "Much was left out."
-    more = " and more" if len(fitting) < len(told) else ""
+    more = " and more" if len(fitting) < len(texts) else ""
     return f"Left out: {'; '.join(fitting)}{more}."
 
 

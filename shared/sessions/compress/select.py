@@ -19,7 +19,7 @@ from shared.sessions.compress.plan import (
     CompressionPlan,
     Rank,
     is_answer,
-    is_asked,
+    is_request,
     is_spoken,
 )
 from shared.sessions.compress.sources import (
@@ -28,8 +28,8 @@ from shared.sessions.compress.sources import (
     call_text,
     failure_line,
     has_call_failed,
+    is_answered_by_user,
     is_done,
-    is_told_by_itself,
     open_tasks,
 )
 from shared.sessions.compress.write import FAILURE_CHARS, QUESTION_CHARS, WHOLE, Parts, Selection
@@ -90,16 +90,16 @@ def fill(selection: Selection, candidates: Iterable[Candidate], budget: int) -> 
     left = budget
     for rank, group in groupby(candidates, lambda one: one.rank):
         share, least = SHARES.get(rank, (1.0, 0))
-        room = min(left, max(int(budget * share), least))
+        free = min(left, max(int(budget * share), least))
         for one in group:
             # Nothing finds room in less; to try it all the same took half of the time of a long session.
-            if room < (_LEAST_SHOWN if rank in _RESULT_STEPS else _LEAST_ROOM) and rank not in _ALWAYS:
+            if free < (_LEAST_SHOWN if rank in _RESULT_STEPS else _LEAST_ROOM) and rank not in _ALWAYS:
                 break
-            cost = selection.add(one.parts, WHOLE if rank in _ALWAYS else room)
-            if not cost and rank in _RESULT_STEPS and one.parts[0][1] > (room - _PAIR) // 2 >= _LEAST_SHOWN:
+            cost = selection.add(one.parts, WHOLE if rank in _ALWAYS else free)
+            if not cost and rank in _RESULT_STEPS and one.parts[0][1] > (free - _PAIR) // 2 >= _LEAST_SHOWN:
                 # A call and its result take at most as many characters each: of the last one what there is room for.
-                cost = selection.add(((one.parts[0][0], (room - _PAIR) // 2),), room)
-            room, left = room - cost, left - cost
+                cost = selection.add(((one.parts[0][0], (free - _PAIR) // 2),), free)
+            free, left = free - cost, left - cost
 
 
 def tier_budgets(selection: Selection, free: int) -> list[int]:
@@ -135,11 +135,11 @@ def _companions_of(selection: Selection, position: int) -> Parts:
         if question.kind is BlockKind.QUESTION and question.sources == blocks[position].sources:
             others = (piece for at in range(begin, end) if at != position for piece in selection.pieces_at(at))
             return (((begin - 1, 0), WHOLE), *_uncut(others))
-        return (((plan.replied_to[position], 0), _REFUSED_CHARS),) if call and is_told_by_itself(call) else ()
-    if not is_asked(blocks[position]) or len(blocks[position].text) > _SHORT_REPLY:
+        return (((plan.replied_to[position], 0), _REFUSED_CHARS),) if call and is_answered_by_user(call) else ()
+    if not is_request(blocks[position]) or len(blocks[position].text) > _SHORT_REPLY:
         return ()
     before = next((at for at in range(position - 1, -1, -1) if is_spoken(blocks[at])), None)
-    last = [] if before is None or is_asked(blocks[before]) else selection.pieces_at(before)[-1:]
+    last = [] if before is None or is_request(blocks[before]) else selection.pieces_at(before)[-1:]
     return tuple((one.key, QUESTION_CHARS) for one in last if one.text.rstrip("*_ ").endswith(("?", "？")))
 
 
@@ -174,9 +174,9 @@ def _last_request(selection: Selection) -> Iterator[Candidate]:
     yield _ends_of(selection, Rank.LAST_REQUEST, pieces, most)
     if length < _SHORT_REQUEST:
         before, most = range(pieces[0].block - 1, -1, -1), max(_LEAST_ENDS, target // _CUT_SHARE)
-        asked = (at for at in before if is_asked(blocks[at]) and len(blocks[at].text.strip()) >= _SHORT_REQUEST)
+        requests = (at for at in before if is_request(blocks[at]) and len(blocks[at].text.strip()) >= _SHORT_REQUEST)
         answers = (at for at in before if is_answer(blocks[at]))
-        for found, part in ((asked, slice(0, 1)), (answers, slice(-1, None))):
+        for found, part in ((requests, slice(0, 1)), (answers, slice(-1, None))):
             for piece in selection.pieces_at(next(found, 0))[part]:
                 yield _ends_of(selection, Rank.LAST_REQUEST, [piece], most)
     tier = blocks[pieces[0].block].tier
@@ -189,7 +189,7 @@ def _ends(selection: Selection) -> Iterator[Candidate]:
     """Yield what was asked first, how it came out at last, and what stands behind the last words."""
     plan, blocks, target = selection.plan, selection.plan.blocks, selection.plan.target_chars
     calls = [(position, call) for position, call in calls_of(plan) if is_done(call)]
-    first = next((at for at, block in enumerate(blocks) if is_asked(block) and selection.pieces_at(at)), None)
+    first = next((at for at, block in enumerate(blocks) if is_request(block) and selection.pieces_at(at)), None)
     if first is not None and first not in plan.last_request:
         most = max(_LEAST_ENDS, target // _FIRST_SHARE)
         yield _ends_of(selection, Rank.FIRST_REQUEST, selection.pieces_at(first), most)
@@ -256,7 +256,7 @@ def _answers(selection: Selection) -> Iterator[Candidate]:
     blocks, is_answered = selection.plan.blocks, False
     for position in range(len(blocks) - 1, -1, -1):
         pieces = selection.pieces_at(position) if is_answer(blocks[position]) and not is_answered else []
-        is_answered = not is_asked(blocks[position]) and (is_answered or bool(pieces))
+        is_answered = not is_request(blocks[position]) and (is_answered or bool(pieces))
         if worded := [piece for piece in pieces if piece.rank is not Rank.ASIDE]:
             best = max(worded, key=lambda piece: piece.worth * min(1.0, len(piece.text) / _LIKELY))
             yield whole(selection, Rank.ANSWER, position, [best])
@@ -299,11 +299,11 @@ def _failures(selection: Selection) -> Iterator[Candidate]:
 def _calls(selection: Selection) -> Iterator[Candidate]:
     """Yield calls in a few words each, what changed something first, then what ran; and with their results."""
     plan, known = selection.plan, set[tuple[str, int]]()
-    asked = [position for position, block in enumerate(plan.blocks) if is_asked(block)]
+    requests = [position for position, block in enumerate(plan.blocks) if is_request(block)]
     for position, call in calls_of(plan):
         worth = 3.0 if call.name in (*CHANGING, "ExitPlanMode") else 2.0 if call.name in RUNNING else 1.0
         late, block = position / len(plan.blocks), plan.blocks[position]
-        text = (call_text(call), bisect_left(asked, position))
+        text = (call_text(call), bisect_left(requests, position))
         # What is done again for the same prompt is told once.
         if is_done(call) and text not in known:
             known.add(text)
@@ -322,5 +322,5 @@ def _call(rank: Rank, worth: float, plan: CompressionPlan, position: int) -> Can
 def calls_of(plan: CompressionPlan) -> Iterator[tuple[int, RecordedToolCall]]:
     """Yield the calls with their positions; not those that a person's answer tells."""
     for position, block in enumerate(plan.blocks):
-        if block.call is not None and not is_told_by_itself(block.call):
+        if block.call is not None and not is_answered_by_user(block.call):
             yield position, block.call

@@ -158,10 +158,10 @@ def _most_informative(lines: list[str]) -> Iterator[int]:
 
 def is_done(call: RecordedToolCall) -> bool:
     """Whether a call may be told as something that was done."""
-    return not is_told_by_itself(call) and not has_call_failed(call)
+    return not is_answered_by_user(call) and not has_call_failed(call)
 
 
-def is_told_by_itself(call: RecordedToolCall) -> bool:
+def is_answered_by_user(call: RecordedToolCall) -> bool:
     """Whether a call is told by what a person answered to it, and not as something that was done."""
     return call.result in (REFUSED, ANSWERED)
 

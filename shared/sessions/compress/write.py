@@ -16,7 +16,7 @@ from shared.sessions.compress.sources import (
     call_words,
     failure_line,
     has_call_failed,
-    is_told_by_itself,
+    is_answered_by_user,
     shorten_input,
     shorten_result,
 )
@@ -184,17 +184,22 @@ class Selection:
         if left and right and left.is_statement and right.is_statement and left.key[0] == right.key[0]:
             if not left.is_cut:
                 return "", self._excerpt_joint(left.key[0], left.key[1], right.key[1]), ""
-            # What is cut has its sign already, and code that it was cut in is closed.
-            begin = self._excerpt_joint(right.key[0], -1, right.key[1])[len(GAP) + 1 :]
-            return "", f"{closing_of(left.block.text)}\n{begin}", ""
-        tail = head = ""
-        if left and left.is_cut:
-            tail = closing_of(left.block.text)
-        elif left and left.is_statement:
-            tail = self._excerpt_joint(left.key[0], left.key[1], len(self.statements[left.key[0]]))
-        if right and right.is_statement:
-            head = self._excerpt_joint(right.key[0], -1, right.key[1])
-        return tail, self._between(left, right), head
+            # What is cut has its sign already.
+            return self._tail(left), "\n", self._head(right)[len(GAP) + 1 :]
+        return self._tail(left), self._between(left, right), self._head(right)
+
+    def _head(self, part: Part | None) -> str:
+        """Return what stands before a statement with which an excerpt begins."""
+        is_words = part is not None and part.is_statement and part.most > 0
+        return self._excerpt_joint(part.key[0], -1, part.key[1]) if part and is_words else ""
+
+    def _tail(self, part: Part | None) -> str:
+        """Return what stands behind a statement with which an excerpt ends; code that it is cut in is closed."""
+        if part is None or not part.is_statement:
+            return ""
+        if part.is_cut:
+            return closing_of(self._head(part) + part.block.text)
+        return self._excerpt_joint(part.key[0], part.key[1], len(self.statements[part.key[0]]))
 
     def _excerpt_joint(self, position: int, before: int, after: int) -> str:
         text, statements = self.plan.blocks[position].text, self.statements[position]
@@ -251,13 +256,13 @@ class Selection:
             result = None if call.result is None else shorten_result(call.result, most)
             shown = replace(call, input=shorten_input(call.input, most), result=result)
             return _alone(key, most, replace(base, text=capital(f"{verb} {about}".strip()), call=shown))
-        if is_told_by_itself(call) or has_call_failed(call):
+        if is_answered_by_user(call) or has_call_failed(call):
             line = failure_line(call, most)
             return _alone(key, most, replace(base, kind=BlockKind.FAILURE, text=line))
         if block.is_sidechain:
             base = replace(base, role="note", label=SUB_AGENT)
-        told = replace(base, text=about)
-        return Part(key, most, told, _label_chars(told) + len(verb) + bool(about), len(about), verb=verb)
+        mention = replace(base, text=about)
+        return Part(key, most, mention, _label_chars(mention) + len(verb) + bool(about), len(about), verb=verb)
 
     def blocks(self, names: Sequence[str] = ()) -> list[Block]:
         """Return the blocks in the order of the session, below the names that stand nowhere else."""
