@@ -198,7 +198,7 @@ def test_of_a_result_the_lines_that_say_how_it_went_stay_and_of_an_input_what_id
     ids=["a traceback", "good", "errors told of", "read", "by its own word"],
 )  # fmt: skip
 def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is_error: bool, failed: bool) -> None:
-    assert has_failed(tool, result, is_error) is failed
+    assert has_failed(RecordedToolCall("1", tool, {}, result, is_error)) is failed
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ Source: seed 004, "Creating a New Compression".
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,25 +19,30 @@ from shared.base.choices import KeepitMode
 from shared.llm.calls import LAST_RESORT, most_tokens
 from shared.sessions.blocks import Block, BlockKind, Heading, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, plan_compression
-from shared.sessions.compress.select import Candidate, candidates_of, fill, sorted_by_rank, tier_budgets, whole
+from shared.sessions.compress.select import (
+    NAMES_SHARE,
+    Candidate,
+    candidates_of,
+    fill,
+    missing_names,
+    names_of,
+    present_names,
+    sorted_by_rank,
+    tier_budgets,
+    whole,
+)
 from shared.sessions.compress.settings import CompressionMode
 from shared.sessions.compress.sources import (
-    CHANGING,
-    DIGESTS,
-    RUNNING,
     CompressionTask,
     call_text,
-    has_call_failed,
     is_answered_by_user,
     message_count,
-    shorten_result,
 )
 from shared.sessions.compress.write import WHOLE, Selection
 from shared.sessions.markers import threshold
-from shared.sessions.text import NameRanking, names_in
+from shared.sessions.text import NameRanking
 
 TOLERANCE = 0.2
-_SHORT_TEXT = 400_000
 _ROOMY = 100
 """Tokens from which on a heading says more than whose session it is."""
 _WHY_CHARS, _WHY_SHARE, _LEAST_WHY = 240, 0.04, 50
@@ -100,14 +104,8 @@ NAMED_TOKENS = 16
 """What a piece takes beside its text when it is shown with its number and who says it."""
 _CONDENSABLE = (Rank.RULE, Rank.SPOKEN, Rank.REST)
 _MUST_KEEP = 40
-_NAMES_SHARE = 0.05
-"""The most of a version that names take."""
-_NAMES_LABEL, _LEAST_NAMES = 14, 40
-_NO_NAME = re.compile(r"[\d.,:%-]+|[A-Za-z]+/[A-Za-z]+|\W+|true|false|null|nil|none|yes|no", re.IGNORECASE)
-"""Shaped like a name, and says nothing in a list: measured numbers, either/or, signs, values."""
-_NAMES_WORTH = {BlockKind.HUMAN: 5.0, BlockKind.ASSISTANT: 2.0, **dict.fromkeys(DIGESTS, 2.0)}
-_LONG_PROMPT = 2_000
-"""Characters from which on most of a prompt is pasted."""
+_LEAST_NAMES = 40
+"""Characters below which no room is kept for names."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +157,9 @@ class CompressionRun:
     def __post_init__(self) -> None:
         self.plan = plan_compression(self.task.blocks, self.task.settings)
         self.selection = Selection(self.plan, _heading(self.task, self.plan))
-        self._names = ranked_names(self.plan.blocks)
+        self._names = names_of(self.plan.blocks)
         self._candidates = candidates_of(self.selection)
+        # In this order: the share of replies is one of what the ends leave, each tier's one of what all of these leave.
         self._fill(Rank.LAST_REQUEST, Rank.NOTE)
         self._fill(Rank.REPLY, Rank.REPLY)
         self._fill(Rank.FIRST_REQUEST, Rank.FIRST_REQUEST)
@@ -171,7 +170,7 @@ class CompressionRun:
     def _free(self) -> int:
         """Characters that are left beside those for names, where there are any and room for some."""
         target = self.plan.target_chars
-        names = int(target * _NAMES_SHARE) if self._names else 0
+        names = int(target * NAMES_SHARE) if self._names else 0
         return target - (names if names >= _LEAST_NAMES else 0) - self.selection.chars
 
     @property
@@ -189,8 +188,9 @@ class CompressionRun:
         self._fill_tiers(Rank.CONDENSED, Rank.INSERTED)
         # What one tier has no use for is for the others.
         self._fill(Rank.CONDENSED, Rank.INSERTED)
+        # What is left is less than any candidate takes; only where a single sentence is most of a session it is much.
         selection.lengthen(self._free)
-        blocks = selection.blocks(self._missing_names())
+        blocks = selection.blocks(missing_names(selection, self._names))
         gone = left_out(selection)
         heading = selection.heading
         if heading.lines:
@@ -215,20 +215,11 @@ class CompressionRun:
         for nth, line in enumerate(part.lines):
             position = next((positions[one] for one in line.sources if one in positions), first)
             key = self.selection.add_line(position, line)
+            # More than any statement is worth, in the order the agent gave.
             yield Candidate(Rank.CONDENSED, 1e6 - nth, self.plan.blocks[position].tier, ((key, WHOLE),))
         for number in part.kept:
             if (piece := own.get(number)) is not None:
                 yield whole(self.selection, Rank.CONDENSED, piece.worth, [piece])
-
-    def _missing_names(self) -> list[str]:
-        """Return the names that stand nowhere, the most important first, as far as their share of the whole goes."""
-        selection = self.selection
-        present = _present(self._names, selection.blocks())
-        missing = (name for name in self._names if name not in present and not _NO_NAME.fullmatch(name))
-        # The heading may yet become shorter, so it does not count for what they are a share of.
-        share = int(_NAMES_SHARE * (selection.chars - len(heading_of(selection.heading))))
-        most = min(share, self.plan.target_chars - selection.chars) - _NAMES_LABEL
-        return list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))
 
 
 def chunks_of(selection: Selection, free: int, most: int) -> list[Chunk]:
@@ -239,6 +230,7 @@ def chunks_of(selection: Selection, free: int, most: int) -> list[Chunk]:
         lengths = [sum(int(len(piece.text) * min(1.0, piece.worth)) + 1 for piece in group) for group in groups]
         for group, length in zip(groups, lengths, strict=True):
             share = int(budget * _CHUNK_SHARE) * length // max(1, sum(lengths))
+            # Nothing can be said in so little; the fill goes on there without the agent.
             if share < _LEAST_BUDGET:
                 continue
             pieces = tuple(_with_calls(selection.plan, group))
@@ -279,34 +271,6 @@ def _with_calls(plan: CompressionPlan, group: Sequence[BlockPiece]) -> Iterator[
                 yield BlockPiece(between, text, Rank.REST, 0.5, speaker="Assistant did", source=source)
         position = max(position, piece.block)
         yield piece
-
-
-def ranked_names(blocks: Sequence[Block]) -> list[str]:
-    """Return the names in all that was said and done, the most important first."""
-    ranking = NameRanking()
-    for position, block in enumerate(blocks):
-        for text, factor in _named_texts(block):
-            ranking.add(text, position, factor * (0.3 if block.is_sidechain else 1.0))
-    return [name for name, _, _ in ranking.best_first()]
-
-
-def _present(names: Sequence[str], blocks: Sequence[Block]) -> set[str]:
-    """Return which names stand in blocks; of a long text only those that stand there by themselves."""
-    text = "".join(map(markdown_of, blocks))
-    found, is_short = names_in(text), len(text) <= _SHORT_TEXT
-    return {name for name in names if name in found or (is_short and name in text)}
-
-
-def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
-    call = block.call
-    if call is None:
-        is_pasted = block.kind is BlockKind.HUMAN and len(block.text) > _LONG_PROMPT
-        yield block.text, 1.5 if is_pasted else _NAMES_WORTH.get(block.kind, 0.7)
-        return
-    is_change = call.name in CHANGING
-    yield call_text(call), 4.0 if is_change else 3.0 if call.name in RUNNING else 1.5
-    yield from ((str(value), 1.2 if is_change else 0.8) for value in call.input.values() if isinstance(value, str))
-    yield shorten_result(call.result or "", 2_000), 3.0 if has_call_failed(call) else 0.5
 
 
 def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
@@ -350,7 +314,7 @@ def _counts(
         "kinds": {kind: LAST_RESORT.tokens_in(length) for kind, length in sorted(kinds.items())},
         "leftOut": {kind: asdict(one) for kind, one in gone.items() if one.of},
         "why": why_of(gone),
-        "identifiers": {"found": len(names), "kept": len(_present(names, blocks))},
+        "identifiers": {"found": len(names), "kept": len(present_names(names, blocks))},
         "pinnedTokens": LAST_RESORT.tokens_in(pinned),
     }
 
@@ -463,6 +427,7 @@ def estimate_version(task: CompressionTask, chunk_tokens: int) -> VersionEstimat
     """Return what would come of a task, without a model."""
     plan = plan_compression(task.blocks, task.settings)
     sample = task
+    # Tiers and markers are of the whole, skipping is done with: only the filling, which takes long, is of a sample.
     if is_sampled := plan.input_tokens > SAMPLE_TOKENS:
         blocks = sampled_blocks(task.blocks, -(-plan.input_tokens // SAMPLE_TOKENS))
         sample = replace(task, blocks=blocks, settings=task.settings.model_copy(update={"skip_first_messages": 0}))

@@ -5,12 +5,13 @@ the sorted candidates once and puts in what fits; what found no room in the shar
 by itself. All of it is by order alone, so the same input always gives the same version. Source: decision 42.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby
 
-from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.plan import (
     TAKES_BACK,
     TELLS_OF_A_FAILURE,
@@ -24,15 +25,18 @@ from shared.sessions.compress.plan import (
 )
 from shared.sessions.compress.sources import (
     CHANGING,
+    DIGESTS,
     RUNNING,
     call_text,
     failure_line,
-    has_call_failed,
+    has_failed,
     is_answered_by_user,
     is_done,
     open_tasks,
+    shorten_result,
 )
 from shared.sessions.compress.write import FAILURE_CHARS, QUESTION_CHARS, WHOLE, Parts, Selection
+from shared.sessions.text import NameRanking, names_in
 from shared.sessions.transcripts.typed import NOTE, NOTICE
 
 SHARES = {
@@ -62,6 +66,17 @@ _RESULT_STEPS = {Rank.RESULT: (300, 1_200), Rank.LONG_RESULT: (5_000, WHOLE)}
 _PAIR, _LEAST_SHOWN, _LEAST_ROOM = 60, 80, 8
 """What a call with its result takes beside their text, about; characters below which neither says anything, and in
 which nothing at all finds room."""
+
+NAMES_SHARE = 0.05
+"""The most of a version that names take."""
+_NAMES_LABEL = 14
+_NO_NAME = re.compile(r"[\d.,:%-]+|[A-Za-z]+/[A-Za-z]+|\W+|true|false|null|nil|none|yes|no", re.IGNORECASE)
+"""Shaped like a name, and says nothing in a list: measured numbers, either/or, signs, values."""
+_NAMES_WORTH = {BlockKind.HUMAN: 5.0, BlockKind.ASSISTANT: 2.0, **dict.fromkeys(DIGESTS, 2.0)}
+_LONG_PROMPT = 2_000
+"""Characters from which on most of a prompt is pasted."""
+_SHORT_TEXT = 400_000
+"""Characters up to which a name is looked for within others as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +122,7 @@ def tier_budgets(selection: Selection, free: int) -> list[int]:
     budgets, free = selection.plan.budgets, max(0, free)
     total = free + sum(selection.tier_chars)
     shares = (total * share // max(1, sum(budgets)) for share in budgets)
+    # A tier that has taken more than its share already gives nothing back: the others share what is free.
     lacking = [max(0, own - taken) for own, taken in zip(shares, selection.tier_chars, strict=True)]
     return [free * own // max(1, sum(lacking)) for own in lacking]
 
@@ -244,6 +260,7 @@ def _prompts(selection: Selection) -> Iterator[Candidate]:
         most = min(_WHOLE_REQUEST, int(plan.tier_chars[block.tier] * SHARES[Rank.PROMPT][0]))
         if sum(len(piece.text) + 2 for piece in pieces) > most:
             pieces = [piece for piece in pieces if piece is pieces[0] or piece.rank is Rank.RULE]
+        # By what a character of it is worth; the last of a session is worth half as much again as the first.
         recency = 1.0 + 0.5 * position / len(plan.blocks)
         worth = recency / max(_LIKELY, sum(len(piece.text) for piece in pieces))
         is_first = block.tier not in seen or TAKES_BACK.search(block.text) is not None
@@ -254,6 +271,7 @@ def _prompts(selection: Selection) -> Iterator[Candidate]:
 def _answers(selection: Selection) -> Iterator[Candidate]:
     """Yield of what came of each prompt the statement that tells most, so that no prompt stands without its answer."""
     blocks, is_answered = selection.plan.blocks, False
+    # From the end: the last words before a person speaks again say how it came out.
     for position in range(len(blocks) - 1, -1, -1):
         pieces = selection.pieces_at(position) if is_answer(blocks[position]) and not is_answered else []
         is_answered = not is_request(blocks[position]) and (is_answered or bool(pieces))
@@ -284,10 +302,11 @@ def _failures(selection: Selection) -> Iterator[Candidate]:
     failed = [
         (position, call)
         for position, call in calls_of(plan)
-        if position not in apart and not plan.blocks[position].is_sidechain and has_call_failed(call)
+        if position not in apart and not plan.blocks[position].is_sidechain and has_failed(call)
     ]
     for tier, budget in enumerate(plan.tier_chars):
         calls = [(position, call) for position, call in failed if plan.blocks[position].tier == tier]
+        # So many characters each that all of them would find room, within what a line can say.
         most = int(budget * SHARES[Rank.FAILURE][0]) // max(1, len(calls))
         most = max(_LEAST_FAILURE, min(FAILURE_CHARS, most))
         # What failed again in the same way is told once, the last time.
@@ -311,7 +330,8 @@ def _calls(selection: Selection) -> Iterator[Candidate]:
             yield _call(Rank.MORE_DONE, worth + late, plan, position)
         for rank, steps in _RESULT_STEPS.items() if not block.is_sidechain else ():
             for nth, most in enumerate(steps):
-                order = worth + 2 * has_call_failed(call) + late - 10 * nth
+                # All calls a little before any of them at length.
+                order = worth + 2 * has_failed(call) + late - 10 * nth
                 yield Candidate(rank, order, block.tier, (((position, 0), most),))
 
 
@@ -324,3 +344,41 @@ def calls_of(plan: CompressionPlan) -> Iterator[tuple[int, RecordedToolCall]]:
     for position, block in enumerate(plan.blocks):
         if block.call is not None and not is_answered_by_user(block.call):
             yield position, block.call
+
+
+def names_of(blocks: Sequence[Block]) -> list[str]:
+    """Return the names in all that was said and done, the most important first."""
+    ranking = NameRanking()
+    for position, block in enumerate(blocks):
+        for text, factor in _named_texts(block):
+            ranking.add(text, position, factor * (0.3 if block.is_sidechain else 1.0))
+    return [name for name, _, _ in ranking.best_first()]
+
+
+def present_names(names: Sequence[str], blocks: Sequence[Block]) -> set[str]:
+    """Return which names stand in blocks; of a long text only those that stand there by themselves."""
+    text = "".join(map(markdown_of, blocks))
+    found, is_short = names_in(text), len(text) <= _SHORT_TEXT
+    return {name for name in names if name in found or (is_short and name in text)}
+
+
+def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
+    call = block.call
+    if call is None:
+        is_pasted = block.kind is BlockKind.HUMAN and len(block.text) > _LONG_PROMPT
+        yield block.text, 1.5 if is_pasted else _NAMES_WORTH.get(block.kind, 0.7)
+        return
+    is_change = call.name in CHANGING
+    yield call_text(call), 4.0 if is_change else 3.0 if call.name in RUNNING else 1.5
+    yield from ((str(value), 1.2 if is_change else 0.8) for value in call.input.values() if isinstance(value, str))
+    yield shorten_result(call.result or "", 2_000), 3.0 if has_failed(call) else 0.5
+
+
+def missing_names(selection: Selection, names: Sequence[str]) -> list[str]:
+    """Return the names that stand nowhere, the most important first, as far as their share of the whole goes."""
+    present = present_names(names, selection.blocks())
+    missing = (name for name in names if name not in present and not _NO_NAME.fullmatch(name))
+    # The heading may yet become shorter, so it does not count for what they are a share of.
+    share = int(NAMES_SHARE * (selection.chars - len(heading_of(selection.heading))))
+    most = min(share, selection.plan.target_chars - selection.chars) - _NAMES_LABEL
+    return list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))

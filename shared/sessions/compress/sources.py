@@ -158,7 +158,7 @@ def _most_informative(lines: list[str]) -> Iterator[int]:
 
 def is_done(call: RecordedToolCall) -> bool:
     """Whether a call may be told as something that was done."""
-    return not is_answered_by_user(call) and not has_call_failed(call)
+    return not is_answered_by_user(call) and not has_failed(call)
 
 
 def is_answered_by_user(call: RecordedToolCall) -> bool:
@@ -166,14 +166,9 @@ def is_answered_by_user(call: RecordedToolCall) -> bool:
     return call.result in (REFUSED, ANSWERED)
 
 
-def has_call_failed(call: RecordedToolCall) -> bool:
-    """Whether a call did not do what it was made for."""
-    return has_failed(call.name, call.result or "", call.is_error)
-
-
-def has_failed(tool: str, result: str, is_error: bool) -> bool:
-    """Whether a call failed: by its own word, or by what a command put out."""
-    return is_error or (tool in RUNNING and _BROKEN.search(result[:20_000]) is not None)
+def has_failed(call: RecordedToolCall) -> bool:
+    """Whether a call did not do what it was made for: by its own word, or by what a command put out."""
+    return call.is_error or (call.name in RUNNING and _BROKEN.search((call.result or "")[:20_000]) is not None)
 
 
 def failure_line(call: RecordedToolCall, most: int = 200) -> str:

@@ -15,7 +15,7 @@ from shared.sessions.compress.plan import BlockPiece, CompressionPlan, PartKey, 
 from shared.sessions.compress.sources import (
     call_words,
     failure_line,
-    has_call_failed,
+    has_failed,
     is_answered_by_user,
     shorten_input,
     shorten_result,
@@ -74,6 +74,7 @@ class Selection:
         blocks = self.plan.blocks
         self.statements = [statements_in(block) for block in blocks]
         self.pieces = pieces_of(blocks, self.statements)
+        # Where the statements of each block begin among all.
         self._begin = [0, *accumulate(map(len, self.statements))]
         over = accumulate(block.tokens for block in blocks)
         tiers = self.plan.settings.tiers
@@ -129,6 +130,7 @@ class Selection:
     def add_line(self, position: int, line: Block) -> PartKey:
         """Take in a line of an agent's own words, to stand before a block; return its key, nothing is shown yet."""
         at = self.plan.blocks[position]
+        # Before everything of its block, and behind the lines that came before it.
         key = (position, len(self._lines) - WHOLE)
         self._lines[key] = replace(line, at=at.at, tier=at.tier)
         return key
@@ -147,6 +149,7 @@ class Selection:
                 cost += self.put(key, self._part(key, chars))
         if cost <= most:
             return cost
+        # Tried and taken out again in reverse: only in its place is it known what something takes.
         for key, before in reversed(put):
             self.put(key, before)
         return 0
@@ -155,9 +158,10 @@ class Selection:
         """Put a part in the place of what stands there, or take that out; return how many more the whole takes."""
         at, before = bisect_left(self._order, key), self._parts.get(key)
         follows = at + (before is not None)
+        # Only the two joints can change, as each depends on nothing but the parts on either side of it.
         left = self._parts[self._order[at - 1]] if at else None
         right = self._parts[self._order[follows]] if follows < len(self._order) else None
-        change = self._span(left, part, right) - self._span(left, before, right)
+        change = self._length(left, part, right) - self._length(left, before, right)
         self._order[at:follows] = [] if part is None else [key]
         self._parts.pop(key, None)
         if part is not None:
@@ -166,18 +170,15 @@ class Selection:
         self.tier_chars[self.plan.blocks[key[0]].tier] += change
         return change
 
-    def _span(self, left: Part | None, part: Part | None, right: Part | None) -> int:
-        if part is None:
-            return self._joint_chars(left, right)
-        return self._joint_chars(left, part) + part.chars + self._joint_chars(part, right)
-
-    def _joint_chars(self, left: Part | None, right: Part | None) -> int:
-        tail, between, head = self._joint(left, right)
-        if between is None:
-            # The empty line behind the one block, the label of the other.
-            frame = (2 if left else 0) + (right.label if right else 0)
-            return len(tail) + frame + len(head)
-        return len(tail) + len(between) + len(head)
+    def _length(self, left: Part | None, part: Part | None, right: Part | None) -> int:
+        """Return the characters of a part, if there is one, and of the joints between its neighbours."""
+        length = part.chars if part else 0
+        for one, other in pairwise([left, part, right] if part else [left, right]):
+            tail, between, head = self._joint(one, other)
+            # A new block begins behind an empty line and with its label.
+            frame = (2 if one else 0) + (other.label if other else 0) if between is None else len(between)
+            length += len(tail) + frame + len(head)
+        return length
 
     def _joint(self, left: Part | None, right: Part | None) -> tuple[str, str | None, str]:
         """Return what ends the left part, what joins the two (None where a new block begins), what begins the right."""
@@ -252,11 +253,12 @@ class Selection:
         assert call is not None
         verb, about = call_words(call)
         base = Block(BlockKind.TOOL, "assistant", "", block.at, block.sources, tier=block.tier)
+        # What was given and what came back share one block, so that they cannot be parted.
         if most > FAILURE_CHARS:
             result = None if call.result is None else shorten_result(call.result, most)
             shown = replace(call, input=shorten_input(call.input, most), result=result)
             return _alone(key, most, replace(base, text=capital(f"{verb} {about}".strip()), call=shown))
-        if is_answered_by_user(call) or has_call_failed(call):
+        if is_answered_by_user(call) or has_failed(call):
             line = failure_line(call, most)
             return _alone(key, most, replace(base, kind=BlockKind.FAILURE, text=line))
         if block.is_sidechain:
