@@ -158,12 +158,14 @@ class CompressionRun:
         self.plan = plan_compression(self.task.blocks, self.task.settings)
         self.selection = Selection(self.plan, _heading(self.task, self.plan))
         self._names = names_of(self.plan.blocks)
-        self._candidates = candidates_of(self.selection)
+        self._candidates = candidates_of(self.selection, Rank.LAST_REQUEST, Rank.ANSWER)
         # In this order: the share of replies is one of what the ends leave, each tier's one of what all of these leave.
         self._fill(Rank.LAST_REQUEST, Rank.NOTE)
         self._fill(Rank.REPLY, Rank.REPLY)
         self._fill(Rank.FIRST_REQUEST, Rank.FIRST_REQUEST)
         self._fill_tiers(Rank.RULE, Rank.ANSWER, _FIXED_SHARE)
+        # A long session has ten times as many candidates as statements: those that had their turn go at once.
+        self._candidates.clear()
         self.chunks = chunks_of(self.selection, self._free, self.chunk_tokens)
 
     @property
@@ -184,7 +186,7 @@ class CompressionRun:
         selection = self.selection
         chunks = zip(self.chunks if parts else (), parts, strict=True)
         condensed = [one for chunk, part in chunks for one in self._condensed(chunk, part)]
-        self._candidates = sorted_by_rank([*self._candidates, *condensed])
+        self._candidates = [*sorted_by_rank(condensed), *candidates_of(selection, Rank.SPOKEN, Rank.INSERTED)]
         self._fill_tiers(Rank.CONDENSED, Rank.INSERTED)
         # What one tier has no use for is for the others.
         self._fill(Rank.CONDENSED, Rank.INSERTED)

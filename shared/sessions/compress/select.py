@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby
+from operator import attrgetter
 
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.plan import (
@@ -89,15 +90,19 @@ class Candidate:
     parts: Parts
 
 
-def candidates_of(selection: Selection) -> list[Candidate]:
-    """Return all that could go in, sorted."""
+def candidates_of(selection: Selection, first: Rank, last: Rank) -> list[Candidate]:
+    """Return all that could go in with ranks from the first to the last, sorted."""
     finders = (_last_request, _ends, _open_ends, _replies, _prompts, _answers, _statements, _failures, _calls)
-    return sorted_by_rank(chain.from_iterable(finder(selection) for finder in finders))
+    found = chain.from_iterable(finder(selection) for finder in finders)
+    return sorted_by_rank(one for one in found if first <= one.rank <= last)
 
 
 def sorted_by_rank(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return candidates by rank and worth; of equal ones the first in the session comes first."""
-    return sorted(candidates, key=lambda one: (one.rank, -one.worth, one.parts[0]))
+    # Sorting keeps the order of equals, in which finders yield; twice, as one key of both takes memory for each.
+    found = sorted(candidates, key=attrgetter("worth"), reverse=True)
+    found.sort(key=attrgetter("rank"))
+    return found
 
 
 def fill(selection: Selection, candidates: Iterable[Candidate], budget: int) -> None:
@@ -317,7 +322,7 @@ def _failures(selection: Selection) -> Iterator[Candidate]:
 
 def _calls(selection: Selection) -> Iterator[Candidate]:
     """Yield calls in a few words each, what changed something first, then what ran; and with their results."""
-    plan, known = selection.plan, set[tuple[str, int]]()
+    plan, known, shown = selection.plan, set[tuple[str, int]](), list[tuple[float, int]]()
     requests = [position for position, block in enumerate(plan.blocks) if is_request(block)]
     for position, call in calls_of(plan):
         worth = 3.0 if call.name in (*CHANGING, "ExitPlanMode") else 2.0 if call.name in RUNNING else 1.0
@@ -328,11 +333,15 @@ def _calls(selection: Selection) -> Iterator[Candidate]:
             known.add(text)
             yield _call(Rank.DONE, worth, plan, position)
             yield _call(Rank.MORE_DONE, worth + late, plan, position)
-        for rank, steps in _RESULT_STEPS.items() if not block.is_sidechain else ():
+        if not block.is_sidechain:
+            shown.append((worth + 2 * has_failed(call) + late, position))
+    # More of them than this find no room; to list them all took a tenth of the memory of a long session.
+    most_shown = plan.target_chars // (_PAIR + _LEAST_SHOWN) + 1
+    for order, position in sorted(shown, reverse=True)[:most_shown]:
+        for rank, steps in _RESULT_STEPS.items():
             for nth, most in enumerate(steps):
                 # All calls a little before any of them at length.
-                order = worth + 2 * has_failed(call) + late - 10 * nth
-                yield Candidate(rank, order, block.tier, (((position, 0), most),))
+                yield Candidate(rank, order - 10 * nth, plan.blocks[position].tier, (((position, 0), most),))
 
 
 def _call(rank: Rank, worth: float, plan: CompressionPlan, position: int) -> Candidate:
