@@ -171,10 +171,14 @@ def markdown_of(block: Block) -> str:
         return f"**Tool {writable(block.call.name)}:** {arguments}\n{outcome}:\n{fence}\n{result}\n{fence}\n\n"
     text = writable(block.text)
     if block.kind is not BlockKind.KEEPIT:
-        # Words that look like a speaker's name must not become one; Markdown shows the same.
-        text = _LIKE_A_LABEL.sub(r"\\\g<0>", text)
+        text = escaped(text)
     gap = "\n" if "\n" in text else " "
     return f"**{speaker_of(block)}:**{gap}{text}{closing_of(text)}\n\n"
+
+
+def escaped(text: str) -> str:
+    """Return a text in which words that look like a speaker's name do not become one; Markdown shows the same."""
+    return _LIKE_A_LABEL.sub(r"\\\g<0>", text)
 
 
 def block_tokens(block: Block) -> int:

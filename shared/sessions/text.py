@@ -201,6 +201,11 @@ class Fence:
     marks: str
     start: int
 
+    @property
+    def closing(self) -> str:
+        """The line that closes it, as far in as the one that opens it: one less far in might open another."""
+        return self.opening[: self.opening.index(self.marks)] + self.marks
+
 
 @dataclass(frozen=True, slots=True)
 class StatementSpan:
@@ -259,28 +264,37 @@ def excerpt_of(
     ``chosen``: their numbers, ascending; ``cuts``: of those that do not stand whole the most characters.
     """
     written: list[str] = []
-    last, fence = -1, None
+    last = -1
     for number in chosen:
         one = statements[number]
-        if number == last + 1:
-            before = text[statements[last].end : one.start] if last >= 0 else text[: one.start].lstrip("\n")
-            written.append(before)
-        else:
-            is_new_line = one.opened is not None or "\n" in text[statements[number - 1].end : one.start]
-            # Where what is missing begins in the same code, the sign stands in it, and else behind its fence.
-            is_within = fence is not None and statements[last + 1].opened == fence
-            written.append(_gap(fence, one.opened, is_new_line, is_within, is_first=last < 0))
         statement = text[one.start : one.end]
-        written.append(shortened(statement, cuts.get(number, len(statement))))
-        last, fence = number, one.open
-    if last < 0 or last in cuts:
-        return "".join(written)
-    if last == len(statements) - 1:
-        return "".join(written) + text[statements[last].end :].rstrip()
-    if fence is None:
-        return "".join(written) + f" {GAP}"
-    is_within = statements[last + 1].opened == fence
-    return "".join(written) + (f"\n{GAP}\n{fence.marks}" if is_within else f"\n{fence.marks}\n{GAP}")
+        written += (joint_of(text, statements, last, number), shortened(statement, cuts.get(number, len(statement))))
+        last = number
+    if last >= 0 and last not in cuts:
+        written.append(joint_of(text, statements, last, len(statements)))
+    return "".join(written)
+
+
+def joint_of(text: str, statements: Sequence[StatementSpan], before: int, after: int) -> str:
+    """Return what stands between two statements when nothing between them is shown: the text itself, or a sign.
+
+    ``before`` is -1 at the beginning of an excerpt, ``after`` the number of statements at its end.
+    """
+    fence = statements[before].open if before >= 0 else None
+    if after == before + 1 and after < len(statements):
+        start = statements[after].start
+        return text[statements[before].end : start] if before >= 0 else text[:start].lstrip("\n")
+    if after == before + 1:
+        return text[statements[before].end :].rstrip()
+    # Where what is missing begins in the same code, the sign stands in it, and else behind its fence.
+    is_within = fence is not None and statements[before + 1].opened == fence
+    if after == len(statements):
+        if fence is None:
+            return f" {GAP}"
+        return f"\n{GAP}\n{fence.closing}" if is_within else f"\n{fence.closing}\n{GAP}"
+    opened = statements[after].opened
+    is_new_line = opened is not None or "\n" in text[statements[after - 1].end : statements[after].start]
+    return _gap(fence, opened, is_new_line, is_within, is_first=before < 0)
 
 
 def shortened(text: str, most: int) -> str:
@@ -293,7 +307,7 @@ def _gap(fence: Fence | None, opened: Fence | None, is_new_line: bool, is_within
         return f"\n{GAP}\n"
     closing = ""
     if fence is not None:
-        closing = f"\n{GAP}\n{fence.marks}\n" if is_within else f"\n{fence.marks}\n{GAP}\n"
+        closing = f"\n{GAP}\n{fence.closing}\n" if is_within else f"\n{fence.closing}\n{GAP}\n"
     opening = f"{opened.opening}\n" if opened else ""
     if closing:
         return f"{closing}{opening}"

@@ -13,8 +13,8 @@ from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.jobs.models import Job
 from shared.llm.calls import Meter, WorkKind
-from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.queries import find_version, get_version, versions_of
+from shared.sessions.compress.run import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import request_version
 from shared.sessions.models import SessionVersion

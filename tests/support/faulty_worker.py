@@ -18,7 +18,7 @@ from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, Vectors
 from shared.sessions.compose.documents import MARKDOWN_FILE
-from shared.sessions.compress.assembly import Chunk, CondensedChunk
+from shared.sessions.compress.run import Chunk, CondensedChunk
 from shared.sessions.compress.versions import WrittenVersion
 from shared.sessions.store import Store
 from tests.support.faultpoints import Point, reach

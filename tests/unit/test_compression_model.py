@@ -8,15 +8,15 @@ import pytest
 
 from shared.base.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind, most_tokens
-from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of, summary_line
 from shared.sessions.compress.plan import BlockPiece, Rank
+from shared.sessions.compress.run import Chunk, CondensedChunk, condensed_of, summary_line
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.session_model import ModelCompressionAgent
 
 
 def piece(text: str, speaker: str, source: str, worth: float, number: int | None = None) -> BlockPiece:
-    return BlockPiece(0, text, Rank.WORDS, worth, 0, speaker=speaker, source=source, number=number)
+    return BlockPiece(0, text, Rank.SPOKEN, worth, 0, speaker=speaker, source=source, number=number)
 
 
 SAID = (

@@ -10,7 +10,6 @@ import pytest
 
 from shared.base.choices import Aggressiveness, KeepitMode, TierPreset
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines, markdown_of
-from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression, statements_in
 from shared.sessions.compress.run import Version
 from shared.sessions.compress.settings import PRESETS, CompressionMode, CompressionSettings, Tier, aggressiveness_of
@@ -161,16 +160,18 @@ def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: M
     assert request.count("[…]") == 1
 
 
-def test_calls_of_a_run_are_told_in_one_line() -> None:
+def test_calls_of_a_run_are_told_in_one_line(make: Make) -> None:
+    transcript = talk().human("Make the parser faster, please.")
     calls = [
-        RecordedToolCall("1", "Read", {"file_path": "a.py"}, ""),
-        RecordedToolCall("2", "Read", {"file_path": "b.py"}, ""),
-        RecordedToolCall("3", "Edit", {"file_path": "c.py", "old_string": "x", "new_string": "y"}, ""),
-        RecordedToolCall("4", "Edit", {"file_path": "c.py", "old_string": "y", "new_string": "z"}, ""),
-        RecordedToolCall("5", "Bash", {"command": "make  test\n"}, ""),
-        RecordedToolCall("6", "mcp__x__y", {"q": 1}, ""),
+        ("Read", {"file_path": "a.py"}), ("Read", {"file_path": "b.py"}),
+        ("Edit", {"file_path": "c.py", "old_string": "x", "new_string": "y"}),
+        ("Edit", {"file_path": "c.py", "old_string": "y", "new_string": "z"}),
+        ("Bash", {"command": "make  test\n"}), ("mcp__x__y", {"q": 1}),
     ]  # fmt: skip
-    assert run_text(calls) == 'Read a.py, b.py; edited c.py; ran `make test`; used mcp__x__y: {"q": 1}'
+    for tool, given in calls:
+        transcript.tool(tool, "It went on and on. " * 40, **given)
+    made = make(transcript.assistant("It is faster now."), 12)
+    assert 'Read a.py, b.py; edited c.py; ran `make test`; used mcp__x__y: {"q": 1}' in texts(made, BlockKind.TOOL)
 
 
 def test_a_call_is_kept_with_its_result_where_there_is_room_and_their_ids_agree(make: Make) -> None:
@@ -197,7 +198,7 @@ def test_of_a_result_the_lines_that_say_how_it_went_stay_and_of_an_input_what_id
     ids=["a traceback", "good", "errors told of", "read", "by its own word"],
 )  # fmt: skip
 def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is_error: bool, failed: bool) -> None:
-    assert has_failed(tool, result, is_error) is failed
+    assert has_failed(RecordedToolCall("1", tool, {}, result, is_error)) is failed
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,9 @@ def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is
     ids=["first that says why", "vitest", "gradle", "python", "ctest"],
 )  # fmt: skip
 def test_a_failure_names_what_was_tried_and_why_it_failed(result: str, why: str) -> None:
-    assert failure_line("Bash", {"command": "run it all"}, result).startswith(f"ran `run it all`: {why}")
+    assert failure_line(RecordedToolCall("1", "Bash", {"command": "run it all"}, result)).startswith(
+        f"ran `run it all`: {why}"
+    )
 
 
 @pytest.mark.parametrize(

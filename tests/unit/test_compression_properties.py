@@ -109,7 +109,12 @@ def compressed(path: Path, wanted: CompressionSettings) -> Version:
     task = CompressionTask("s1", wanted, "sha", None, read_original(read_blocks(path), "s1", {}, least))
     agent = ExtractiveCompressionAgent()
     making = CompressionRun(task, agent.chunk_tokens)
-    return making.finish([agent.condense(chunk, Calls()) for chunk in making.chunks])
+    made = making.finish([agent.condense(chunk, Calls()) for chunk in making.chunks])
+    # What parts were counted to take is what they take; but for the label of a prompt that came to hold no rule alone.
+    counted, selection = making.selection.chars, making.selection
+    taken = len("".join(markdown_lines(selection.blocks(), selection.heading)))
+    assert taken <= counted <= taken + len(", rule") * sum(one.kind is BlockKind.REQUEST for one in made.blocks)
+    return made
 
 
 def documents(made: Version, folder: Path) -> tuple[str, Path]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from shared.memories.compaction import CompactionCandidate, Decision
-from shared.sessions.compress.assembly import Chunk
+from shared.sessions.compress.run import Chunk
 from shared.sessions.semantic.memories import SessionPrompt
 from shared.text.classifier import ASKS, asks
 from shared.text.gate import Gate, Verdict, unlooped, weighty_words

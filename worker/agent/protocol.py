@@ -18,7 +18,7 @@ from shared.base.choices import Category
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.memories.compaction import CompactionCandidate, Decision
-from shared.sessions.compress.assembly import Chunk, CondensedChunk
+from shared.sessions.compress.run import Chunk, CondensedChunk
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.text.gate import Refusal
 

@@ -16,8 +16,8 @@ from pydantic.config import JsonDict
 from shared.llm.calls import Meter, WorkKind, most_tokens
 from shared.llm.chat import Question
 from shared.sessions.blocks import Block, fill_budget
-from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.plan import BlockPiece
+from shared.sessions.compress.run import Chunk, CondensedChunk, summary_line
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in

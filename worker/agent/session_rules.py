@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from shared.llm.calls import EXTRACTIVE, LAST_RESORT, CallEstimate, Meter, WorkKind, estimate_tokens, metered
 from shared.sessions.blocks import fill_budget
-from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.plan import BlockPiece
+from shared.sessions.compress.run import Chunk, CondensedChunk
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in

@@ -24,9 +24,8 @@ from shared.sessions import manifest
 from shared.sessions.blocks import markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compress import queries
-from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of
 from shared.sessions.compress.plan import MarkerDecision
-from shared.sessions.compress.run import CompressionRun
+from shared.sessions.compress.run import Chunk, CompressionRun, CondensedChunk, condensed_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import WrittenVersion, drop_parts, file_name, finish_version

@@ -1,13 +1,13 @@
-"""What a version is to hold, decided before anything is written: tiers, their budgets, markers, and pieces with worth.
+"""What a version is to hold, decided before anything is chosen: tiers, their budgets, markers, worth of statements.
 
-Pure functions of what was read and of complete settings. A piece is a statement, which is kept whole or not at all;
-worth is what it tells for its length and by where it stands.
+Pure functions of what was read and of complete settings. A statement is kept whole or not at all; worth is what it
+tells for its length and by where it stands.
 Source: seed 004, "Weight Decay Calculation"; oracles, "Sessions"; decisions, "Recorded sessions".
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -17,7 +17,7 @@ from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import DIGESTS, message_count
 from shared.sessions.markers import PINNED, survives
-from shared.sessions.text import GAP, StatementSpan, names_in, statements_of
+from shared.sessions.text import StatementSpan, names_in, statements_of
 from shared.sessions.transcripts.typed import NOTE, OUTPUT
 
 
@@ -46,6 +46,8 @@ class CompressionPlan:
     """Tokens each tier may take."""
     last_request: frozenset[int]
     """Positions of what a person asked for last."""
+    replied_to: Mapping[int, int]
+    """Positions of what people typed in answer to a call, each with the call's."""
 
     @property
     def input_tokens(self) -> int:
@@ -58,7 +60,12 @@ class CompressionPlan:
         return LAST_RESORT.chars_in(max(1, sum(self.budgets)))
 
     @property
-    def asked_ratio(self) -> float:
+    def tier_chars(self) -> list[int]:
+        """Characters each tier may take."""
+        return [self.target_chars * tokens // max(1, sum(self.budgets)) for tokens in self.budgets]
+
+    @property
+    def target_ratio(self) -> float:
         """The ratio that all tiers together come to."""
         return self.input_tokens / max(1, sum(self.budgets))
 
@@ -93,7 +100,8 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         if is_kept:
             kept.add(len(chosen))
         chosen.append(block if block.tier == at else replace(block, tier=at))
-    asked = [block.message for block in chosen if is_asked(block)]
+    requests = [block.message for block in chosen if is_request(block)]
+    calls = {block.call.tool_use_id: position for position, block in enumerate(chosen) if block.call}
     return CompressionPlan(
         settings=settings,
         blocks=tuple(chosen),
@@ -103,14 +111,68 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         messages=max(0, messages),
         budgets=tuple(tokens // tier.compaction_ratio for tokens, tier in zip(by_tier, tiers, strict=True)),
         last_request=frozenset(
-            position for position, block in enumerate(chosen) if is_asked(block) and block.message == asked[-1]
+            position for position, block in enumerate(chosen) if is_request(block) and block.message == requests[-1]
         ),
+        replied_to={
+            position: calls[block.replies_to]
+            for position, block in enumerate(chosen)
+            if block.kind is BlockKind.HUMAN and block.replies_to in calls
+        },
     )
 
 
-def is_asked(block: Block) -> bool:
+PartKey = tuple[int, int]
+"""Where a part of a version stood in the session: the position of its block, and which statement of the block it is."""
+
+
+class Rank(IntEnum):
+    """What comes into a version before what; what found no room by its share comes again further down, by itself."""
+
+    LAST_REQUEST = 0
+    OUTCOME = 1
+    ENDING = 2
+    """What stands behind the last words: calls, and that a person interrupted the assistant."""
+    OPEN_END = 3
+    NOTE = 4
+    REPLY = 5
+    """What a person typed when they refused or answered something."""
+    FIRST_REQUEST = 6
+    RULE = 7
+    FAILURE = 8
+    ATTEMPT = 9
+    """What the assistant told of attempts that came to nothing."""
+    DONE = 10
+    PROMPT = 11
+    ANSWER = 12
+    CONDENSED = 13
+    """What an agent kept, or said in words of its own."""
+    SPOKEN = 14
+    MORE_FAILURES = 15
+    MORE_DONE = 16
+    RESULT = 17
+    MORE_OF_LAST_REQUEST = 18
+    REST = 19
+    """Thinking, and what sub-agents said."""
+    LONG_RESULT = 20
+    ASIDE = 21
+    """What only says that something follows ("Let me see."), and names nothing."""
+    INSERTED = 22
+    """Skills, templates, reminders and what the tool itself said: the tool has them still."""
+
+
+def is_request(block: Block) -> bool:
     """Whether a person said it to the assistant; what they ran in a shell they did not."""
     return block.kind is BlockKind.HUMAN and not block.label
+
+
+def is_answer(block: Block) -> bool:
+    """Whether the assistant said it to a person."""
+    return block.kind is BlockKind.ASSISTANT and not block.is_sidechain and bool(block.text.strip())
+
+
+def is_spoken(block: Block) -> bool:
+    """Whether a person or the assistant said it to the other."""
+    return is_request(block) or is_answer(block)
 
 
 _ASIDE = re.compile(
@@ -120,6 +182,7 @@ _ASIDE = re.compile(
     r"[^.]{0,30}[.!]*$",
     re.IGNORECASE,
 )
+_INTERRUPTED = "[Request interrupted by user"
 _TELLS = re.compile(
     r"\b(?:because|root cause|caused by|due to|so that|fix(?:ed|es)?|decid\w+|instead of|rather than|switch\w*|chose"
     r"|must|never|always|important|problem|issue|bug|fail\w*|error|works?|passes|passed|todo|next step|remaining"
@@ -144,7 +207,7 @@ _PASSED = re.compile(
 _LONGEST_RULE = 200
 _PLACEHOLDER = re.compile(r"\s*\[\w+\]\s*")
 """Stands for an image or a file, and says nothing without the words beside it."""
-_TRIED = re.compile(
+TELLS_OF_A_FAILURE = re.compile(
     r"\b(?:i tried|tried to|(?:did|does|do)(?: not|n['’]t) (?:work|help|hold|fix|change)|no (?:effect|luck|help)"
     r"|rolled (?:it |that |this )?back|reverted|backed (?:it |that |this )?out|in vain|gave up|dead end|made it worse"
     r"|turned out (?:not|to fail|to be (?:wrong|slower|worse))|failed because|same error|abandoned|still fail\w*"
@@ -152,16 +215,14 @@ _TRIED = re.compile(
     r"|n['’]a pas (?:marché|fonctionné)|no funcionó)\b|うまくいか|失敗し|元に戻し",
     re.IGNORECASE,
 )
-"""An attempt that is told in words."""
+"""That an attempt came to nothing."""
 _BOUND = re.compile(
     r"\b(?:no|not|don['’]?t|never|only|without|keep|leave|ignore|except|must|unless|but|kein\w*|nicht|nie|nur|ohne|pas|jamais"
     r"|sans|sin|nunca|solo)\b|不要|しないで|だけ",
     re.IGNORECASE,
 )
 """What a person does not want, or wants kept."""
-
-
-_TAKES_BACK = re.compile(
+TAKES_BACK = re.compile(
     r"\b(?:chang(?:ed|ing) my mind|scrap (?:that|it|this)|forget (?:that|it|what|about)|never ?mind|on second thought"
     r"|actually[, ]+(?:no|not|don['’]?t|let['’]s|use|keep|make|please)|i was wrong|my mistake|after all"
     r"|undo (?:that|it)"
@@ -169,7 +230,8 @@ _TAKES_BACK = re.compile(
     r"|やっぱり|取り消",
     re.IGNORECASE,
 )
-_OPEN = re.compile(
+"""That a person changes what they had asked for before."""
+TELLS_WHAT_IS_OPEN = re.compile(
     r"\b(?:next (?:steps?|up|is|comes?|we|i)|remaining|outstanding|open (?:points?|ends?|questions?|issues?|items?)"
     r"|(?:still|yet|left|remains?) (?:to (?:do|be|add|fix|write|check|decide)|open|missing|needs?|fail(?:s|ing)|broken)"
     r"|to-?dos?|follow-?ups?|not (?:yet|done|finished|started|deployed|merged|covered|tested)"
@@ -178,35 +240,7 @@ _OPEN = re.compile(
     r"|reste à|pas encore|ensuite|demain|falta|todavía no|pendiente|mañana)\b|残り|次は|次に|未対応|まだ",
     re.IGNORECASE,
 )
-
-
-def tells_what_failed(text: str) -> bool:
-    """Whether a statement tells of an attempt that came to nothing."""
-    return _TRIED.search(text) is not None
-
-
-def takes_back(text: str) -> bool:
-    """Whether a person changes what they had asked for before."""
-    return _TAKES_BACK.search(text) is not None
-
-
-def tells_what_is_open(text: str) -> bool:
-    """Whether a statement tells what is yet to be done."""
-    return _OPEN.search(text) is not None
-
-
-class Rank(IntEnum):
-    """What comes into a version before what, where there is room for both."""
-
-    RULE = 0
-    REQUEST = 1
-    WORDS = 2
-    REST = 3
-    """Thinking, and what sub-agents said."""
-    ASIDE = 4
-    """What only says that something follows ("Let me see."), and names nothing."""
-    INSERTED = 5
-    """Skills, templates, reminders and what the tool itself said: the tool has them still."""
+"""What is yet to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +262,9 @@ class BlockPiece:
     """None where it is only there to be understood and cannot be kept."""
 
     @property
-    def cost(self) -> int:
-        """Characters it takes, with its part of the signs for what is missing."""
-        return len(self.text) + len(GAP) // 2 + 1
+    def key(self) -> PartKey:
+        """Where it stands in a version."""
+        return self.block, self.nth
 
 
 _BASES = {
@@ -251,7 +285,7 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[StatementSp
     """Return the pieces of all that was said in words, in order; what is said again later is worth less."""
     messages, concluding = message_count(blocks), _concluding(blocks)
     found: list[BlockPiece] = []
-    said = Counter(
+    texts = Counter(
         block.text[one.start : one.end] for block, own in zip(blocks, statements, strict=True) for one in own
     )
     for position, (block, own) in enumerate(zip(blocks, statements, strict=True)):
@@ -268,15 +302,15 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[StatementSp
         source = next(iter(block.sources), "")
         for nth, one in enumerate(own):
             text = block.text[one.start : one.end]
-            said[text] -= 1
+            texts[text] -= 1
             is_pasted = _OPENING <= nth < len(own) - _OPENING and block.kind is BlockKind.HUMAN
             worth = base * _cue(text, one.open is not None) * (0.35 if is_pasted else 1.0)
             # What is asked for mostly comes first, and why behind it.
             worth *= _FIRST if block.kind is BlockKind.HUMAN and nth == 0 else 1.0
             worth *= _LIMITS if block.kind is BlockKind.HUMAN and _BOUND.search(text) else 1.0
-            worth *= _REPEATED if said[text] else 1.0
+            worth *= _REPEATED if texts[text] else 1.0
             rank = _rank(block, text, one.open is not None)
-            worth *= _INSERTED_RULE if block.kind is BlockKind.META and rank is Rank.WORDS else 1.0
+            worth *= _INSERTED_RULE if block.kind is BlockKind.META and rank is Rank.SPOKEN else 1.0
             found.append(BlockPiece(position, text, rank, worth, nth, speaker_of(block), source, len(found)))
     return found
 
@@ -308,7 +342,9 @@ def _cue(text: str, is_code: bool) -> float:
     names = min(len(names_in(text)), 4)
     if is_code:
         return _CODE * (1 + 0.1 * names)
-    mentioned = 1.8 if tells_what_failed(text) else 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
+    mentioned = (
+        1.8 if TELLS_OF_A_FAILURE.search(text) else 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
+    )
     return mentioned * (1 + 0.25 * names)
 
 
@@ -317,15 +353,15 @@ def _rank(block: Block, text: str, is_code: bool) -> Rank:
         return Rank.REST
     if block.kind is BlockKind.HUMAN:
         is_standing = block.label == NOTE or (not is_code and not block.label and is_rule(text))
-        return Rank.RULE if is_standing else Rank.REQUEST
+        return Rank.RULE if is_standing else Rank.SPOKEN
     if block.kind is BlockKind.FAILURE:
-        return Rank.REQUEST
-    if block.label == OUTPUT:
+        return Rank.SPOKEN
+    if block.label == OUTPUT or block.text.startswith(_INTERRUPTED):
         return Rank.REST
     if block.kind in (BlockKind.META, BlockKind.SYSTEM):
         # How things are to be done holds on, whoever says it.
         is_standing = is_rule(text) or (len(text) <= _LONGEST_RULE and " must " in text)
-        return Rank.WORDS if block.kind is BlockKind.META and not is_code and is_standing else Rank.INSERTED
+        return Rank.SPOKEN if block.kind is BlockKind.META and not is_code and is_standing else Rank.INSERTED
     if not is_code and _ASIDE.search(text) is not None and not names_in(text):
         return Rank.ASIDE
-    return Rank.REST if block.is_sidechain or block.kind is BlockKind.THINKING else Rank.WORDS
+    return Rank.REST if block.is_sidechain or block.kind is BlockKind.THINKING else Rank.SPOKEN

@@ -97,31 +97,21 @@ def open_tasks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [one for one in entries if isinstance(one, dict) and one.get("status") != "completed"]
 
 
+def call_words(call: RecordedToolCall) -> tuple[str, str]:
+    """Return what was done and to what; with what came of it, where a call that changed nothing has a short result."""
+    about, result = object_of(call.name, call.input), call.result
+    if result is None:
+        outcome = " (no result)"
+    else:
+        result = result.strip()
+        is_short = 0 < len(result) <= _SHORT_RESULT and "\n" not in result and call.name not in CHANGING
+        outcome = f" ({result})" if is_short else ""
+    return verb_of(call.name), f"{about}{outcome}".strip()
+
+
 def call_text(call: RecordedToolCall) -> str:
     """Return a call in a few words."""
-    return f"{verb_of(call.name)} {object_of(call.name, call.input)}{_came_out(call)}".strip()
-
-
-def _came_out(call: RecordedToolCall) -> str:
-    """Return what came of a call that only looked or ran something, where that is said in a few words."""
-    if call.result is None:
-        return " (no result)"
-    result = call.result.strip()
-    is_short = 0 < len(result) <= _SHORT_RESULT and "\n" not in result and call.name not in CHANGING
-    return f" ({result})" if is_short else ""
-
-
-def run_text(calls: Sequence[RecordedToolCall]) -> str:
-    """Return calls as one line, as ``Read a.py, b.py; edited c.py``: what is done twice is told once."""
-    groups: list[tuple[str, list[str]]] = []
-    for call in calls:
-        verb, about = verb_of(call.name), f"{object_of(call.name, call.input)}{_came_out(call)}"
-        if not groups or groups[-1][0] != verb:
-            groups.append((verb, []))
-        if about not in groups[-1][1]:
-            groups[-1][1].append(about)
-    text = "; ".join(f"{verb} {', '.join(filter(None, objects))}".strip() for verb, objects in groups)
-    return text[:1].upper() + text[1:]
+    return " ".join(call_words(call)).strip()
 
 
 def shorten_input(given: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -168,21 +158,22 @@ def _most_informative(lines: list[str]) -> Iterator[int]:
 
 def is_done(call: RecordedToolCall) -> bool:
     """Whether a call may be told as something that was done."""
-    return not is_told_by_itself(call) and not has_failed(call.name, call.result or "", call.is_error)
+    return not is_answered_by_user(call) and not has_failed(call)
 
 
-def is_told_by_itself(call: RecordedToolCall) -> bool:
+def is_answered_by_user(call: RecordedToolCall) -> bool:
     """Whether a call is told by what a person answered to it, and not as something that was done."""
     return call.result in (REFUSED, ANSWERED)
 
 
-def has_failed(tool: str, result: str, is_error: bool) -> bool:
-    """Whether a call failed: by its own word, or by what a command put out."""
-    return is_error or (tool in RUNNING and _BROKEN.search(result[:20_000]) is not None)
+def has_failed(call: RecordedToolCall) -> bool:
+    """Whether a call did not do what it was made for: by its own word, or by what a command put out."""
+    return call.is_error or (call.name in RUNNING and _BROKEN.search((call.result or "")[:20_000]) is not None)
 
 
-def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 200) -> str:
+def failure_line(call: RecordedToolCall, most: int = 200) -> str:
     """Return a failed attempt in one line: what was tried, and the first line that says why it failed."""
+    tool, given, result = call.name, call.input, call.result or ""
     if result == REFUSED:
         return f"{cut(f'{tool} {object_of(tool, given, most)}'.strip(), most - len(REFUSED) - 2)}: {REFUSED}"
     tried = f"{verb_of(tool)} {object_of(tool, given, most // 2)}".strip()
@@ -198,7 +189,7 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
     # What ends with a colon says why in the next line.
     why = " ".join(worded[at : at + 2] if worded[at:] and worded[at].endswith(":") else worded[at : at + 1])
     why = why or "it failed"
-    return f"{tried}: {cut(why, max(most - len(tried) - 2, 40))}"
+    return cut(f"{tried}: {cut(why, max(most - len(tried) - 2, 40))}", most)
 
 
 LEAST_RESULT = 4_000
