@@ -217,3 +217,29 @@ def test_of_what_is_sent_over_and_over_only_what_would_harm_is_kept(talks: Talks
     talks.hold(*[unheard, "Sorry, something went wrong."] * 4)
     assert len(talks.memories()) == 1 and "buckwheat" in talks.memories()[0]
     assert len(talks.facts()) == 1 and talks.memories()[0].count("buckwheat") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ("I work at the tannery.", "I don't work at the tannery anymore, I started at customs.", "customs"),
+        ("I take ramipril.", "I no longer take ramipril, my doctor changed it for something else.", "changed it"),
+        (
+            "Ich wohne in Görlitz bei meiner Tante.",
+            "Ich wohne nicht mehr in Görlitz, bin nach Zittau gezogen.",
+            "Zittau",
+        ),
+        ("My driving test is on 4 May.", "My driving test was moved to 18 May.", "18 May"),
+        ("Please answer in Finnish.", "Please answer in English again.", "English"),
+    ],
+    ids=["work", "medicine", "home", "exam", "wish"],
+)
+def test_what_has_changed_replaces_what_was_whichever_talk_is_brought_in_first(
+    talks: Talks, before: str, after: str, word: str
+) -> None:
+    dated = [(before, "2025-02-03T10:00:00Z"), (after, "2025-06-03T10:00:00Z")]
+    for user, brought_in in (("in order", dated), ("backwards", dated[::-1])):
+        for text, at in brought_in:
+            talks.hold(text, "ok", user=user, at=at)
+        [fact] = talks.facts(user)
+        assert word in fact

@@ -33,15 +33,21 @@ class Talks:
     last: str = ""
     """The path of the last conversation."""
 
-    def hold(self, *said: str | tuple[str, str], user: str = "ana", summarised: bool = False) -> str:
-        """Hold a chat, user and assistant in turn unless roles are given; return what became of its memory."""
+    def hold(
+        self, *said: str | tuple[str, str], user: str = "ana", summarised: bool = False, at: str | None = None
+    ) -> str:
+        """Hold a chat, user and assistant in turn unless roles are given; return what became of its memory.
+
+        ``at``: when it was held, if it is only brought in now.
+        """
         name = f"c{next(self.numbers)}"
         self.last = f"{_CONVERSATIONS}/{name}"
         self.api.ask("POST", _CONVERSATIONS, json={"conversationId": name, **named(user)})
         for nth, one in enumerate(said):
             role, content = (("user", "assistant")[nth % 2], one) if isinstance(one, str) else one
             self.api.clock.advance(5)
-            self.api.ask("POST", f"{self.last}/messages", json={"role": role, "content": content})
+            about = {} if at is None else {"createdAt": at}
+            self.api.ask("POST", f"{self.last}/messages", json={"role": role, "content": content} | about)
         if summarised:
             self.api.ask("POST", f"{self.last}/summaries")
         self.api.ask("POST", f"{self.last}/end")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from shared.facts.models import category_as, contradict, single_value
 from shared.llm.calls import EXTRACTIVE, CallEstimate, Meter, WorkKind, estimate_tokens, metered
-from shared.text.classifier import StatementType
+from shared.text.classifier import StatementType, judge
 from shared.text.gate import Refusal
 from shared.text.likeness import Gist, are_opposed, gist, normal
 from shared.text.lines import clean
@@ -97,9 +97,10 @@ def stated_facts(segment: ExtractionRequest) -> tuple[Statement, ...]:
 
 
 def updated_fact(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
-    """Return the one known fact that a statement, stored as ``text``, changes or contradicts."""
+    """Return the one known fact that a statement, stored as ``text``, changes or contradicts, or is changed by."""
     changed = _changed(statement, known) if may_correct(statement) else None
-    return _contradicted(statement, text, known) if changed is None else changed
+    changed = _contradicted(statement, text, known) if changed is None else changed
+    return _changed_by(statement, text, known) if changed is None else changed
 
 
 _ALIKE = 0.4
@@ -107,6 +108,8 @@ _ALIKE = 0.4
 _DENIED = 0.6
 _CLEARLY = 0.15
 """By so much more of its words than of any other's."""
+_UNKNOWN = 0
+"""The number of what is no fact yet."""
 
 
 def _put_right(correction: SpokenStatement, known: Sequence[PresentFact]) -> Statement | None:
@@ -133,6 +136,23 @@ def _changed(statement: SpokenStatement, known: Sequence[PresentFact]) -> int | 
         best, second = [*shares, (0.0, 0), (0.0, 0)][:2]
         if best[0] >= least and best[0] - second[0] >= _CLEARLY:
             return best[1]
+    return None
+
+
+def _changed_by(statement: SpokenStatement, text: str, known: Sequence[PresentFact]) -> int | None:
+    """Return the known fact that was said after a statement and would have replaced it, had that been known by then.
+
+    Talks are brought in in any order, and leave the same facts. Which of two goes is the fold's to say, by their times.
+    """
+    said_at = statement.turn.created_at
+    own = PresentFact(_UNKNOWN, text, category_as(statement.judged.sorts), said_at)
+    for fact in sorted(known, key=lambda one: one.said_at):
+        if fact.said_at > said_at:
+            later = replace(statement, text=fact.statement, judged=judge(fact.statement), is_whole=False)
+            before = [own, *(one for one in known if one.said_at <= fact.said_at and one is not fact)]
+            changed = _changed(later, before) if may_correct(later) else None
+            if _UNKNOWN in (changed, _contradicted(later, fact.statement, before)):
+                return fact.fact_id
     return None
 
 

@@ -46,6 +46,8 @@ class PresentFact:
     fact_id: int
     statement: str
     category: Category
+    said_at: datetime
+    """When it was last said."""
 
 
 @dataclass(frozen=True)

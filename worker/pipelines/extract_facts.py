@@ -243,7 +243,7 @@ def present_facts(session: Session, subject: Subject, key: int, agent: str) -> t
     here = queries.heard_only_in(session, key)
     known = queries.standing(session, subject)
     return tuple(
-        PresentFact(one.fact_id, one.statement, Category(one.category))
+        PresentFact(one.fact_id, one.statement, Category(one.category), one.said_at)
         for one in known
         if one.agent == agent or one.fact_id not in here
     )
