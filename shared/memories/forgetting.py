@@ -3,7 +3,8 @@
 What else of an app is erased with them, and the receipt, are left to ``shared.erasure``.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, delete, update
@@ -16,7 +17,7 @@ from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.compaction import RULES
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
-from shared.memories.writing import attributes_in, remove, rewrite, sources_in, updated_in
+from shared.memories.writing import attributes_in, bring_back, remove, rewrite, sources_in, updated_in
 from shared.text.secrets import has_secret
 
 _NAMELESS = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
@@ -57,16 +58,16 @@ def forget_old_texts(session: Session, before: datetime, after: int, limit: int)
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
     """Take a conversation's words out of every memory and every history of a locked app; return how much of what.
 
-    A memory that also holds another conversation's words goes back to its last text without this one's.
+    A memory that also holds another conversation's words goes back to its last text without this one's. What it had
+    taken in since stands by itself again where there is a place, what matters most first: no more than stood before.
     """
     touched = queries.drawn_from(session, conversation_key)
+    places, absorbed = Counter[Subject](), list[tuple[Subject, Change]]()
     for memory in touched:
-        history = queries.history_of(session, memory.memory_id)
-        clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
-        # The newest change before which the memory held nothing of the conversation.
-        former = clean[-1] if clean else None
-        # Something from before secrets were refused must not be written once more.
-        if former is None or former.before is None or has_secret(former.before):
+        former = _last_without(session, memory.memory_id, conversation_key)
+        absorbed += [(memory.subject, one) for one in _lost_with(session, memory, former, conversation_key)]
+        if former is None or former.before is None:
+            places[memory.subject] += 1
             remove(session, memory, cause, ChangeKind.ERASED)
         else:
             rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
@@ -76,6 +77,11 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
                 setattr(memory, name, former.standing[name])
             # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
             memory.updated_at = updated_in(former.standing) or memory.updated_at
+    absorbed.sort(key=lambda one: (one[1].standing.get("importance", 0), one[1].change_id), reverse=True)
+    for subject, change in absorbed:
+        if places[subject]:
+            places[subject] -= 1
+            bring_back(session, change, cause)
     # After the above, which has left changes of its own with these words in them.
     derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
     _empty(derived)
@@ -83,6 +89,30 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
     session.flush()
     detach_conversations(session, Origin.conversation_key == conversation_key)
     return {"memories": len(touched), "memoryHistory": len(derived)}
+
+
+def _last_without(session: Session, memory_id: int, conversation_key: int) -> Change | None:
+    """Return the newest change before which a memory held nothing of a conversation; None where none may be used."""
+    history = queries.history_of(session, memory_id)
+    clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
+    # Something from before secrets were refused must not be written once more.
+    return clean[-1] if clean and not has_secret(clean[-1].before or "") else None
+
+
+def _lost_with(
+    session: Session, lost: Memory | Change, former: Change | None, conversation_key: int
+) -> Iterator[Change]:
+    """Yield removals of what a memory took in since ``former``; they hold nothing of a conversation."""
+    for taken_in in queries.absorbed_by(
+        session, lost.app_id, lost.memory_id, 0 if former is None else former.change_id
+    ):
+        # Somebody may have brought it back since, or removed it by hand.
+        if queries.history_of(session, taken_in.memory_id)[-1] is taken_in:
+            clean = _last_without(session, taken_in.memory_id, conversation_key)
+            if clean is not None:
+                yield clean
+            # It may have taken in others itself.
+            yield from _lost_with(session, taken_in, clean, conversation_key)
 
 
 def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, int]:

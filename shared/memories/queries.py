@@ -115,6 +115,13 @@ def history_of(session: Session, memory_id: int) -> Sequence[Change]:
     return session.scalars(select(Change).where(Change.memory_id == memory_id).order_by(Change.change_id)).all()
 
 
+def absorbed_by(session: Session, app_id: str, memory_id: int, after: int) -> Sequence[Change]:
+    """Return what a memory of an app took in since a change, oldest first."""
+    taken_in = (Change.related_memory_id == memory_id, Change.kind == ChangeKind.ABSORBED, Change.change_id > after)
+    # By the app's index: few memories take in another, so there is none of the memory that did.
+    return session.scalars(select(Change).where(Change.app_id == app_id, *taken_in).order_by(Change.change_id)).all()
+
+
 def latest_change(session: Session, memory_id: int, kinds: Sequence[ChangeKind]) -> Change | None:
     """Return the newest change of one of the kinds."""
     query = select(Change).where(Change.memory_id == memory_id, Change.kind.in_(kinds))

@@ -277,7 +277,7 @@ def restore(
     A memory that no longer stands gets a place; at the cap the least valuable goes for it.
     Raises: NotFound, Conflict when there is nothing to take back or its text was erased, Invalid for a secret.
     """
-    origin = queries.get_origin(session, app_id, memory_id)
+    queries.get_origin(session, app_id, memory_id)
     present = session.get(Memory, memory_id)
     change = _change(session, memory_id, change_id, _REWRITES if present is not None else _REMOVALS)
     if change.before is None and change.reason in (ERASED, AGED):
@@ -295,8 +295,14 @@ def restore(
             setattr(present, name, value)
         session.flush()
         return InsertedMemory(memory_id, True)
+    return bring_back(session, change, cause, cap)
+
+
+def bring_back(session: Session, change: Change, cause: Cause, cap: int = SLOTS) -> InsertedMemory:
+    """Give a memory that no longer stands a place, as it was before a change; at the cap the least valuable goes."""
+    origin = queries.get_origin(session, change.app_id, change.memory_id)
     memory = Memory(
-        memory_id=memory_id, app_id=app_id, user_id=origin.user_id, content=change.before, version=1, 
+        memory_id=change.memory_id, app_id=change.app_id, user_id=origin.user_id, content=change.before, version=1,
         created_at=origin.created_at, updated_at=cause.at, **attributes_in(change.standing),
     )  # fmt: skip
     origins = sources_in(change.standing)

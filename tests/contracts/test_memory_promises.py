@@ -270,6 +270,19 @@ def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: Ho
     assert not any("canary" in text for text in texts)
 
 
+@pytest.mark.both_databases
+def test_what_a_memory_took_in_stands_again_where_the_rest_of_it_is_erased(house: House) -> None:
+    fill(house)
+    first, second, *_ = [m.memory_id for m in reversed(house.memories())]
+    house.scripted.decides = [Decision(Action.EDIT, first, "alike", "fact 1 and fact 2", absorbed_id=second)]
+    house.converse("notes", "c11", "fact 11")
+    house.work_off()
+    assert "fact 2" not in house.contents()
+    receipt = house.erase("c1")
+    assert set(receipt.left.values()) == {0}
+    assert sorted(house.contents()) == sorted(f"fact {number}" for number in range(2, 12))
+
+
 def test_an_erasure_brings_no_secret_back_that_an_earlier_release_let_in(house: House) -> None:
     merge_canary(house)
     with house.database.write() as session:
