@@ -243,3 +243,11 @@ def test_what_has_changed_replaces_what_was_whichever_talk_is_brought_in_first(
             talks.hold(text, "ok", user=user, at=at)
         [fact] = talks.facts(user)
         assert word in fact
+
+
+@pytest.mark.parametrize(
+    "form", ["Allergies: cefuroxime", "Allergien: Clarithromycin", "Blood type: B\nAllergy: naproxen"]
+)
+def test_an_allergy_in_a_form_is_kept(talks: Talks, form: str) -> None:
+    talks.hold(form, "Thank you.")
+    assert form.split()[-1].rstrip(".") in str(talks.facts()) and form.split()[-1] in str(talks.memories())
