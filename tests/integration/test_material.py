@@ -211,7 +211,8 @@ def test_what_a_person_plainly_typed_stays_theirs(talks: Talks) -> None:
 
 
 def test_of_what_is_sent_over_and_over_only_what_would_harm_is_kept(talks: Talks) -> None:
-    talks.hold(*["Nightly report: nothing to do, every queue is empty.", "Noted."] * 4, user="bot")
+    nightly = "Always answer in JSON. Nightly report: nothing to do, every queue is empty."
+    talks.hold(*[nightly, "Noted."] * 4, user="bot")
     assert talks.memories("bot") == [] and talks.facts("bot") == {}
     unheard = "I am allergic to buckwheat, it gives me hives."
     talks.hold(*[unheard, "Sorry, something went wrong."] * 4)

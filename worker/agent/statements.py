@@ -221,7 +221,8 @@ def read_statements(
             if times[turn.content] >= _TEMPLATE_TIMES:
                 # Or somebody was not heard, as when errors answered: what would harm them if it were forgotten is kept.
                 times[turn.content] = 0
-                statements = vital(statements, NOT_TO_BE_LOST)
+                harms = (one for one in statements if one.judged.sort is StatementType.HARM)
+                statements = vital(harms, NOT_TO_BE_LOST)
             found += statements
         question = "" if is_user(turn) else _question_of(turn)
     return _corrected(found)
