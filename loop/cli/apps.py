@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,10 +67,13 @@ def export_app(
         return
     try:
         # A new file is for nobody else to read, from its first byte on.
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            # One that was there keeps its mode, which may be everybody's.
-            os.fchmod(descriptor, 0o600)
+            # One that was there keeps its mode, which may be everybody's; a device is not ours to close to others.
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                # Before it is emptied: where it is somebody else's it stays as it was.
+                os.fchmod(descriptor, 0o600)
+                os.ftruncate(descriptor, 0)
             opened.write(text)
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None

@@ -132,8 +132,11 @@ class SessionBrowser:
             ui.timer(0, self._look, once=True)
 
     async def _show_storage(self) -> None:
-        if self._project_id is not None:
-            found = await self._view.client.show_project(self._project_id)
+        project_id = self._project_id
+        if project_id is not None:
+            found = await self._view.client.show_project(project_id)
+            if project_id != self._project_id:
+                return
             storage = found.storage
             self._storage.set_text(
                 f"Originals {size(storage.original_bytes)} · "

@@ -154,8 +154,7 @@ def stem(word: str) -> str:
     """Return a rough stem, enough to see that ``painted`` and ``painting`` say the same."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s", "ly"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            # "Takes" is of "take" and "boxes" of "box"; of longer words the e goes below.
-            is_of_e = ending == "es" and len(word) == 5 and word[2] not in "sxzho"
-            word = word[:-1] if is_of_e else word[: -len(ending)]
+            word = word[: -len(ending)]
             break
-    return word.rstrip("eyi") if len(word) > 4 else word
+    # Of four letters the e alone: "takes" and "taking" are of "take", and both are "tak".
+    return word.rstrip("eyi") if len(word) > 4 else word[:3] if word[3:] == "e" else word

@@ -211,7 +211,8 @@ def test_what_a_person_plainly_typed_stays_theirs(talks: Talks) -> None:
 
 
 def test_of_what_is_sent_over_and_over_only_what_would_harm_is_kept(talks: Talks) -> None:
-    talks.hold(*["Nightly report: nothing to do, every queue is empty.", "Noted."] * 4, user="bot")
+    nightly = "Always answer in JSON. Nightly report: nothing to do, every queue is empty."
+    talks.hold(*[nightly, "Noted."] * 4, user="bot")
     assert talks.memories("bot") == [] and talks.facts("bot") == {}
     unheard = "I am allergic to buckwheat, it gives me hives."
     talks.hold(*[unheard, "Sorry, something went wrong."] * 4)
@@ -224,6 +225,8 @@ def test_of_what_is_sent_over_and_over_only_what_would_harm_is_kept(talks: Talks
     [
         ("I work at the tannery.", "I don't work at the tannery anymore, I started at customs.", "customs"),
         ("I take ramipril.", "I no longer take ramipril, my doctor changed it for something else.", "changed it"),
+        ("I take ramipril.", "I am not taking ramipril any more.", "not taking"),
+        ("I ride horses.", "I have not been riding horses for years.", "not been riding"),
         (
             "Ich wohne in Görlitz bei meiner Tante.",
             "Ich wohne nicht mehr in Görlitz, bin nach Zittau gezogen.",
@@ -232,7 +235,7 @@ def test_of_what_is_sent_over_and_over_only_what_would_harm_is_kept(talks: Talks
         ("My driving test is on 4 May.", "My driving test was moved to 18 May.", "18 May"),
         ("Please answer in Finnish.", "Please answer in English again.", "English"),
     ],
-    ids=["work", "medicine", "home", "exam", "wish"],
+    ids=["work", "medicine", "medicine in its other form", "habit in its other form", "home", "exam", "wish"],
 )
 def test_what_has_changed_replaces_what_was_whichever_talk_is_brought_in_first(
     talks: Talks, before: str, after: str, word: str

@@ -439,3 +439,11 @@ def test_at_200_characters_the_agent_keeps_what_it_is_meant_to_keep() -> None:
     assert ratios["a_own_session_over_first_sentences"] >= 3
     assert ratios["b_remaining_over_first_sentences"] >= 3
     assert ratios["c_older_over_oldest_goes"] >= 1.7
+
+
+def test_what_follows_a_repeated_harm_is_remembered_as_well() -> None:
+    unheard = "Please suggest a dinner for tonight. I am allergic to peanuts."
+    said = [("user", unheard), ("assistant", "Sorry.")] * 3
+    moved, sister = "I have moved to Lisbon with my two cats.", "My sister Ana is a nurse in Porto."
+    draft = _draft(*said, ("user", moved), ("user", sister))
+    assert "peanuts" in draft.content and "Lisbon" in draft.content and "Ana" in draft.content

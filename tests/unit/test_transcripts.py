@@ -304,6 +304,13 @@ def test_of_many_branches_the_first_and_the_last_are_known(tmp_path: Path) -> No
     assert (details["gitBranch"], details["gitBranches"]) == ("fix-13", ["fix-0", *branches[5:]])
 
 
+def test_the_folder_where_a_session_began_stays_known_though_it_was_come_back_to(tmp_path: Path) -> None:
+    folders = ["/home/me/app", "/home/me/app/web", "/home/me/app", *(f"/home/me/app/p{n}" for n in range(11))]
+    records = [user("more", str(number), cwd=name) for number, name in enumerate(folders)]
+    details = look(tmp_path / "many.jsonl", *records).details
+    assert details["cwd"] == "/home/me/app" and "/home/me/app" in details["folders"]
+
+
 def _long_session(path: Path, size_bytes: int) -> Path:
     """Write a session of a size: the real ones, where they are, over and over with new ids."""
     sources = [record.fields for file in real_files() for record in read_records(file) if isinstance(record, Record)]

@@ -215,11 +215,14 @@ def read_statements(
     for turn in turns:
         if speaks(turn) and times[turn.content] > 0:
             own = replace(turn, content=addressed.sub("", turn.content)) if addressed else turn
-            statements = list(_read_turn(own, question, in_fiction, len(found)))
+            # Behind the last that is kept: a number stands for one statement, and not all of a repeated turn are kept.
+            start = found[-1].position + 1 if found else 0
+            statements = list(_read_turn(own, question, in_fiction, start))
             if times[turn.content] >= _TEMPLATE_TIMES:
                 # Or somebody was not heard, as when errors answered: what would harm them if it were forgotten is kept.
                 times[turn.content] = 0
-                statements = vital(statements, NOT_TO_BE_LOST)
+                harms = (one for one in statements if one.judged.sort is StatementType.HARM)
+                statements = vital(harms, NOT_TO_BE_LOST)
             found += statements
         question = "" if is_user(turn) else _question_of(turn)
     return _corrected(found)

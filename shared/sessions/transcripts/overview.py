@@ -309,6 +309,7 @@ class _Metadata:
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, None]] = {name: {} for name in (*_DETAILS.values(), "models")}
+        self._first: dict[str, str] = {}
         self._title: str | None = None
 
     def add(self, record: Record) -> None:
@@ -321,7 +322,8 @@ class _Metadata:
 
     def details(self) -> dict[str, Any]:
         lists = {name: list(values) for name, values in self._seen.items()}
-        folder = next(iter(lists["folders"]), None)
+        # Where it began, though that moves to the end when it is come back to.
+        folder = self._first.get("folders")
         return {
             "gitBranch": lists["gitBranches"][-1] if lists["gitBranches"] else None,
             "claudeVersion": lists["claudeVersions"][-1] if lists["claudeVersions"] else None,
@@ -338,7 +340,8 @@ class _Metadata:
             if value in seen:
                 # Moved to the end: what was named last is in force.
                 del seen[value]
+            first = self._first.setdefault(listed, value)
             if len(seen) == _MOST_NAMES:
-                # Neither the first, which is the folder where it began, nor the last one gives way.
-                del seen[list(seen)[1]]
+                # The first, which is the folder where it began, does not give way.
+                del seen[next(one for one in seen if one != first)]
             seen[value] = None
