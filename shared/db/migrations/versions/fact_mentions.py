@@ -53,7 +53,8 @@ def upgrade() -> None:
 def _mentions() -> Iterator[Row]:
     """Yield the mentions of every fact, in the order in which the facts were made."""
     facts = _rows(
-        "SELECT fact_id, app_id, user_id, said_key, statement, category, agent, said_at, updated_at FROM facts ORDER BY fact_id"
+        "SELECT fact_id, app_id, user_id, said_key, statement, category, agent, said_at, updated_at"
+        " FROM facts ORDER BY fact_id"
     )
     sources = defaultdict(list)
     for one in _rows("SELECT * FROM fact_sources ORDER BY first_seen, source_id"):
