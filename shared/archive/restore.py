@@ -167,8 +167,10 @@ class ArrivingFacts:
         for lower, upper in replaced_by.items():
             if lower is not None:
                 by = self._mentions.get(by_history.get(lower) or upper, self._mentions[upper])
-                free = next((one for one in by if one.updates is None), by[0])
-                free.updates = self._mentions[lower][0].meaning
+                meaning = self._mentions[lower][0].meaning
+                # What says the same needs no name, and would take that of another.
+                if meaning != by[0].meaning:
+                    next((one for one in by if one.updates is None), by[0]).updates = meaning
         self.session.flush()
 
     def _take_history(self, history: Sequence[document.ArchivedFactChange]) -> None:

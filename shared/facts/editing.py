@@ -230,7 +230,11 @@ def clear_all(session: Session, app_id: str, cause: Cause, seconds: float, user_
     session.flush()
     for fact in standing:
         record(session, fact, FactChangeKind.DELETED, cause, before=fact.statement)
+    # What lies beneath a fact that was deleted by itself goes, or comes back, with that.
+    apart = queries.beneath_deleted(session, app_id)
     for fact in queries.facts_in(session, app_id, (FactState.STANDING, FactState.REPLACED), user_id):
+        if fact.fact_id in apart:
+            continue
         fact.was_pinned = fact.pin_slot is not None
         fact.state, fact.slot, fact.pin_slot = FactState.DELETED, None, None
         fact.clear_id, fact.undo_until = clear.clear_id, clear.undo_until

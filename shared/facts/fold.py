@@ -61,7 +61,8 @@ class Run:
     @property
     def first_heard(self) -> FactMention:
         """The mention that was heard of first, whenever it was made."""
-        return min(self.mentions, key=lambda one: (one.heard_at, one.mention_id or float("inf")))
+        # By their numbers, which are given as they are heard; a live chat's ``heard_at`` is when it was said.
+        return min(self.mentions, key=lambda one: one.mention_id or float("inf"))
 
     @property
     def by_hand(self) -> bool:
@@ -141,12 +142,14 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
 def _contradicts(topic_of: Callable[[str], Topic], mention: FactMention, run: Run) -> bool:
     """Whether a rule says that a mention contradicts a fact that stands."""
     first = run.mentions[0]
-    edits = [edited for edited in (mention.reworded_at, first.reworded_at) if edited is not None]
-    # What was there when a hand changed the words of one was judged by the words before: an edit upsets nothing.
-    is_later = bool(edits) and max(edits) < max(mention.heard_at, first.heard_at)
-    one = topic_of(mention.words if is_later else mention.statement)
-    other = topic_of(first.words if is_later else first.statement)
+    # In the words each had when the later heard of both was heard: an edit since upsets nothing.
+    heard = max(mention.heard_at, first.heard_at)
+    one, other = topic_of(_words_at(mention, heard)), topic_of(_words_at(first, heard))
     return one.contradicts(other) and not (one.value is not None and _is_of_one_message(mention, run))
+
+
+def _words_at(mention: FactMention, when: datetime) -> str:
+    return mention.words if mention.reworded_at is not None and mention.reworded_at < when else mention.statement
 
 
 def _is_of_one_message(mention: FactMention, run: Run) -> bool:

@@ -16,7 +16,7 @@ from shared.base.audit import Cause
 from shared.base.choices import Category, FactState
 from shared.base.subjects import Subject
 from shared.facts import queries
-from shared.facts.fold import Run, Topic, Trace, connected, find_same, fold
+from shared.facts.fold import Run, Topic, Trace, connected, find_same, fold, moment
 from shared.facts.models import Fact, FactChangeKind, FactMention, said_key
 from shared.facts.queries import FoldScope
 from shared.facts.retention import free_slots, prune, record, remove_rows, touch
@@ -119,17 +119,25 @@ def append(
         said_at=found.said_at or origin.at,
     )
     if _is_counted(session, subject, mention):
+        if named is not None and same is not None and same[0].state == FactState.STANDING:
+            # Read again, they may still be seen to contradict a fact.
+            own = [one for one in queries.mentions_of(session, [same[0].fact_id]) if one.updates is None]
+            if own:
+                max(own, key=moment).updates = mention.updates
+                both = {same[0].fact_id, named.fact_id}
+                folding = _Folding(session, subject, scope, cause, learning)
+                session.flush()
+                folding.carry_out(group_of(session, scope, both))
         return None
     seed = Trace(_NEW_MEANING, mention.meaning, mention.updates, found.statement)
     group = connected(traces, [seed], learning.topic_of)
-    folding = _Folding(session, subject, scope, cause, learning, mention)
+    folding, known = _Folding(session, subject, scope, cause, learning, mention), set(learning.learned)
     folding.carry_out([fact for fact in scope.facts if fact.fact_id in group])
     fact = folding.fact_of_incoming()
     # A fact that stood in other words has a vector of those.
-    if fact.fact_id in learning.learned:
-        if fact.statement == found.statement:
-            fact.vector, fact.vector_model = found.vector, found.vector_model
-    elif same is not None:
+    if fact.fact_id in learning.learned and fact.statement == found.statement:
+        fact.vector, fact.vector_model = found.vector, found.vector_model
+    if same is not None and (fact.fact_id in known or fact.fact_id not in learning.learned):
         learning.merged[same[1]] += 1
     return mention
 
@@ -219,7 +227,11 @@ class _Folding:
         mentions = queries.mentions_of(self.session, [fact.fact_id for fact in group])
         mentions += [] if self.incoming is None else [self.incoming]
         runs = self._fold(group, mentions)
-        self._before = {fact.fact_id: FactState(fact.state) for fact in group}
+        # Of what a clear took, what lay beneath says so by the chain alone.
+        beneath = {fact.updates_fact_id for fact in group} if self.scope.clear_id else set()
+        self._before = {
+            fact.fact_id: FactState.REPLACED if fact.fact_id in beneath else FactState(fact.state) for fact in group
+        }
         known = {fact.fact_id: fact for fact in group}
         # By the facts that the mentions were of until now, so before they are moved.
         self._fact_of = self._identify(runs, known)
@@ -253,6 +265,7 @@ class _Folding:
             if (twins := _twins(runs)) is not None:
                 for one in mentions:
                     one.meaning = twins[1] if one.meaning == twins[0] else one.meaning
+                    one.updates = twins[1] if one.updates == twins[0] else one.updates
                 continue
             top = [run for run in runs if run.replaced_by is None]
             secrets = [run for run in top if self._stands_anew(run, group) and has_secret(run.worded.words)]
@@ -290,6 +303,10 @@ class _Folding:
             if fact.state == FactState.STANDING:
                 fact.state = FactState.REPLACED
             fact.slot, fact.pin_slot, fact.was_pinned = None, None, False
+        for run, fact in self._fact_of.items():
+            if fact.fact_id is not None and fact.statement != run.worded.words:
+                # Another may take the words this one gives up, and be written first.
+                fact.said_key = str(fact.fact_id)
         # Before others take them: the database refuses a slot that two have for a moment.
         self.session.flush()
         return pins
@@ -301,7 +318,7 @@ class _Folding:
         if is_reworded:
             fact.statement, fact.said_key = words, said_key(self.subject.user_id, words)
             fact.agent, fact.vector, fact.vector_model = run.worded.agent, None, None
-        category = run.mentions[0].category
+        category = run.worded.category
         # One that a hand chose stays.
         if fact.category != category and not (fact.fact_id and queries.was_moved(self.session, fact.fact_id)):
             fact.category = category
@@ -348,6 +365,8 @@ class _Folding:
         if not free_slots(self.session, self.subject):
             self.learning.evicted += prune(self.session, self.subject, self.cause)
         fact.state, fact.slot = FactState.STANDING, free_slots(self.session, self.subject)[0]
+        if self._before.get(fact.fact_id) == FactState.REPLACED:
+            touch(fact, self.cause.at)
         self.session.flush()
 
     def _hand_over_pins(self, pins: Sequence[_Pin], runs: Sequence[Run]) -> None:

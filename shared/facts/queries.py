@@ -136,6 +136,12 @@ def chain_beneath(session: Session, fact: Fact) -> list[Fact]:
     return chain
 
 
+def beneath_deleted(session: Session, app_id: str) -> set[int]:
+    """Return what lies beneath facts of an app that were deleted one by one."""
+    query = select(Fact).where(Fact.app_id == app_id, Fact.state == FactState.DELETED, Fact.clear_id.is_(None))
+    return {lower.fact_id for fact in session.scalars(query).all() for lower in chain_beneath(session, fact)}
+
+
 @dataclass(frozen=True)
 class FoldScope:
     """Facts that are folded together, apart from all others: what stands, or what one deletion or one clear took."""

@@ -53,7 +53,8 @@ def upgrade() -> None:
 def _mentions() -> Iterator[Row]:
     """Yield the mentions of every fact, in the order in which the facts were made."""
     facts = _rows(
-        "SELECT fact_id, app_id, user_id, said_key, statement, category, agent, said_at, updated_at FROM facts"
+        "SELECT fact_id, app_id, user_id, said_key, statement, category, agent, said_at, updated_at"
+        " FROM facts ORDER BY fact_id"
     )
     sources = defaultdict(list)
     for one in _rows("SELECT * FROM fact_sources ORDER BY first_seen, source_id"):
@@ -65,7 +66,8 @@ def _mentions() -> Iterator[Row]:
     }
     replaces = defaultdict(list)
     for lower, upper in by.items():
-        if lower in meanings and upper in meanings:
+        # What says the same needs no name, and would take that of another.
+        if meanings[lower] != meanings[upper]:
             replaces[upper].append(meanings[lower])
     for fact in facts:
         own = {
@@ -86,6 +88,8 @@ def _mentions() -> Iterator[Row]:
             one["updates"] = updates
         is_reworded = bool(made) and fact["statement"] != made[0]["statement"]
         edited = {"reworded": fact["statement"], "reworded_at": fact["updated_at"]} if is_reworded else {}
+        # Numbered as they were heard.
+        made.sort(key=lambda one: one["heard_at"])
         yield from (one | edited for one in made)
 
 
@@ -112,11 +116,15 @@ def _taken_apart(source: Row) -> Iterator[Row]:
 
 def _replaced_by() -> dict[int, int]:
     """Return what replaced each fact last, as its history says, or else what lies above it."""
-    above = {one["updates_fact_id"]: one["fact_id"] for one in _rows("SELECT fact_id, updates_fact_id FROM facts")}
+    rows = _rows("SELECT fact_id, updates_fact_id FROM facts ORDER BY fact_id")
+    above = {one["updates_fact_id"]: one["fact_id"] for one in rows}
     query = "SELECT fact_id, related_fact_id FROM fact_history WHERE kind = 'replaced' ORDER BY change_id"
     history = {one["fact_id"]: one["related_fact_id"] for one in _rows(query)}
     # One that stands was replaced once, and no longer is.
-    return {lower: history.get(lower) or upper for lower, upper in above.items() if lower is not None}
+    facts = {one["fact_id"] for one in rows}
+    by = {lower: history.get(lower, upper) for lower, upper in above.items() if lower is not None}
+    # What replaced it may have been erased since; the chain was closed over that.
+    return {lower: upper if upper in facts else above[lower] for lower, upper in by.items() if lower in facts}
 
 
 _TYPES: dict[str, sa.types.TypeEngine[Any]] = {
