@@ -40,6 +40,9 @@ from shared.summaries.queries import NewSummary, insert_summary
 from shared.text.gate import refuse_secret
 from shared.text.secrets import any_secret
 
+_MOST_MENTIONS = 1_000
+"""Of one fact in one conversation."""
+
 
 @dataclass
 class ArrivingFacts:
@@ -143,21 +146,27 @@ class ArrivingFacts:
         for source in archived.sources:
             key, ids = self.keys.get(source.conversation_id or ""), source.message_ids
             said_at, times = source.said_at or source.last_seen, fact_queries.message_times(self.session, key, ids)
-            for number in range(source.mentions):
+            # More make it no surer, and whoever writes a number into an archive has everybody wait for as many rows.
+            count = min(source.mentions, _MOST_MENTIONS)
+            for number in range(count):
                 # An archive counts the mentions of a conversation: each has one of its messages, the last the rest.
-                part = ids[number:] if number == source.mentions - 1 else ids[number : number + 1]
+                part = ids[number:] if number == count - 1 else ids[number : number + 1]
                 mention = row_of(FactMention, source, **own, conversation_key=key, message_ids=part)
                 mention.said_at = max((min(times[one], said_at) for one in part if one in times), default=said_at)
-                mention.heard_at = source.first_seen if number == 0 < source.mentions - 1 else source.last_seen
+                mention.heard_at = source.first_seen if number == 0 < count - 1 else source.last_seen
                 mentions.append(mention)
         mentions.sort(key=moment)
         self._mentions[fact.fact_id] = mentions
-        if fact.statement != mentions[0].statement:
-            # A hand changed its words.
-            for one in mentions:
-                one.reworded, one.reworded_at = fact.statement, fact.updated_at
-        self.session.add_all(mentions)
+        # Numbered as they were heard.
+        as_heard = sorted(mentions, key=lambda one: one.heard_at)
+        self.session.add_all(as_heard)
         self.session.flush()
+        if fact.statement != mentions[0].statement:
+            # A hand changed its words, when all of these were there.
+            newest = fact_queries.newest_mention(self.session)
+            for one in mentions:
+                one.edits = [[newest, fact.statement]]
+            self.session.flush()
 
     def _name_replaced(self) -> None:
         """Let what replaced a fact name it, as its history says or else the chain; so later folds replace it again."""

@@ -86,9 +86,10 @@ def reword(session: Session, fact: Fact, statement: str, cause: Cause) -> None:
     record(session, fact, FactChangeKind.EDITED, cause, before=fact.statement, after=statement)
     fact.statement, fact.said_key, fact.agent = statement, key, cause.actor
     fact.vector = fact.vector_model = None
-    # Not the mention's own statement: what was there already goes on being judged by that.
+    # Not the mention's own statement: what was heard by now goes on being judged by the words there were.
+    newest = queries.newest_mention(session)
     for one in queries.mentions_of(session, [fact.fact_id]):
-        one.reworded, one.reworded_at = statement, cause.at
+        one.edits = [*one.edits, [newest, statement]]
     touch(fact, cause.at)
     session.flush()
 

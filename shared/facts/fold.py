@@ -74,7 +74,7 @@ class Run:
         """The mention whose words are the fact's: the one made first, unless a hand wrote or changed them."""
         if self.by_hand:
             return self.first_heard
-        return next((one for one in self.mentions if one.reworded is not None), self.mentions[0])
+        return next((one for one in self.mentions if one.edits), self.mentions[0])
 
     @property
     def confidence(self) -> float:
@@ -124,7 +124,7 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
             contradicted[mention.updates].add(mention.meaning)
         against = {standing[one]: False for one in contradicted[mention.meaning] if one in standing}
         if run is None:
-            about = topic_of(mention.statement).about | topic_of(mention.words).about
+            about = frozenset[object]().union(*(topic_of(words).about for words in mention.wordings))
             run = Run(mention.meaning, about)
             for other in standing.values():
                 # Most are about something else, which is seen at once.
@@ -142,14 +142,10 @@ def fold(mentions: Iterable[FactMention]) -> list[Run]:
 def _contradicts(topic_of: Callable[[str], Topic], mention: FactMention, run: Run) -> bool:
     """Whether a rule says that a mention contradicts a fact that stands."""
     first = run.mentions[0]
-    # In the words each had when the later heard of both was heard: an edit since upsets nothing.
-    heard = max(mention.heard_at, first.heard_at)
-    one, other = topic_of(_words_at(mention, heard)), topic_of(_words_at(first, heard))
+    # In the words each had when the later of both was heard: an edit since upsets nothing.
+    heard = None if None in (mention.mention_id, first.mention_id) else max(mention.mention_id, first.mention_id)
+    one, other = topic_of(mention.words_by(heard)), topic_of(first.words_by(heard))
     return one.contradicts(other) and not (one.value is not None and _is_of_one_message(mention, run))
-
-
-def _words_at(mention: FactMention, when: datetime) -> str:
-    return mention.words if mention.reworded_at is not None and mention.reworded_at < when else mention.statement
 
 
 def _is_of_one_message(mention: FactMention, run: Run) -> bool:

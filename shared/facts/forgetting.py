@@ -93,7 +93,7 @@ def _forget_mentions(
                 session.delete(one)
             elif not any(other.by_hand for other in remain):
                 # Words that a hand gave to what a conversation said may quote it; not those that it said itself.
-                one.reworded = one.reworded_at = None
+                one.edits = []
     session.flush()
     refold(session, scope, group, cause)
     return len(touched) - left

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -126,9 +127,8 @@ class FactMention(Base):
     message_ids: Mapped[list[str]] = mapped_column(JSON, default=list)
     statement: Mapped[str] = mapped_column(Text)
     """The fact as it was understood there, so that it can stand in these words when the others are taken back."""
-    reworded: Mapped[str | None] = mapped_column(Text)
-    """What a hand made of these words since, by changing the fact's."""
-    reworded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    edits: Mapped[list[list[Any]]] = mapped_column(JSON, default=list)
+    """What a hand made of these words since, by changing the fact's: the newest mention there was then, and words."""
     category: Mapped[str] = mapped_column(String(12))
     agent: Mapped[str] = mapped_column(String(200))
     heard_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -143,7 +143,17 @@ class FactMention(Base):
     @property
     def words(self) -> str:
         """What it says, by whoever had the last word."""
-        return self.statement if self.reworded is None else self.reworded
+        return self.words_by(None)
+
+    def words_by(self, mention_id: int | None) -> str:
+        """Return what it said when a mention was heard; None for one that is only heard of now."""
+        then = [words for newest, words in self.edits or () if mention_id is None or newest < mention_id]
+        return str(then[-1]) if then else self.statement
+
+    @property
+    def wordings(self) -> list[str]:
+        """Return all that it ever said."""
+        return [self.statement, *(str(words) for _, words in self.edits or ())]
 
 
 class FactClear(Base):

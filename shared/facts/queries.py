@@ -191,13 +191,20 @@ def traces_of(session: Session, subject: Subject, facts: Collection[Fact]) -> li
     """Return what links each of some facts of a subject to others."""
     links = (FactMention.fact_id, FactMention.meaning, FactMention.updates)
     mine, ids = within(FactMention, subject.app_id, subject.user_id), {fact.fact_id for fact in facts}
-    rows = session.execute(select(*links, FactMention.statement, FactMention.reworded).where(*mine).distinct())
-    return [
-        Trace(fact_id, meaning, updates, words)
-        for fact_id, meaning, updates, *both in rows
-        for words in both
-        if fact_id in ids and words is not None
-    ]
+    rows = session.execute(select(*links, FactMention.statement, FactMention.edits).where(*mine))
+    # Told apart here, as PostgreSQL compares no JSON.
+    found = {
+        Trace(fact_id, meaning, updates, words): None
+        for fact_id, meaning, updates, statement, edits in rows
+        for words in (statement, *(edited for _, edited in edits))
+        if fact_id in ids
+    }
+    return list(found)
+
+
+def newest_mention(session: Session) -> int:
+    """Return the number of the newest mention there is, 0 without any."""
+    return session.scalar(select(func.max(FactMention.mention_id))) or 0
 
 
 def mentions_in(session: Session, subject: Subject, conversation_key: int) -> Sequence[FactMention]:

@@ -35,8 +35,7 @@ def upgrade() -> None:
         sa.Column("conversation_id", sa.String(200)),
         sa.Column("message_ids", sa.JSON, nullable=False),
         sa.Column("statement", sa.Text, nullable=False),
-        sa.Column("reworded", sa.Text),
-        sa.Column("reworded_at", UtcDateTime),
+        sa.Column("edits", sa.JSON, nullable=False),
         sa.Column("category", sa.String(12), nullable=False),
         sa.Column("agent", sa.String(200), nullable=False),
         sa.Column("heard_at", UtcDateTime, nullable=False),
@@ -45,6 +44,9 @@ def upgrade() -> None:
     )
     op.create_index("ix_fact_mentions_app_id_user_id", "fact_mentions", ["app_id", "user_id"])
     rows = list(_mentions())
+    for one in rows:
+        # What a hand changed was changed when all of these were there; they are numbered from 1 on.
+        one["edits"] = [[len(rows), words] for words in one["edits"]]
     if rows:
         op.bulk_insert(mentions, rows)
     op.drop_table("fact_sources")
@@ -76,8 +78,6 @@ def _mentions() -> Iterator[Row]:
             "user_id": fact["user_id"],
             "meaning": meanings[fact["fact_id"]],
             "updates": None,
-            "reworded": None,
-            "reworded_at": None,
             "conversation_key": None,
             "conversation_id": None,
         }
@@ -87,10 +87,9 @@ def _mentions() -> Iterator[Row]:
         for one, updates in zip(made, replaces[fact["fact_id"]], strict=False):
             one["updates"] = updates
         is_reworded = bool(made) and fact["statement"] != made[0]["statement"]
-        edited = {"reworded": fact["statement"], "reworded_at": fact["updated_at"]} if is_reworded else {}
         # Numbered as they were heard.
         made.sort(key=lambda one: one["heard_at"])
-        yield from (one | edited for one in made)
+        yield from (one | {"edits": [fact["statement"]] * is_reworded} for one in made)
 
 
 def _taken_apart(source: Row) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""What a review of facts as a fold found: each fails on the fold, and held before it but where it says otherwise."""
+"""Facts after what happens to them in odd orders: edits, deletions, clears, erasures, late messages, upgrades."""
 
 from __future__ import annotations
 
