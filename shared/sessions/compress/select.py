@@ -202,8 +202,9 @@ def _last_request(selection: Selection) -> Iterator[Candidate]:
                 yield _ends_of(selection, Rank.LAST_REQUEST, [piece], most)
     tier = blocks[pieces[0].block].tier
     yield Candidate(Rank.MORE_OF_LAST_REQUEST, 1, tier, _uncut(pieces))
-    for piece in pieces:
-        yield Candidate(Rank.MORE_OF_LAST_REQUEST, 0, tier, _uncut([piece]))
+    for nth, piece in enumerate(pieces):
+        # From both ends on, as its ends are shown: so what is shown of it stays in one piece at either.
+        yield Candidate(Rank.MORE_OF_LAST_REQUEST, -min(nth, len(pieces) - 1 - nth), tier, _uncut([piece]))
 
 
 def _ends(selection: Selection) -> Iterator[Candidate]:
@@ -303,11 +304,12 @@ def _statements(selection: Selection) -> Iterator[Candidate]:
 def _failures(selection: Selection) -> Iterator[Candidate]:
     """Yield failed attempts in a line each, the last ones first; shorter, where there are too many."""
     plan = selection.plan
+    # What was refused in so many words stands with these; what was refused without a word is a failure like others.
     apart = {*plan.replied_to.values()}
     failed = [
-        (position, call)
-        for position, call in calls_of(plan)
-        if position not in apart and not plan.blocks[position].is_sidechain and has_failed(call)
+        (position, block.call)
+        for position, block in enumerate(plan.blocks)
+        if block.call is not None and position not in apart and not block.is_sidechain and has_failed(block.call)
     ]
     for tier, budget in enumerate(plan.tier_chars):
         calls = [(position, call) for position, call in failed if plan.blocks[position].tier == tier]
