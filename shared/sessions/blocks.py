@@ -194,7 +194,8 @@ def writable(text: str) -> str:
 def speaker_of(block: Block) -> str:
     """Return who says a block, as it is shown."""
     who = "User" if block.role == "user" else "Assistant"
-    return block.label or _LABELS.get(block.kind, "{who}").format(who=who)
+    # Replacing nothing makes no new text, of which a session would have as many as statements.
+    return block.label or _LABELS.get(block.kind, who).replace("{who}", who)
 
 
 def closing_of(text: str) -> str:

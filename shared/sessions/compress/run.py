@@ -190,6 +190,7 @@ class CompressionRun:
         self._fill_tiers(Rank.CONDENSED, Rank.INSERTED)
         # What one tier has no use for is for the others.
         self._fill(Rank.CONDENSED, Rank.INSERTED)
+        self._candidates.clear()
         # What is left is less than any candidate takes; only where a single sentence is most of a session it is much.
         selection.lengthen(self._free)
         blocks = selection.blocks(missing_names(selection, self._names))
@@ -218,7 +219,7 @@ class CompressionRun:
             position = next((positions[one] for one in line.sources if one in positions), first)
             key = self.selection.add_line(position, line)
             # More than any statement is worth, in the order the agent gave.
-            yield Candidate(Rank.CONDENSED, 1e6 - nth, self.plan.blocks[position].tier, ((key, WHOLE),))
+            yield Candidate(Rank.CONDENSED, 1e6 - nth, self.plan.blocks[position].tier, parts=((key, WHOLE),))
         for number in part.kept:
             if (piece := own.get(number)) is not None:
                 yield whole(self.selection, Rank.CONDENSED, piece.worth, [piece])

@@ -87,7 +87,11 @@ class Candidate:
     rank: Rank
     worth: float
     tier: int
-    parts: Parts
+    # A session has as many as statements and calls, and most have no turn: only then is it found what stands beside it.
+    pieces: Sequence[BlockPiece] = ()
+    """Statements of one block, uncut."""
+    parts: Parts = ()
+    """What is no statement, or may be cut."""
 
 
 def candidates_of(selection: Selection, first: Rank, last: Rank) -> list[Candidate]:
@@ -115,7 +119,7 @@ def fill(selection: Selection, candidates: Iterable[Candidate], budget: int) -> 
             # Nothing finds room in less; to try it all the same took half of the time of a long session.
             if free < (_LEAST_SHOWN if rank in _RESULT_STEPS else _LEAST_ROOM) and rank not in _ALWAYS:
                 break
-            cost = selection.add(one.parts, WHOLE if rank in _ALWAYS else free)
+            cost = selection.add(parts_of(selection, one), WHOLE if rank in _ALWAYS else free)
             if not cost and rank in _RESULT_STEPS and one.parts[0][1] > (free - _PAIR) // 2 >= _LEAST_SHOWN:
                 # A call and its result take at most as many characters each: of the last one what there is room for.
                 cost = selection.add(((one.parts[0][0], (free - _PAIR) // 2),), free)
@@ -133,10 +137,15 @@ def tier_budgets(selection: Selection, free: int) -> list[int]:
 
 
 def whole(selection: Selection, rank: Rank, worth: float, pieces: Sequence[BlockPiece]) -> Candidate:
-    """Return statements of a block, uncut, with what they need beside them to be understood."""
-    position = pieces[0].block
-    parts = _companions_of(selection, position) + _uncut(pieces)
-    return Candidate(rank, worth, selection.plan.blocks[position].tier, parts)
+    """Return statements of a block, uncut, that go in with what they need beside them to be understood."""
+    return Candidate(rank, worth, selection.plan.blocks[pieces[0].block].tier, tuple(pieces))
+
+
+def parts_of(selection: Selection, candidate: Candidate) -> Parts:
+    """Return what a candidate puts in: its statements come with what they need beside them to be understood."""
+    if not candidate.pieces:
+        return candidate.parts
+    return _companions_of(selection, candidate.pieces[0].block) + _uncut(candidate.pieces)
 
 
 def _uncut(pieces: Iterable[BlockPiece]) -> Parts:
@@ -174,9 +183,9 @@ def _ends_of(selection: Selection, rank: Rank, pieces: Sequence[BlockPiece], mos
     head = _first_of(pieces, most * 3 // 5) or pieces[:1]
     left = most - sum(len(piece.text) + 2 for piece in head)
     if left < 0:
-        return Candidate(rank, 0, tier, ((pieces[0].key, most),))
+        return Candidate(rank, 0, tier, parts=((pieces[0].key, most),))
     tail = _first_of(pieces[len(head) :][::-1], left)
-    return Candidate(rank, 0, tier, _uncut((*head, *tail)))
+    return Candidate(rank, 0, tier, parts=_uncut((*head, *tail)))
 
 
 def _first_of(pieces: Sequence[BlockPiece], most: int) -> Sequence[BlockPiece]:
@@ -201,10 +210,10 @@ def _last_request(selection: Selection) -> Iterator[Candidate]:
             for piece in selection.pieces_at(next(found, 0))[part]:
                 yield _ends_of(selection, Rank.LAST_REQUEST, [piece], most)
     tier = blocks[pieces[0].block].tier
-    yield Candidate(Rank.MORE_OF_LAST_REQUEST, 1, tier, _uncut(pieces))
+    yield Candidate(Rank.MORE_OF_LAST_REQUEST, 1, tier, parts=_uncut(pieces))
     for nth, piece in enumerate(pieces):
         # From both ends on, as its ends are shown: so what is shown of it stays in one piece at either.
-        yield Candidate(Rank.MORE_OF_LAST_REQUEST, -min(nth, len(pieces) - 1 - nth), tier, _uncut([piece]))
+        yield Candidate(Rank.MORE_OF_LAST_REQUEST, -min(nth, len(pieces) - 1 - nth), tier, parts=_uncut([piece]))
 
 
 def _ends(selection: Selection) -> Iterator[Candidate]:
@@ -318,8 +327,8 @@ def _failures(selection: Selection) -> Iterator[Candidate]:
         most = max(_LEAST_FAILURE, min(FAILURE_CHARS, most))
         # What failed again in the same way is told once, the last time.
         for position in {failure_line(call, most): position for position, call in calls}.values():
-            yield Candidate(Rank.FAILURE, position, tier, (((position, 0), most),))
-            yield Candidate(Rank.MORE_FAILURES, position, tier, (((position, 0), FAILURE_CHARS),))
+            yield Candidate(Rank.FAILURE, position, tier, parts=(((position, 0), most),))
+            yield Candidate(Rank.MORE_FAILURES, position, tier, parts=(((position, 0), FAILURE_CHARS),))
 
 
 def _calls(selection: Selection) -> Iterator[Candidate]:
@@ -343,11 +352,11 @@ def _calls(selection: Selection) -> Iterator[Candidate]:
         for rank, steps in _RESULT_STEPS.items():
             for nth, most in enumerate(steps):
                 # All calls a little before any of them at length.
-                yield Candidate(rank, order - 10 * nth, plan.blocks[position].tier, (((position, 0), most),))
+                yield Candidate(rank, order - 10 * nth, plan.blocks[position].tier, parts=(((position, 0), most),))
 
 
 def _call(rank: Rank, worth: float, plan: CompressionPlan, position: int) -> Candidate:
-    return Candidate(rank, worth, plan.blocks[position].tier, (((position, 0), 1),))
+    return Candidate(rank, worth, plan.blocks[position].tier, parts=(((position, 0), 1),))
 
 
 def calls_of(plan: CompressionPlan) -> Iterator[tuple[int, RecordedToolCall]]:
