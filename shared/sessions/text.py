@@ -69,9 +69,8 @@ class NameRanking:
 
     def __init__(self) -> None:
         self._worth: dict[str, float] = {}
-        self._position: dict[str, int] = {}
 
-    def add(self, text: str, position: int, factor: float) -> None:
+    def add(self, text: str, factor: float) -> None:
         """Take in the names of a text; said again, a name counts for more, but ever less so."""
         for name, weight in names_in(text).items():
             if name.isdecimal():
@@ -79,13 +78,11 @@ class NameRanking:
             known = self._worth.get(name)
             gain = weight * factor
             self._worth[name] = gain if known is None else max(known, gain) + 0.1 * min(known, gain)
-            self._position.setdefault(name, position)
 
-    def best_first(self) -> list[tuple[str, int, float]]:
-        """Return every name with its first place and its worth, the most important first."""
-        ranked = [(name, self._position[name], worth) for name, worth in self._worth.items()]
+    def best_first(self) -> list[str]:
+        """Return every name, the most important first; of equal ones the one that was taken in first."""
         # By worth for its length, as all names together may take a twentieth of a version (decision 27).
-        return sorted(ranked, key=lambda one: (-one[2] / (6 + len(one[0])), one[1], one[0]))
+        return sorted(self._worth, key=lambda name: -self._worth[name] / (6 + len(name)))
 
 
 MAX_SNIPPET_CHARS = 240

@@ -24,6 +24,7 @@ from shared.sessions.compress.select import (
     Candidate,
     candidates_of,
     fill,
+    has_names,
     missing_names,
     names_of,
     present_names,
@@ -157,7 +158,7 @@ class CompressionRun:
     def __post_init__(self) -> None:
         self.plan = plan_compression(self.task.blocks, self.task.settings)
         self.selection = Selection(self.plan, _heading(self.task, self.plan))
-        self._names = names_of(self.plan.blocks)
+        self._has_names = has_names(self.plan.blocks)
         self._candidates = candidates_of(self.selection, Rank.LAST_REQUEST, Rank.ANSWER)
         # In this order: the share of replies is one of what the ends leave, each tier's one of what all of these leave.
         self._fill(Rank.LAST_REQUEST, Rank.NOTE)
@@ -172,7 +173,7 @@ class CompressionRun:
     def _free(self) -> int:
         """Characters that are left beside those for names, where there are any and room for some."""
         target = self.plan.target_chars
-        names = int(target * NAMES_SHARE) if self._names else 0
+        names = int(target * NAMES_SHARE) if self._has_names else 0
         return target - (names if names >= _LEAST_NAMES else 0) - self.selection.chars
 
     @property
@@ -193,13 +194,14 @@ class CompressionRun:
         self._candidates.clear()
         # What is left is less than any candidate takes; only where a single sentence is most of a session it is much.
         selection.lengthen(self._free)
-        blocks = selection.blocks(missing_names(selection, self._names))
+        names = names_of(self.plan.blocks)
+        blocks = selection.blocks(missing_names(selection, names))
         gone = left_out(selection)
         heading = selection.heading
         if heading.lines:
             heading = replace(heading, lines=(heading.lines[0], why_of(gone, len(heading.lines[1]))))
         chars = len(heading_of(heading)) + sum(len(markdown_of(block)) for block in blocks)
-        counts = _counts(selection, blocks, gone, self._names)
+        counts = _counts(selection, blocks, gone, names)
         return Version(self.plan, heading, blocks, LAST_RESORT.tokens_in(chars), counts)
 
     def _fill(self, first: Rank, last: Rank) -> None:
@@ -238,10 +240,9 @@ def chunks_of(selection: Selection, free: int, most: int) -> list[Chunk]:
                 continue
             pieces = tuple(_with_calls(selection.plan, group))
             ranking = NameRanking()
-            for nth, piece in enumerate(pieces):
-                ranking.add(piece.text, nth, piece.worth)
-            must_keep = tuple(name for name, _, _ in ranking.best_first()[:_MUST_KEEP])
-            found.append(Chunk(len(found), pieces, share, must_keep))
+            for piece in pieces:
+                ranking.add(piece.text, piece.worth)
+            found.append(Chunk(len(found), pieces, share, tuple(ranking.best_first()[:_MUST_KEEP])))
     return found
 
 

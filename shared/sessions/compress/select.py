@@ -369,10 +369,16 @@ def calls_of(plan: CompressionPlan) -> Iterator[tuple[int, RecordedToolCall]]:
 def names_of(blocks: Sequence[Block]) -> list[str]:
     """Return the names in all that was said and done, the most important first."""
     ranking = NameRanking()
-    for position, block in enumerate(blocks):
+    for block in blocks:
         for text, factor in _named_texts(block):
-            ranking.add(text, position, factor * (0.3 if block.is_sidechain else 1.0))
-    return [name for name, _, _ in ranking.best_first()]
+            ranking.add(text, factor * (0.3 if block.is_sidechain else 1.0))
+    return ranking.best_first()
+
+
+def has_names(blocks: Sequence[Block]) -> bool:
+    """Whether there is any name; all of them of a long session are only looked for when the list of candidates is gone."""
+    texts = (text for block in blocks for text, _ in _named_texts(block))
+    return any(not name.isdecimal() for text in texts for name in names_in(text))
 
 
 def present_names(names: Sequence[str], blocks: Sequence[Block]) -> set[str]:
