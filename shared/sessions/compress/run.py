@@ -25,8 +25,8 @@ from shared.sessions.compress.select import (
     candidates_of,
     fill,
     has_names,
-    missing_names,
     names_of,
+    names_to_list,
     present_names,
     sorted_by_rank,
     tier_budgets,
@@ -195,13 +195,16 @@ class CompressionRun:
         # What is left is less than any candidate takes; only where a single sentence is most of a session it is much.
         selection.lengthen(self._free)
         names = names_of(self.plan.blocks)
-        blocks = selection.blocks(missing_names(selection, names))
+        present = present_names(names, selection.blocks())
+        listed = names_to_list(selection, (name for name in names if name not in present))
+        blocks = selection.blocks(listed)
         gone = left_out(selection)
         heading = selection.heading
         if heading.lines:
             heading = replace(heading, lines=(heading.lines[0], why_of(gone, len(heading.lines[1]))))
         chars = len(heading_of(heading)) + sum(len(markdown_of(block)) for block in blocks)
-        counts = _counts(selection, blocks, gone, names)
+        counts = _counts(selection, blocks, gone)
+        counts["identifiers"] = {"found": len(names), "kept": len(present) + len(listed)}
         return Version(self.plan, heading, blocks, LAST_RESORT.tokens_in(chars), counts)
 
     def _fill(self, first: Rank, last: Rank) -> None:
@@ -292,10 +295,8 @@ def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
     return Heading(title, (made, placeholder))
 
 
-def _counts(
-    selection: Selection, blocks: Sequence[Block], gone: Mapping[str, LeftOut], names: Sequence[str]
-) -> dict[str, Any]:
-    """Return how much of what a version kept: tokens by tier and by kind, blocks, names."""
+def _counts(selection: Selection, blocks: Sequence[Block], gone: Mapping[str, LeftOut]) -> dict[str, Any]:
+    """Return how much of what a version kept: tokens by tier and by kind, blocks."""
     plan, after, kinds, pinned = selection.plan, Counter[int](), Counter[str](), 0
     for block in blocks:
         length = len(markdown_of(block))
@@ -318,7 +319,6 @@ def _counts(
         "kinds": {kind: LAST_RESORT.tokens_in(length) for kind, length in sorted(kinds.items())},
         "leftOut": {kind: asdict(one) for kind, one in gone.items() if one.of},
         "why": why_of(gone),
-        "identifiers": {"found": len(names), "kept": len(present_names(names, blocks))},
         "pinnedTokens": LAST_RESORT.tokens_in(pinned),
     }
 

@@ -376,7 +376,7 @@ def names_of(blocks: Sequence[Block]) -> list[str]:
 
 
 def has_names(blocks: Sequence[Block]) -> bool:
-    """Whether there is any name; all of them of a long session are only looked for when the list of candidates is gone."""
+    """Whether there is any name; to have all of them costs memory that the list of candidates needs first."""
     texts = (text for block in blocks for text, _ in _named_texts(block))
     return any(not name.isdecimal() for text in texts for name in names_in(text))
 
@@ -400,11 +400,10 @@ def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
     yield shorten_result(call.result or "", 2_000), 3.0 if has_failed(call) else 0.5
 
 
-def missing_names(selection: Selection, names: Sequence[str]) -> list[str]:
-    """Return the names that stand nowhere, the most important first, as far as their share of the whole goes."""
-    present = present_names(names, selection.blocks())
-    missing = (name for name in names if name not in present and not _NO_NAME.fullmatch(name))
+def names_to_list(selection: Selection, missing: Iterable[str]) -> list[str]:
+    """Return those of the names that stand nowhere that a version lists, as far as their share of the whole goes."""
+    named = (name for name in missing if not _NO_NAME.fullmatch(name))
     # The heading may yet become shorter, so it does not count for what they are a share of.
     share = int(NAMES_SHARE * (selection.chars - len(heading_of(selection.heading))))
     most = min(share, selection.plan.target_chars - selection.chars) - _NAMES_LABEL
-    return list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))
+    return list(fill_budget(named, lambda name: len(name) + 2, most, least=4))
