@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-_REJECTED = (
+REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
     "new_string was NOT written to the file). "
 )
 _TOLD = "To tell you how to proceed, the user said:\n"
-_STOP = "STOP what you are doing and wait for the user to tell you how to proceed."
+STOP = "STOP what you are doing and wait for the user to tell you how to proceed."
 _NOTE = (
     "\n\nNote: The user's next message may contain a correction or preference. Pay close attention — if they explain "
     "what went wrong or how they'd prefer you to work, consider saving that to memory for future sessions."
@@ -230,14 +230,14 @@ class Recorder:
         """Let the person refuse a call, with what they typed or without a word."""
         use = self._use(tool, given)
         behind = (_NOTE if newer else "") if typed else ""
-        said = _REJECTED + (f"{_TOLD}{typed}{behind}" if typed else _STOP)
+        said = REJECTED + (f"{_TOLD}{typed}{behind}" if typed else STOP)
         told = f"Error: {said}" if typed else "User rejected tool use"
         uuid = self._result(use, said, is_error=True, told=told)
-        self._foreign(Foreign.TOOL, _REJECTED.strip(), uuid)
+        self._foreign(Foreign.TOOL, REJECTED.strip(), uuid)
         if typed:
             self._spoken(Typed.REJECTION, typed, uuid)
         else:
-            self._foreign(Foreign.TOOL, _STOP, self._user([{"type": "text", "text": _INTERRUPTED_TOOL}]))
+            self._foreign(Foreign.TOOL, STOP, self._user([{"type": "text", "text": _INTERRUPTED_TOOL}]))
 
     def ask(self, questions: Sequence[tuple[str, Sequence[str], str, str]]) -> None:
         """Ask and be answered; each: question, options, answer (an option or free), notes (empty: none)."""
@@ -265,7 +265,7 @@ class Recorder:
             "or questions for you.\n    Take their response into account and then reformulate the questions if "
             "appropriate.\n    Start by asking them what they would like to clarify.\n\n    Questions asked:\n"
         )
-        said = f'{_REJECTED}{_TOLD}{boiler}- "{question}"\n{answer}'
+        said = f'{REJECTED}{_TOLD}{boiler}- "{question}"\n{answer}'
         uuid = self._result(use, said, is_error=True, told=f"Error: {said}")
         self._foreign(Foreign.TOOL, boiler.strip(), uuid)
         if partial:

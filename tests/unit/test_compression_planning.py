@@ -23,6 +23,7 @@ from shared.sessions.compress.sources import (
 from shared.sessions.text import NameRanking, cut, names_in
 from shared.sessions.transcripts.contents import read_blocks
 from tests.support.clock import FrozenClock
+from tests.support.odd_recorder import REJECTED, STOP
 from tests.support.recordings import Transcript
 from tests.unit.test_compression_properties import compressed
 
@@ -157,7 +158,17 @@ def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: M
     many = "".join(f"Fruit {number} is an apple. " for number in range(400))
     [request] = texts(make(talk().human(f"Sort this list. {many}Print it at the end."), 20), BlockKind.REQUEST)
     assert request.startswith("Sort this list. Fruit 0 is an apple.") and request.endswith("Print it at the end.")
-    assert request.count("[…]") == 1
+    head, tail = request.split("[…]")
+    assert tail.count("Fruit") > head.count("Fruit") / 2, "what room is left is for both ends"
+
+
+def test_a_call_that_was_refused_without_a_word_is_told(make: Make) -> None:
+    transcript = talk().human("Tidy up what the build left behind.")
+    transcript.tool("Bash", REJECTED + STOP, True, command="rm -r out")
+    for number in range(20):
+        transcript.tool("Read", "log\n" * 300, file_path=f"/w/{number}")
+    made = make(transcript.assistant("Nothing was deleted."), 20)
+    assert texts(made, BlockKind.FAILURE) == ["Bash `rm -r out`: refused by the user"]
 
 
 def test_calls_of_a_run_are_told_in_one_line(make: Make) -> None:
