@@ -210,7 +210,6 @@ def _last_request(selection: Selection) -> Iterator[Candidate]:
             for piece in selection.pieces_at(next(found, 0))[part]:
                 yield _ends_of(selection, Rank.LAST_REQUEST, [piece], most)
     tier = blocks[pieces[0].block].tier
-    yield Candidate(Rank.MORE_OF_LAST_REQUEST, 1, tier, parts=_uncut(pieces))
     for nth, piece in enumerate(pieces):
         # From both ends on, as its ends are shown: so what is shown of it stays in one piece at either.
         yield Candidate(Rank.MORE_OF_LAST_REQUEST, -min(nth, len(pieces) - 1 - nth), tier, parts=_uncut([piece]))
@@ -327,8 +326,8 @@ def _failures(selection: Selection) -> Iterator[Candidate]:
         most = max(_LEAST_FAILURE, min(FAILURE_CHARS, most))
         # What failed again in the same way is told once, the last time.
         for position in {failure_line(call, most): position for position, call in calls}.values():
-            yield Candidate(Rank.FAILURE, position, tier, parts=(((position, 0), most),))
-            yield Candidate(Rank.MORE_FAILURES, position, tier, parts=(((position, 0), FAILURE_CHARS),))
+            yield _call(Rank.FAILURE, position, plan, position, most)
+            yield _call(Rank.MORE_FAILURES, position, plan, position, FAILURE_CHARS)
 
 
 def _calls(selection: Selection) -> Iterator[Candidate]:
@@ -352,11 +351,11 @@ def _calls(selection: Selection) -> Iterator[Candidate]:
         for rank, steps in _RESULT_STEPS.items():
             for nth, most in enumerate(steps):
                 # All calls a little before any of them at length.
-                yield Candidate(rank, order - 10 * nth, plan.blocks[position].tier, parts=(((position, 0), most),))
+                yield _call(rank, order - 10 * nth, plan, position, most)
 
 
-def _call(rank: Rank, worth: float, plan: CompressionPlan, position: int) -> Candidate:
-    return Candidate(rank, worth, plan.blocks[position].tier, parts=(((position, 0), 1),))
+def _call(rank: Rank, worth: float, plan: CompressionPlan, position: int, most: int = 1) -> Candidate:
+    return Candidate(rank, worth, plan.blocks[position].tier, parts=(((position, 0), most),))
 
 
 def calls_of(plan: CompressionPlan) -> Iterator[tuple[int, RecordedToolCall]]:
