@@ -34,7 +34,7 @@ from shared.telemetry.metrics import Metrics
 from shared.text.lines import shorten
 from shared.text.material import without_material
 from shared.text.repetition import LEFT_OUT
-from shared.text.sentences import without_secrets
+from shared.text.sentences import without_planted, without_secrets
 from shared.text.small_talk import is_small_talk
 
 MOST_HITS = 40
@@ -257,7 +257,8 @@ class EarlierMessages:
         content = hit.content
         if hit.conversation_id != self.turn.conversation_id:
             if hit.role == _USER:
-                content = self._own_words(hit)
+                # Nor is an order to whoever reads along carried from one talk into another, whoever typed it.
+                content = without_planted(self._own_words(hit))
             content = without_secrets(content, LEFT_OUT)
         return self._dated(hit, content) if content else None
 

@@ -142,6 +142,11 @@ def _is_of_self(own: str, headings: Sequence[re.Match[str]]) -> bool:
     return first[0].startswith("#") and any(speaks_of_self(text) for text in (below, *(one[0] for one in headings)))
 
 
+def without_planted(content: str) -> str:
+    """Return a message without the orders to whoever reads along that it holds."""
+    return _PLANTED.sub("", content).strip()
+
+
 def planted(content: str) -> list[str]:
     """Return the orders to whoever reads along that a message holds."""
     return [match[0] for match in _PLANTED.finditer(content)]
