@@ -28,6 +28,7 @@ from shared.search.view import MessageFilters, ScopedView, Search, SearchScope
 from shared.search.word_index import open_index, postings_in
 from shared.search.words import words_of
 
+# More brought nothing, 25 cost 0.3 points (decision 15).
 FIRST = 40
 """So many of the best by words, by the words around and by vectors are read at first."""
 _READ = 120
@@ -124,6 +125,7 @@ def find_candidates(session: Session, search: Search, scope: SearchScope, limit:
         passages = _passages(session, view, search, long, messages) if long else {}
         give_up_if_abandoned()
         if passages:
+            # Passages take the place of their message, or it would stand among the results beside its own parts.
             whole = [one for one in candidates if one.doc_id not in passages]
             ranked = _ranked(search, whole + [one for parts in passages.values() for _, one in parts])
     languages = {(one.doc_id, one.part): one.language for parts in passages.values() for one, _ in parts}
@@ -167,6 +169,7 @@ def _read(session: Session, view: ScopedView, search: Search, limit: int) -> lis
     wanted, chars = max(_LEAST, 2 * limit), 0
     for nth in range(ROUNDS):
         best = view.best(max(FIRST, limit) * _MORE**nth)
+        # With such filters none is spared the reading: the one that passes may be far down.
         if not search.request.filters.looks_at_messages:
             best = view.likeliest(best, max(_READ, 6 * limit) * _MORE**nth)
         new = [doc_id for doc_id in best.tolist() if doc_id not in seen]
@@ -184,6 +187,7 @@ def _read(session: Session, view: ScopedView, search: Search, limit: int) -> lis
         if (
             chars > _PASSING_CHARS
             or len(gists) >= wanted
+            # Where nothing was said twice or turned away, a further round would bring only what ranks lower.
             or (len(gists) == len(passing) and not search.request.filters.looks_at_messages)
         ):
             break
@@ -229,6 +233,7 @@ def _passages(
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
         )
 
+    # First behind the lock: who asked may have left while this waited for it.
     give_up_if_abandoned()
     found = search_queries.passages_at(session, search.app_id, list(long))
     # Cut here: the database would read a message from its beginning for each of its passages.
@@ -335,6 +340,7 @@ def _said_alike(
     words = {one.doc_id: words_of(one.content) for one in repeated}
     longest = {doc_id: sorted(of_text, key=len)[-_TELLING:] for doc_id, of_text in words.items()}
     places = _places_saying(session, search.app_id, longest, scope)
+    # Of a text whose longest words tell too little, all words are looked up, which costs a look at each.
     unclear = [one for one, found in places.items() if not 0 < len(found) <= _COUNTED and len(words[one]) > _TELLING]
     if unclear:
         places |= _places_saying(session, search.app_id, {one: words[one] for one in unclear}, scope)

@@ -178,6 +178,7 @@ def request_backfill(session: Session, app_id: str, epoch: int, now: datetime, m
     index.fill_asked_at, index.fill_ended_at = now, None
     session.flush()
     last = last_of_kind(session, app_id, JobKind.INDEX_MESSAGES)
+    # It reads anew at every batch how far to go, so it needs no successor for what was said since.
     if last is not None and last.state in OPEN:
         return last
     return _enqueue(session, JobKind.INDEX_MESSAGES, app_id, epoch, now, max_attempts)
@@ -271,6 +272,7 @@ def may_enqueue(last: Job | None, now: datetime) -> bool:
 def may_enqueue_embedding(session: Session, app_id: str, now: datetime) -> bool:
     """Whether a job for the vectors of an app's messages may be asked for now."""
     last = last_of_kind(session, app_id, JobKind.EMBED_MESSAGES)
+    # The rest after a job that found nothing is for false alarms; here something waits for certain.
     said_since = last is not None and last.state == JobState.NOTHING and index_queries.has_unembedded(session, app_id)
     return said_since or may_enqueue(last, now)
 
@@ -286,6 +288,7 @@ def _enqueue(session: Session, kind: JobKind, app_id: str, epoch: int, now: date
     wanted = NewJob(
         kind=kind,
         app_id=app_id,
+        # New each time: that only one is under way is seen to by callers, who look under the lock of the app.
         dedupe=f"{kind}:{new_id('ask', now)}",
         epoch=epoch,
         priority=INDEX_PRIORITY,
@@ -319,6 +322,7 @@ def _forget_words(session: Session, app_id: str, conversation_key: int) -> int:
     if standing.key is None or not standing.is_present:
         return 0
     removed, after = 0, -1
+    # While the messages still stand: blocks and FTS5 alike give up a word only if they are told which.
     while batch := index_queries.messages_of_conversation(session, conversation_key, after, _READ_AT_ONCE):
         texts = [(doc_id, one.content) for doc_id, one in with_doc_ids(batch)]
         removed += word_index.remove(session, standing.key, texts)
@@ -328,6 +332,7 @@ def _forget_words(session: Session, app_id: str, conversation_key: int) -> int:
 
 def remove_app_from_index(session: Session, app_id: str) -> dict[str, int]:
     """Take everything of a locked app out of the indexes; return what went, by index."""
+    # Counted before: the one table drops them unread, the other keeps them where nothing leads to them.
     words = word_index.count_of_app(session, app_id)
     word_index.remove_app(session, app_id)
     erased = {

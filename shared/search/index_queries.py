@@ -39,6 +39,7 @@ from shared.search.models import (
 
 # The tables themselves: mapping objects costs more than reading them.
 _SAID, _APPS = Message.__table__, App.__table__
+# A row this session knows from before it had the lock would keep its old values unless it is read over.
 _FRESH = {"populate_existing": True}
 _POSITIONS = LAST_POSITION + 1
 """Shifting bits is written otherwise on each database; multiplying is not."""
@@ -121,6 +122,7 @@ def vectors_between(session: Session, set_key: int, first: int, last: int) -> Se
 def has_vectors_after(session: Session, set_key: int, after: int, count: int) -> bool:
     """Whether a set has so many vectors whose keys come after ``after``."""
     keys = select(MessageVector.key).where(MessageVector.set_key == set_key, MessageVector.key > after)
+    # A step to the last one needed, where counting would go through all that come after.
     return session.scalar(keys.order_by(MessageVector.key).offset(count - 1).limit(1)) is not None
 
 
@@ -141,6 +143,7 @@ def erased_since(session: Session, serving: ServingVectors, number: int) -> Sequ
     one = VectorErasure
     between = (one.number > number, one.number <= serving.erasures)
     keys = session.scalars(select(one.conversation_key).where(one.set_key == serving.key, *between)).all()
+    # Only the last thousand are kept: fewer rows than numbers, and whoever asks has missed more than those.
     return keys if len(keys) == serving.erasures - number else None
 
 
@@ -248,12 +251,14 @@ def doc_ids_without_vectors(session: Session, kept: VectorSet, after: int) -> Se
     """Return the places of an app's messages above a key that have no vector in a set."""
     doc_id = _SAID.c.conversation_key * _POSITIONS + _SAID.c.position
     one = MessageVector
+    # Part 0 is the message as a whole, which every embedded one has; further parts only long ones.
     has = select(one.key).where(one.set_key == kept.key, one.doc_id == doc_id, one.part == 0).exists()
     said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed())
     return session.scalars(select(doc_id).where(*said, ~has)).all()
 
 
 def _is_placed() -> ColumnElement[bool]:
+    # What lies beyond has no doc id: a position would run into the next conversation, a conversation out of 63 bits.
     return and_(_SAID.c.position <= LAST_POSITION, _SAID.c.conversation_key <= LAST_CONVERSATION)
 
 
@@ -266,6 +271,7 @@ def lock_apps_with_messages(session: Session) -> dict[str, int]:
     """Lock the apps that have messages until the transaction ends, in the order of their ids; return their epochs."""
     has_some = select(_SAID.c.key).where(_SAID.c.app_id == _APPS.c.app_id).exists()
     query = select(_APPS.c.app_id, _APPS.c.purge_epoch).where(has_some).order_by(_APPS.c.app_id)
+    # `key_share`: rows that refer to an app can be added meanwhile; a plain FOR UPDATE makes their foreign keys wait.
     rows = session.execute(query.with_for_update(key_share=True, of=_APPS))
     return {app_id: epoch for app_id, epoch in rows}  # noqa: C416
 

@@ -20,6 +20,7 @@ from shared.search.words import LONGEST, query_words, words_of
 
 REACH = 2
 """Turns on each side whose likeness is averaged, and that come along with the best."""
+# Four turns on each side, those before for more: 0.6 points above two on each side alike (decision 15).
 _TENTHS = (3, 4, 6, 8, 10, 5, 4, 3, 2)
 """What a word counts for that stands so many turns before, here, or after, in tenths: answers follow questions."""
 _BEFORE = 4
@@ -97,9 +98,11 @@ class WordTable:
             return WordScores(nothing, nothing)
         aim = wanted + _STEPS
         index = np.searchsorted(self.doc_ids, aim).clip(max=len(self.doc_ids) - 1)
+        # A step past either end of a conversation would be a place of the next one.
         known = (self.doc_ids[index] == aim) & (aim >> POSITION_BITS == wanted >> POSITION_BITS)
         # Shape: (words, turns, wanted).
         columns = self.stands[:, index] * known
+        # A byte is enough: all nine weights together come to 45 tenths.
         times = (columns * _WEIGHTS).sum(axis=1, dtype=np.uint8)
         turn = (self.worth[:, None] * columns[:, _BEFORE]).sum(axis=0, dtype=np.float32)
         window = (self.worth[:, None] * _SATURATED[times]).sum(axis=0, dtype=np.float32)

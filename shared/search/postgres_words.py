@@ -79,6 +79,7 @@ _LAST_BLOCKS = (
     " ORDER BY nth DESC LIMIT 1) last"
 )
 _APPEND = (
+    # Appended where they lie: what a block has is neither fetched nor sent back for it.
     "INSERT INTO message_words_blocks AS kept (bucket, nth, hashes, doc_ids)"
     " SELECT * FROM unnest(%s::bigint[], %s::int[], %b::bytea[], %b::bytea[])"
     " ON CONFLICT (bucket, nth) DO UPDATE"
@@ -133,6 +134,7 @@ class _Postings:
 
     def stored(self) -> tuple[bytes, bytes]:
         """Return hashes and doc ids as they are stored."""
+        # Big-endian, as int8send writes the doc ids of rows: postings of blocks and of rows are read alike.
         return self.hashes.astype(">u4").tobytes(), self.doc_ids.astype(">i8").tobytes()
 
 
@@ -151,7 +153,9 @@ class PostgresWords:
             self._merge(key, _of_messages(doc_ids, [len(one) for one in words], b"".join(words)))
             return
         self.connection.exec_driver_sql(_ADD, (key, doc_ids, words))
+        # Not at every message: to sum up what waits reads every row that does.
         may_be_due = any(doc_id % _LOOKED_EVERY == 0 or len(one) > _LONG for doc_id, one in rows)
+        # Who speaks waits for nobody: where another has the lock, that one merges, or a later message does.
         if may_be_due and self._waiting(key) >= MERGED_FROM and self._lock(key, " SKIP LOCKED"):
             self._merge(key, _of_messages([], [], b""))
 
@@ -159,6 +163,8 @@ class PostgresWords:
         """Return for each hash its doc ids, sorted; None where there are more than ``at_most``."""
         wanted = _numbers(hashes)
         buckets = _buckets(key, wanted)
+        # Only buckets of the last level grow so long, and what lies there shares 26 of 32 bits: nearly always one word.
+        # Those above are divided long before, so no rare word counts as common for the bucket that it shares.
         values = (np.unique(buckets).tolist(), at_most // BLOCK, key)
         *blocks, newest = self.connection.exec_driver_sql(_FIND, values).all()
         long = [bucket for bucket, is_long, *_ in blocks if is_long]
@@ -167,10 +173,12 @@ class PostgresWords:
         held = held.joined(_of_messages(_doc_ids(places), np.frombuffer(lengths or b"", ">i4"), words or b""))
         is_common: list[bool] = np.any(np.isin(buckets, long), axis=0).tolist()
         found = [None if common else held.of(one) for one, common in zip(wanted.tolist(), is_common, strict=True)]
+        # Again by number: the newest rows count too, and a block need not be full.
         return [None if one is None or len(one) > at_most else one for one in found]
 
     def remove(self, key: int, rows: Sequence[tuple[int, bytes]]) -> int:
         """Delete messages that may be there, given with the hashes they were inserted with; return how many were."""
+        # Locked, as blocks are read and written back whole: what a merge appends in between would be lost.
         self._lock(key)
         gone = np.array([doc_id for doc_id, _ in rows], np.int64)
         taken = self.connection.exec_driver_sql(_TAKE_SOME, (key, gone.tolist())).scalar_one()
@@ -180,13 +188,16 @@ class PostgresWords:
         found = self.connection.exec_driver_sql(_BLOCKS_WITH, (np.unique(buckets).tolist(), list(prefixes)))
         for bucket, nth, hashes, doc_ids in found.all():
             block = _of_blocks([(hashes, doc_ids)])
+            # Decided by number: a prefix is that of neighbouring conversations too, and may match across two doc ids.
             goes = np.isin(block.doc_ids, gone)
+            # Each message has one posting of this hash, so these count messages and not words.
             removed += int((block.hashes[goes] == _EVERYWHERE).sum())
             if goes.any():
                 changed.append((bucket, nth, *block.chosen(~goes).stored()))
         if changed:
             columns = tuple(map(list, zip(*changed, strict=True)))
             self.connection.exec_driver_sql(_REPLACE, columns)
+            # It leaves holes in a chain, which does no harm: all of it is read, and only its last block appended to.
             self.connection.exec_driver_sql(_DROP_EMPTY, columns[:2])
         return removed
 
@@ -207,6 +218,7 @@ class PostgresWords:
         """Delete everything of an app."""
         self._lock(key)
         self.connection.exec_driver_sql("DELETE FROM message_words WHERE key = %s", (key,))
+        # The key is the upper half of a bucket, so an app is one range of the primary key.
         blocks = "DELETE FROM message_words_blocks WHERE bucket BETWEEN %s AND %s"
         self.connection.exec_driver_sql(blocks, (key << _HASH_BITS, ((key + 1) << _HASH_BITS) - 1))
 
@@ -256,6 +268,7 @@ class PostgresWords:
                 too_long.append(bucket)
         self.connection.exec_driver_sql(_APPEND, tuple(map(list, zip(*fresh, strict=True))))
         if too_long:
+            # Emptied, not closed: what comes later fills it again, which is why a word is looked for on every level.
             rows = self.connection.exec_driver_sql(_TAKE_BUCKETS, (too_long,)).all()
             self._append(key, _of_blocks((hashes, doc_ids) for hashes, doc_ids in rows), level + 1)
 

@@ -75,6 +75,7 @@ def without_names(text: str, names: Iterable[str]) -> str:
     A name draws the vector to every turn that says it, which is mostly the other speaker's greeting. What would leave
     nothing stays as it is.
     """
+    # The longest first, or "Ann" would be cut out of "Ann-Marie".
     known = sorted({name for name in names if name.strip()}, key=len, reverse=True)
     if not known:
         return text
@@ -301,6 +302,7 @@ class QueryEmbedders:
             else:
                 self._vectors.move_to_end(key)
         if known is not None:
+            # Outside the lock, or one slow query would hold up those of every app.
             return known.result()
         try:
             vector: Vector = embedder.embed([text], meter)[0]
@@ -317,6 +319,7 @@ class QueryEmbedders:
 
     def _of(self, model: str) -> Embedder | None:
         with self._lock:
+            # Made under the lock: two threads would each load the model.
             if model not in self._made:
                 self._made[model] = self._make(model)
             return self._made[model]

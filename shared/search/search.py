@@ -96,6 +96,7 @@ class MessageSearch:
         # Waited for with no transaction open, however long it takes.
         search.query, missing = embedding.result()
         search.degraded = tuple(dict.fromkeys((*search.degraded, *missing)))
+        # Messages are read anew, so what was erased since its places were looked up is no result.
         with timer.stage("rank"), self.transactions.read() as session:
             search.hits, search.widened = _hits(session, search)
         search.durations = timer.stop()
@@ -175,6 +176,7 @@ class MessageSearch:
             return None, ("embedding",)
         if vector is None:
             return None, ("embedding",)
+        # Another model under the same name: its vectors say nothing beside those that are stored.
         if kept.dimensions and len(vector) != kept.dimensions:
             got = len(vector)
             get_logger().warning("query_not_comparable", app_id=app_id, embedder=kept.model, dimensions=got)
@@ -271,4 +273,5 @@ def _conversations(
     if not request.filters.conversation_ids:
         return allowed
     named = search_queries.keys_of(session, app_id, request.filters.conversation_ids)
+    # A filter only narrows: a conversation of another user may be named in it.
     return named if allowed is None else np.intersect1d(named, allowed)

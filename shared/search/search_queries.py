@@ -121,6 +121,7 @@ _OVERRIDE = select(cast(TuningOverride.chosen, Text))
 
 
 def _look(dialect: str) -> Select[Any]:
+    # One statement: reads on PostgreSQL are no transaction (`Database`), so several would each see another moment.
     serving = and_(VectorSet.app_id == App.app_id, VectorSet.state == SetState.SERVING)
     newest = select(func.max(MessageVector.key)).where(MessageVector.set_key == VectorSet.key)
     return (
@@ -227,6 +228,7 @@ class MessageCounts:
 
     def note(self, app_id: str, known: CountedMessages, found: SearchedApp) -> int:
         """Note what was found behind what was counted; return how many messages the app has."""
+        # Total and newest are of one look, so it does no harm whose is kept where two searches counted at once.
         counted = known._replace(total=known.total + found.more, newest=found.newest)
         with self._lock:
             self._known[app_id] = counted
@@ -299,6 +301,7 @@ def conversations_for(
     everybody's. Never those of which nothing is remembered.
     """
     if user_id is None:
+        # Nothing to leave out: then no keys are read, and no place has to be looked up among them.
         if not app.has_apart and (all_users or not app.has_users):
             return None
         keys = session.scalars(_OF_EVERYBODY if all_users else _OF_NOBODY, {"app_id": app_id})

@@ -95,6 +95,7 @@ class Recorder:
     def take(self) -> tuple[tuple[RetrievalRecord, ...], dict[str, ModelCall]]:
         """Return what is to be written, and forget it."""
         with self._lock:
+            # Under the lock: who records just behind it sets the event again, so nothing lies there unannounced.
             self.waiting.clear()
             records, calls = tuple(self._records), self._calls
             self._records.clear()

@@ -50,6 +50,7 @@ def pack(row: Floats) -> bytes:
 def pack_all(rows: Floats) -> list[bytes]:
     """Return vectors as they are stored. Shape: ``(n, dim)``."""
     scales = np.abs(rows).max(axis=1, initial=0.0).astype(np.float32) / np.float32(_MOST)
+    # A vector of nothing but zeros has no scale to be divided by, and stays as it is.
     steps = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
     table = np.concatenate([scales.astype("<f4")[:, None].view(np.uint8), steps.view(np.uint8)], axis=1)
     return [one.tobytes() for one in table]
@@ -152,6 +153,7 @@ def arrange_sets(session: Session, app_id: str, model: str, now: datetime) -> No
         fresh.state = SetState.SERVING if change.serve else SetState.FILLING
         if change.fill:
             newest = index_queries.newest_message(session, app_id)
+            # Up to what stands now: what is said from here on is embedded for every live set.
             fresh.filled_to, fresh.fill_until, fresh.fill_done = 0, newest, 0
             fresh.fill_total = index_queries.count_messages(session, app_id, 0, newest)
         session.add(fresh)
@@ -425,6 +427,7 @@ class VectorMatrices:
         with cached.lock:
             matrix = cached.matrix = _up_to_date(session, serving, cached.matrix)
         with self._lock:
+            # One that was dropped for room meanwhile is counted no more; this search alone still has it.
             if self._cached.get(app_id) is cached:
                 self._bytes += matrix.bytes - cached.counted_bytes
                 cached.counted_bytes = matrix.bytes
@@ -447,6 +450,7 @@ def _up_to_date(session: Session, serving: ServingVectors, known: VectorMatrix |
             set_key=serving.key,
             model=serving.model,
             dimensions=serving.dimensions,
+            # As looked at, not as it is by now: an erasure in between is then dropped twice, and never missed.
             erasures=serving.erasures,
             last_key=0,
             doc_ids=np.zeros(0, np.int64),

@@ -38,6 +38,7 @@ class WordKey:
 
     def hashes_of(self, words: Iterable[str]) -> bytes:
         """Return a hash of ``HASH_BYTES`` for each word, one after the other."""
+        # A key costs a block of hashing, as much as a word: made once and copied.
         keyed = blake2b(key=self.salt, digest_size=HASH_BYTES)
         digests = []
         for word in words:
@@ -178,6 +179,7 @@ def _table(session: Session) -> SqliteWords | PostgresWords:
     return SqliteWords(connection) if connection.dialect.name == "sqlite" else PostgresWords(connection)
 
 
+# No content and no positions: nothing can be read in it, and it is asked only in which messages a word stands.
 _SQLITE_CREATE = "CREATE VIRTUAL TABLE message_words USING fts5(words, content='', detail='none', tokenize='ascii')"
 IS_PRESENT = {
     "sqlite": "EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'message_words')",
@@ -220,6 +222,7 @@ class SqliteWords:
 
     def remove(self, key: int, rows: Sequence[tuple[int, bytes]]) -> int:
         """Delete messages that may be there, given with the hashes they were inserted with; return how many were."""
+        # A contentless table takes a deletion at its word: of a row that it does not have it would spoil the index.
         present = self.present(key, [doc_id for doc_id, _ in rows])
         gone = [(doc_id, " ".join(_tokens(key, words))) for doc_id, words in rows if doc_id in present]
         if gone:
@@ -231,6 +234,7 @@ class SqliteWords:
         """Return for each hash its doc ids, sorted; None where there are more than ``at_most``."""
         tokens = json.dumps([f'"{token}"' for token in _tokens(key, hashes)])
         found = self.connection.exec_driver_sql(_SQLITE_FIND, (at_most, tokens)).scalars()
+        # Sorted here: group_concat promises no order.
         return [None if one is None else np.sort(np.fromstring(one, np.int64, sep=",")) for one in found]
 
     def present(self, key: int, doc_ids: Sequence[int]) -> set[int]:
