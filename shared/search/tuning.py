@@ -103,6 +103,7 @@ def tuning_in_force(session: Session, defaults: Tuning, app_id: str | None) -> T
 def overlaid(defaults: Tuning, chosen: Mapping[str, str | None]) -> TuningInForce:
     """Return what is in force under what was changed, as JSON by scope; a text that is damaged counts for nothing."""
     result = TuningInForce(defaults, dict.fromkeys(NAMES, TuningSource.SETTING))
+    # What holds for all apps first, an app's own above it.
     for scope in sorted(chosen, key=lambda one: one != EVERYWHERE):
         text = chosen[scope]
         if text is not None:
@@ -157,6 +158,7 @@ def change_tuning(
         raise Invalid(f"{unknown[0]} cannot be tuned; what can is {', '.join(NAMES)}.")
     if scope != EVERYWHERE and (foreign := wanted.keys() - AppTuning.model_fields.keys()):
         raise Invalid(f"{min(foreign)} can only be changed for all apps.")
+    # The row first, as a lock needs one: two first changes would else both begin from nothing.
     insert_if_absent(session, TuningOverride, scope=scope, chosen={}, changed_by=actor, changed_at=now)
     kept = acceptable({name: value for name, value in wanted.items() if value is not None})
     former = lock_choices(session, scope)
