@@ -135,6 +135,7 @@ def count_composition_use(session: Session, composition: Composition, now: datet
     lock_app(session, composition.app_id)
     use_sessions(session, _component_sessions(session, composition), now)
     mine = update(Composition).where(Composition.key == composition.key)
+    # Reckoned by the database, as in `count_version_use`.
     session.execute(mine.values(uses=Composition.uses + 1, last_used=now))
 
 
@@ -151,6 +152,7 @@ def record_session_use(
     if session_id in composition.used_in_sessions:
         return composition
     composition.uses += 1
+    # A new list: that something is added to the old one a JSON column does not notice.
     composition.used_in_sessions = [*composition.used_in_sessions, session_id][-MOST_SESSIONS:]
     touch(project, cause.at)
     record_change(session, project, composition_id, SessionChangeKind.USED, cause, session_id=session_id)
@@ -185,6 +187,7 @@ def fail_abandoned(database: Transactions, cause: Cause) -> int:
         with database.write() as session:
             lock_app(session, app_id)
             making: Any = session.get(kind, key)
+            # Looked at again under the lock: since it was read it may have become whole, or gone.
             if making is None or making.state != BuildState.WORKING:
                 continue
             if isinstance(making, SessionVersion):
@@ -304,6 +307,7 @@ def request_composition(
                 details={"compositionId": present.composition_id},
             )
         remove_composition(session, project, present, cause.by(cause.actor, f"replaced; {cause.reason}"[:300]))
+    # The row before is flushed away by now: in one flush inserts come before deletes, and the name would be taken.
     composition = _insert_composition(session, project, name, asked, cause)
     write_components(session, app, composition, foreseen, cause, settings)
     wanted = NewJob(

@@ -102,4 +102,5 @@ def lock_waiting_for(session: Session, compression_key: int) -> Sequence[Job]:
         CompositionComponent.compression_key == compression_key, Composition.state == BuildState.WORKING
     )
     query = select(Job).where(Job.job_id.in_(waiting), Job.state.in_(WAITING)).order_by(Job.seq)
+    # Read over: their state and their time due are compared and written under this very lock.
     return session.scalars(query.with_for_update(), execution_options={"populate_existing": True}).all()

@@ -106,6 +106,7 @@ def version_by_key(session: Session, key: int) -> SessionVersion | None:
 
 def lock_version(session: Session, key: int) -> SessionVersion | None:
     """Return a version of a locked app and session, locked until the transaction ends, or None."""
+    # `key_share`: a composition that refers to it can be written meanwhile.
     query = select(SessionVersion).where(SessionVersion.key == key).with_for_update(key_share=True)
     return session.scalar(query, execution_options={"populate_existing": True})
 
@@ -234,6 +235,7 @@ def compare_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> dic
 
 def _kinds(blocks: Sequence[Block], texts: Sequence[str], only: Counter[str]) -> dict[str, int]:
     """Return how many blocks of each kind are among those that only one version has."""
+    # By count, as a block may stand several times in one version and once in the other.
     left, found = Counter(only), Counter[str]()
     for block, text in zip(blocks, texts, strict=True):
         if left[text] > 0:

@@ -68,6 +68,7 @@ def request_version(
         reason=reason[:300],
         created_at=now,
     )
+    # Written first, as its key names the job.
     session.add(compression)
     session.flush()
     recorded.next_version += 1
@@ -88,6 +89,7 @@ def _refuse_second(session: Session, recorded: RecordedSession, now: datetime) -
             code="compression_running",
             details={"sessionId": recorded.session_id, "versionId": working.version_id, "job": working.job_id},
         )
+    # The loop lets go of it too, but only when it comes round; who asks again must not wait for that.
     fail_version(session, working, now)
     session.flush()
 
@@ -223,6 +225,7 @@ def count_version_use(session: Session, compression: SessionVersion, now: dateti
     recorded = session.get(RecordedSession, compression.session_key)
     projects.use_sessions(session, [] if recorded is None else [recorded], now)
     mine = update(SessionVersion).where(SessionVersion.key == compression.key)
+    # Reckoned by the database: readers hold no lock on it, and of two at once both count.
     session.execute(mine.values(uses=SessionVersion.uses + 1, last_used=now))
 
 
@@ -266,4 +269,5 @@ def remove_version(
     session.delete(compression)
     projects.touch(project, cause.at)
     session.flush()
+    # Named and not removed: after a rollback the row would stand there without them.
     return [f"{compression.file}.{ending}" for ending in FORMATS]

@@ -108,6 +108,7 @@ class Selection:
 
     def shown_at(self, position: int) -> list[Part]:
         """Return what is shown of a block; not the sign that something is missing."""
+        # Lines of an agent's, of this block or the next one, have numbers below 0 and are none of its parts.
         begin, end = bisect_left(self._order, (position, 0)), bisect_left(self._order, (position + 1, -WHOLE))
         return [part for key in self._order[begin:end] if (part := self._parts[key]).most]
 
@@ -200,6 +201,7 @@ class Selection:
             return ""
         if part.is_cut:
             return closing_of(self._head(part) + part.block.text)
+        # As if the block's end came next: what is left out behind the last one shown has its sign.
         return self._excerpt_joint(part.key[0], part.key[1], len(self.statements[part.key[0]]))
 
     def _excerpt_joint(self, position: int, before: int, after: int) -> str:
@@ -291,6 +293,7 @@ def _joined(group: Sequence[Part], text: str) -> Block:
     first = group[0].block
     if first.call is not None:
         return first
+    # More than rules stands in it after all; that its longer label was counted is the one bound of decision 42.
     if first.kind is BlockKind.INSTRUCTION and any(part.block.kind is not first.kind for part in group):
         first = replace(first, kind=BlockKind.REQUEST)
     sources = tuple(dict.fromkeys(source for part in group for source in part.block.sources))
