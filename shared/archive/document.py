@@ -377,6 +377,7 @@ def _leaving_facts(session: Session, app_id: str) -> list[Fact]:
     replaced = {one.fact_id: one for one in fact_queries.facts_in(session, app_id, (FactState.REPLACED,))}
     leaving = {one.fact_id: one for one in standing}
     for fact in standing:
+        # Taken out as they are found: chains that meet, or one that closes on itself, are walked once.
         lower = replaced.pop(fact.updates_fact_id or 0, None)
         while lower is not None:
             leaving[lower.fact_id] = lower

@@ -264,6 +264,7 @@ class _Arrival:
         known = {one.user_id for one in list_user_settings(self.session, self.app.app_id)}
         new = [one for one in self.archive.users if one.user_id not in known]
         self.session.add_all(row_of(UserSettings, one, app_id=self.app.app_id) for one in new)
+        # Before all else, as memories and facts are kept under the keys that these get.
         for conversation in self.archive.conversations:
             self._take_conversation(conversation)
         self.session.flush()
@@ -271,6 +272,7 @@ class _Arrival:
         for memory in arriving:
             texts = (text for _, text in written_texts(memory.model_dump()))
             refuse_secret("\n".join(texts), f"Memory {memory.memory_id} of the archive")
+        # Origins first: they give the ids that history and memories are written under.
         self._make_origins(arriving)
         self._take_history()
         for memory in arriving:
@@ -306,6 +308,7 @@ class _Arrival:
             app_id=self.app.app_id,
             details=archived.metadata,
             message_count=message_count,
+            # An archive may be written by hand: a mark beyond its messages would pass over what is said next.
             facts_seen=min(archived.facts_seen, message_count),
             summarised=min(archived.summarised, message_count),
             turns_since_summary=min(archived.turns_since_summary, message_count),
@@ -328,6 +331,7 @@ class _Arrival:
 
     def _arriving_memories(self, cap: int) -> list[document.ArchivedMemory]:
         standing = queries.list_memories(self.session, self.app.app_id, None, document.EVERYTHING)
+        # By what it says and since when: the ids of an archive are those of another installation.
         present = {(m.user_id, m.content, m.created_at): m.memory_id for m in standing}
         taken = Counter(m.user_id for m in standing)
         arriving: list[document.ArchivedMemory] = []
