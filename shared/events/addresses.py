@@ -92,6 +92,7 @@ def guard_of(internal_hosts: str, resolve_by: Resolve | None = None) -> AddressG
 
 def is_public(ip: IpAddress) -> bool:
     """Whether an address that carries no other is global unicast."""
+    # A zone names one of this machine's own links.
     if isinstance(ip, IPv6Address) and (ip.scope_id is not None or ip not in _UNICAST6):
         return False
     return not any(ip in network for network in _NOT_PUBLIC)
@@ -99,6 +100,7 @@ def is_public(ip: IpAddress) -> bool:
 
 def _within(ip: IpAddress) -> Iterator[IpAddress]:
     """Yield the address that is meant: the IPv4 one an IPv6 one stands for, or itself."""
+    # A tunnelled or translated address ends at the IPv4 one within it, which may be one inside.
     if isinstance(ip, IPv4Address):
         yield ip
     elif ip.ipv4_mapped is not None:
@@ -146,6 +148,7 @@ def resolve(host: str, port: int, seconds: float = RESOLVE_SECONDS) -> list[str]
             return
         found.append([str(row[4][0]) for row in rows])
 
+    # getaddrinfo takes no deadline; as a daemon, one that hangs does not keep the process from ending.
     looking = threading.Thread(target=look_up, name="resolver", daemon=True)
     looking.start()
     looking.join(seconds)

@@ -42,6 +42,7 @@ def extent(session: Session) -> Extent:
 def lock_count(session: Session) -> EventCount | None:
     """Return the row that counts positions, locked until the transaction ends."""
     query = select(EventCount).where(EventCount.name == THE_COUNT).with_for_update()
+    # Read over: a row known from before the lock would give positions out a second time.
     return session.scalar(query, execution_options={"populate_existing": True})
 
 

@@ -142,6 +142,7 @@ def erase_of_conversations(session: Session, app_id: str, names: Collection[str]
 def _count(session: Session) -> EventCount:
     count = queries.lock_count(session)
     if count is None:
+        # Two may find no row; the second insert does nothing, and both go on from the same one, one after the other.
         insert_if_absent(session, EventCount, name=queries.THE_COUNT, published=0, forgotten=0)
         count = queries.lock_count(session)
     assert count is not None
