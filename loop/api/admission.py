@@ -46,6 +46,7 @@ class Admission:
             self._metrics.http_refused.labels(Refusal.IN_FLIGHT).inc()
             await answer_error(_too_many(f"{most} requests are in flight already"), scope)(scope, receive, send)
             return
+        # Nothing is awaited since the look, so on the one event loop nobody comes in between.
         counted[app_id] += 1
         try:
             await self._app(scope, receive, send)

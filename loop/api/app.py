@@ -154,8 +154,10 @@ def attach(app: FastAPI, loop: Loop) -> None:
     """
     app.state = State({"loop": loop, "route_words": RouteWords(ROUTERS)})
     app.user_middleware.clear()
+    # Starlette refuses more middleware once the stack is built.
     app.middleware_stack = None
     # The last one added is the outermost.
+    # Within the body gate: a turn is not used up by waiting for a slow body, unless that is a file.
     app.add_middleware(ConcurrencyLimit, settings=loop.settings, metrics=loop.metrics)
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(Admission, settings=loop.settings, metrics=loop.metrics)

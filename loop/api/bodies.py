@@ -154,6 +154,7 @@ def _json(body: bytes) -> bytes:
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
+        # orjson takes no lone surrogate; where it was something else, the second reading fails as well.
         body = with_whole_characters(body)
         try:
             parsed = orjson.loads(body)

@@ -127,6 +127,7 @@ def purged(ctx: RequestContext, session: Session, erasure: Erasure, user_id: str
 def open_receipt(session: Session, erasure: Erasure) -> None:
     """Say in a receipt that is yet to be committed what is not yet known or done."""
     files = {SESSION_FILES: 1} if erasure.scope == _OF_EVERYTHING else {}
+    # As left over until it is known otherwise: a loop that dies before the scrubbing must not have said it was done.
     erasure.left = erasure.left | {DATABASE_LOG: 1, QUEUED_TEXT: None} | files
     session.flush()
 

@@ -75,6 +75,7 @@ class EventSubscription:
                 return None
             if app_id is not None and get_app(session, app_id).uninstalled_at is not None:
                 return None
+            # Read first and nothing beyond it: what gets a position meanwhile comes with the next page.
             there = extent(session)
             gap = Gap(after, there.forgotten) if after < there.forgotten else None
             # A position beyond the newest is another installation's, or was given out before a backup was put back.

@@ -90,6 +90,7 @@ def _write(database: Database, request: IdempotentRequest, work: Work, now: date
         if claimed is not None:
             claimed.status, claimed.app_id = done.status, done.about
             claimed.answer = as_json(done.kept or done.body)
+    # No transaction is open now; should this fail, the answer above is committed and a repetition gets it.
     better = done.then() if done.then is not None else None
     if better is not None and claimed is not None:
         # Unless it was erased since the commit.

@@ -304,6 +304,7 @@ def read_version(
     if format_ == "json":
         content = path.read_bytes().decode()
         return answer(VersionContent(version=VersionAnswer.of(version, session_id, used), content=content))
+    # A transaction of its own, opened once the file is known to be there: what cannot be read is no use.
     with ctx.loop.database.write() as session:
         versions.count_version_use(session, version, ctx.now())
     return FileResponse(path, media_type=_TYPES[_ENDINGS[format_]])
