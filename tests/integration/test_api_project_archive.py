@@ -102,7 +102,9 @@ def test_what_went_in_comes_out_the_same(sessions: Sessions) -> None:
     first = export(sessions)
     assert export(sessions) == first, "the same project is the same file"
     done = bring(sessions, first)
-    assert (done["sessions"], done["versions"], done["compositions"], done["semanticMemories"]) == (3, 1, 1, 1)
+    learnt = len(document(first)["semanticMemories"])
+    assert (done["sessions"], done["versions"], done["compositions"], done["semanticMemories"]) == (3, 1, 1, learnt)
+    assert learnt
     second = export(sessions, "email")
     ours, theirs = document(first), document(second)
     assert [one for one in ours["changes"] if one in theirs["changes"]] == ours["changes"]
@@ -148,13 +150,18 @@ def test_nothing_that_is_there_is_written_over(sessions: Sessions) -> None:
     assert everything(sessions, "chat") == before
 
 
+def the_rule(said: Any) -> Any:
+    """Return what an archive says was learnt from the one who gave a rule."""
+    return next(one for one in said["semanticMemories"] if RULE in one["sources"][0]["excerpt"] or "wifi" in str(one))
+
+
 def test_what_an_archive_says_was_learnt_holds_no_secret(sessions: Sessions) -> None:
     fill(sessions)
     content, empty = export(sessions), everything(sessions, "email")
 
     def says(what: str) -> bytes:
         def change(said: Any) -> None:
-            [memory] = said["semanticMemories"]
+            memory = the_rule(said)
             where = memory if what == "content" else memory["sources"][0]
             where[what] = f"{RULE} The wifi password is hunter2."
 
@@ -164,7 +171,7 @@ def test_what_an_archive_says_was_learnt_holds_no_secret(sessions: Sessions) -> 
     assert (answer.status_code, error_in(answer)["code"]) == (422, "secret")
     assert everything(sessions, "email") == empty
     bring(sessions, says("excerpt"))
-    [memory] = document(export(sessions, "email"))["semanticMemories"]
+    memory = the_rule(document(export(sessions, "email")))
     assert [one["excerpt"] for one in memory["sources"]] == [f"{RULE} […]"]
 
 

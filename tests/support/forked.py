@@ -108,8 +108,9 @@ class Forked:
 def can_fork(argv: Sequence[str], env: Mapping[str, str]) -> bool:
     """Whether a test starts a module of this interpreter's, where the system lets a fork be followed."""
     is_ours = IN_TESTS in os.environ and tuple(argv[:2]) == (sys.executable, "-m")
-    # What is to be preloaded is read by the linker, before there is a Python.
-    return is_ours and hasattr(os, "pidfd_open") and "LD_PRELOAD" not in env
+    # What is to be preloaded is read by the linker, before there is a Python; and other modules are loaded anew.
+    is_alike = "LD_PRELOAD" not in env and set(env.get("PYTHONPATH", "").split(os.pathsep)) <= {"", *sys.path}
+    return is_ours and is_alike and hasattr(os, "pidfd_open")
 
 
 def fork(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Path) -> Forked:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import httpx
 from starlette.types import Receive, Scope, Send
 
 from loop.ui.transport import InProcess
+
+Answer = TypeVar("Answer")
+
+
+def run(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run it in a thread of its own: where tests of pages ran before, this one has a loop already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def test_an_answer_is_whole_though_it_ended_long_before_it_is_read() -> None:
@@ -27,7 +38,7 @@ def test_an_answer_is_whole_though_it_ended_long_before_it_is_read() -> None:
             await asyncio.sleep(0)
             return await answer.aread()
 
-    assert asyncio.run(read()) == b"".join([*pieces, b"end"])
+    assert run(read()) == b"".join([*pieces, b"end"])
 
 
 def test_who_leaves_before_the_answer_begins_ends_what_works_at_it() -> None:
@@ -47,4 +58,4 @@ def test_who_leaves_before_the_answer_begins_ends_what_works_at_it() -> None:
             asking.cancel()
             await asyncio.wait_for(ended.wait(), 20)
 
-    asyncio.run(leave())
+    run(leave())
