@@ -109,13 +109,14 @@ def moment(mention: FactMention) -> tuple[datetime, str, float]:
     return mention.said_at, conversation, mention.mention_id or float("inf")
 
 
-def fold(mentions: Iterable[FactMention]) -> list[Run]:
+def fold(mentions: Iterable[FactMention], topic_of: Callable[[str], Topic] | None = None) -> list[Run]:
     """Return the facts that mentions of one subject make, in the order in which they began."""
     runs: list[Run] = []
     standing: dict[int, Run] = {}
     contradicted: defaultdict[int, set[int]] = defaultdict(set)
-    # Each text is taken apart once a fold (0.1 ms); not longer, as an erased one must not stay in memory.
-    topic_of = cache(Topic)
+    # Each text is taken apart once a fold, or once a batch of them (0.1 ms); not longer, as an erased one must not stay
+    # in memory.
+    topic_of = topic_of or cache(Topic)
     for mention in sorted(mentions, key=moment):
         run = standing.get(mention.meaning)
         if mention.updates is not None and mention.updates != mention.meaning:

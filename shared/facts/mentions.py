@@ -124,10 +124,9 @@ def append(
             own = [one for one in queries.mentions_of(session, [same[0].fact_id]) if one.updates is None]
             if own:
                 max(own, key=moment).updates = mention.updates
-                both = {same[0].fact_id, named.fact_id}
-                folding = _Folding(session, subject, scope, cause, learning)
                 session.flush()
-                folding.carry_out(group_of(session, scope, both))
+                both = group_of(session, scope, {same[0].fact_id, named.fact_id})
+                _Folding(session, subject, scope, cause, learning).carry_out(both)
         return None
     seed = Trace(_NEW_MEANING, mention.meaning, mention.updates, found.statement)
     group = connected(traces, [seed], learning.topic_of)
@@ -261,7 +260,7 @@ class _Folding:
     def _fold(self, group: Sequence[Fact], mentions: list[FactMention]) -> list[Run]:
         """Fold, until no two meanings have the same words and no secret of an earlier release would stand again."""
         while True:
-            runs = fold(mentions)
+            runs = fold(mentions, self.learning.topic_of)
             if (twins := _twins(runs)) is not None:
                 for one in mentions:
                     one.meaning = twins[1] if one.meaning == twins[0] else one.meaning
@@ -362,9 +361,11 @@ class _Folding:
         if fact.slot is not None:
             return
         # Evicts only what stands already: what still waits for its slot is no candidate.
-        if not free_slots(self.session, self.subject):
+        free = free_slots(self.session, self.subject)
+        if not free:
             self.learning.evicted += prune(self.session, self.subject, self.cause)
-        fact.state, fact.slot = FactState.STANDING, free_slots(self.session, self.subject)[0]
+            free = free_slots(self.session, self.subject)
+        fact.state, fact.slot = FactState.STANDING, free[0]
         if self._before.get(fact.fact_id) == FactState.REPLACED:
             touch(fact, self.cause.at)
         self.session.flush()

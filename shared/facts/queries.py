@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.base.choices import Category, FactState
@@ -47,6 +47,11 @@ def within(table: type[Fact | FactChange | FactMention], app_id: str, user_id: s
 def standing(session: Session, subject: Subject) -> Sequence[Fact]:
     """Return the facts of one subject, the most pressing first."""
     return session.scalars(select(Fact).where(_of(subject), _STANDS).order_by(*PRESSING_FIRST)).all()
+
+
+def taken_places(session: Session, subject: Subject) -> Sequence[Row[int | None, int | None]]:
+    """Return the slot and the pin slot of each fact that stands; not the facts, which have their vectors with them."""
+    return session.execute(select(Fact.slot, Fact.pin_slot).where(_of(subject), _STANDS)).all()
 
 
 def heard_only_in(session: Session, conversation_key: int) -> frozenset[int]:

@@ -100,13 +100,13 @@ def remove_rows(session: Session, facts: Sequence[Fact]) -> None:
 
 def free_slots(session: Session, subject: Subject) -> list[int]:
     """Return the places of a subject that are free, the lowest first."""
-    taken = {fact.slot for fact in queries.standing(session, subject)}
+    taken = {slot for slot, _ in queries.taken_places(session, subject)}
     return [slot for slot in range(1, SLOTS + 1) if slot not in taken]
 
 
 def free_pins(session: Session, subject: Subject) -> list[int]:
     """Return the places among the pinned facts of a subject that are free, the lowest first."""
-    taken = {fact.pin_slot for fact in queries.standing(session, subject)}
+    taken = {pin_slot for _, pin_slot in queries.taken_places(session, subject)}
     return [slot for slot in range(1, PIN_SLOTS + 1) if slot not in taken]
 
 
