@@ -64,7 +64,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
     touched = queries.drawn_from(session, conversation_key)
     places, absorbed = Counter[Subject](), list[tuple[Subject, Change]]()
     for memory in touched:
-        former = _last_without(session, memory.memory_id, conversation_key)
+        former = _last_without(queries.history_of(session, memory.memory_id), conversation_key)
         absorbed += [(memory.subject, one) for one in _lost_with(session, memory, former, conversation_key)]
         if former is None or former.before is None:
             places[memory.subject] += 1
@@ -91,9 +91,8 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
     return {"memories": len(touched), "memoryHistory": len(derived)}
 
 
-def _last_without(session: Session, memory_id: int, conversation_key: int) -> Change | None:
+def _last_without(history: Sequence[Change], conversation_key: int) -> Change | None:
     """Return the newest change before which a memory held nothing of a conversation; None where none may be used."""
-    history = queries.history_of(session, memory_id)
     clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
     # Something from before secrets were refused must not be written once more.
     return clean[-1] if clean and not has_secret(clean[-1].before or "") else None
@@ -106,9 +105,10 @@ def _lost_with(
     for taken_in in queries.absorbed_by(
         session, lost.app_id, lost.memory_id, 0 if former is None else former.change_id
     ):
+        history = queries.history_of(session, taken_in.memory_id)
         # Somebody may have brought it back since, or removed it by hand.
-        if queries.history_of(session, taken_in.memory_id)[-1] is taken_in:
-            clean = _last_without(session, taken_in.memory_id, conversation_key)
+        if history[-1] is taken_in:
+            clean = _last_without(history, conversation_key)
             if clean is not None:
                 yield clean
             # It may have taken in others itself.
