@@ -258,7 +258,7 @@ class EarlierMessages:
         if hit.conversation_id != self.turn.conversation_id:
             if hit.role == _USER:
                 # Nor is an order to whoever reads along carried from one talk into another, whoever typed it.
-                content = without_planted(self._own_words(hit))
+                content = without_planted(self._own_words(hit)).strip()
             content = without_secrets(content, LEFT_OUT)
         return self._dated(hit, content) if content else None
 

@@ -132,7 +132,7 @@ def own_words(content: str) -> str:
         # One such line may be the writer's; from two on, they hand over a text.
         found = list(opening.finditer(own))
         own = own[: found[0].start()] if len(found) > 1 and not _is_of_self(own, found) else own
-    return _PLANTED.sub("", _NO_STATEMENT.sub("", _ADDRESS.sub("", own)))
+    return without_planted(_NO_STATEMENT.sub("", _ADDRESS.sub("", own)))
 
 
 def _is_of_self(own: str, headings: Sequence[re.Match[str]]) -> bool:
@@ -144,7 +144,7 @@ def _is_of_self(own: str, headings: Sequence[re.Match[str]]) -> bool:
 
 def without_planted(content: str) -> str:
     """Return a message without the orders to whoever reads along that it holds."""
-    return _PLANTED.sub("", content).strip()
+    return _PLANTED.sub("", content)
 
 
 def planted(content: str) -> list[str]:
