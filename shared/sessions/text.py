@@ -9,7 +9,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from types import MappingProxyType
 
 from shared.search.words import words_of
 from shared.text.words import remembered
@@ -167,7 +166,6 @@ def _end_within(text: str) -> int:
 
 
 GAP = "[…]"
-NOTHING: Mapping[int, int] = MappingProxyType({})
 _FENCE = re.compile(r"^[ \t]*(?:>[ \t]*)*(`{3,}|~{3,})(.*)$")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+|#{1,6}[ \t]|\||>|<|(?:[-=_*]{3,})[ \t]*$)")
 _TERMINAL = re.compile(r"[.!?:;…。！？]['\"”’)\]*_`]*\s*$")
@@ -251,25 +249,6 @@ def _open_behind(fence: Fence | None, line: str, begin: int) -> Fence | None:
         return None if is_closed else fence
     # Backticks in what follows make it code within a line.
     return None if mark[1][0] == "`" and "`" in mark[2] else Fence(line.rstrip(), mark[1], begin)
-
-
-def excerpt_of(
-    text: str, statements: Sequence[StatementSpan], chosen: Iterable[int], cuts: Mapping[int, int] = NOTHING
-) -> str:
-    """Return the chosen statements of a text, with a sign wherever something is missing.
-
-    ``chosen``: their numbers, ascending; ``cuts``: of those that do not stand whole the most characters.
-    """
-    written: list[str] = []
-    last = -1
-    for number in chosen:
-        one = statements[number]
-        statement = text[one.start : one.end]
-        written += (joint_of(text, statements, last, number), shortened(statement, cuts.get(number, len(statement))))
-        last = number
-    if last >= 0 and last not in cuts:
-        written.append(joint_of(text, statements, last, len(statements)))
-    return "".join(written)
 
 
 def joint_of(text: str, statements: Sequence[StatementSpan], before: int, after: int) -> str:

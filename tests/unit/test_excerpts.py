@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.sessions.text import GAP, excerpt_of, shortened, statements_of
+from shared.sessions.text import GAP, joint_of, shortened, statements_of
 from tests.support.chance import examples
 
 _LINES = st.sampled_from(
     ["Fix the login.", "Can we:", "- keep v1", "- drop v2", "```sh", "make test", "make all", "```", "",
      "a wrapped line of", "words, e.g. this. And that!", "日本語の文。次の文。", '"Quoted. Twice."', "| a | b |"]
 )  # fmt: skip
+
+
+def excerpt_of(text: str, chosen: Sequence[int]) -> str:
+    """Return the chosen statements of a text, joined as a version joins them."""
+    statements, written = statements_of(text), list[str]()
+    for before, number in zip([-1, *chosen], chosen, strict=False):
+        one = statements[number]
+        written += (joint_of(text, statements, before, number), text[one.start : one.end])
+    return "".join([*written, joint_of(text, statements, chosen[-1], len(statements))]) if chosen else ""
 
 
 def said(text: str) -> list[str]:
@@ -43,10 +54,10 @@ def test_statements_are_sentences_items_and_code(text: str, statements: list[str
 def test_an_excerpt_is_made_of_whole_statements_and_gaps(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines)
     statements = statements_of(text)
-    whole = excerpt_of(text, statements, range(len(statements)))
+    whole = excerpt_of(text, range(len(statements)))
     assert text.strip() == whole.strip() or not statements
     chosen = sorted(data.draw(st.sets(st.sampled_from(range(len(statements)))))) if statements else []
-    excerpt = excerpt_of(text, statements, chosen)
+    excerpt = excerpt_of(text, chosen)
     at = 0
     for number in chosen:
         one = text[statements[number].start : statements[number].end]
