@@ -22,16 +22,16 @@ class InProcess(httpx.AsyncBaseTransport):
         exchange = _Exchange(await request.aread())
         task = asyncio.create_task(self._run(_scope(request), exchange))
         task.add_done_callback(exchange.end)
+        body = _Body(exchange, task)
         try:
             head = await exchange.next()
         except asyncio.CancelledError:
             # Nobody waits for the answer any more, and what works at it would not learn of that.
-            exchange.hang_up()
-            task.cancel()
+            await body.aclose()
             raise
         if head is None:
             raise httpx.ReadError(f"the interface did not answer ({task.exception()!r})", request=request)
-        return httpx.Response(head["status"], headers=head["headers"], stream=_Body(exchange, task), request=request)
+        return httpx.Response(head["status"], headers=head["headers"], stream=body, request=request)
 
     async def _run(self, scope: Scope, exchange: _Exchange) -> None:
         await self._app(scope, exchange.receive, exchange.send)
