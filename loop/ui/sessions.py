@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import TypeVar
 
 from nicegui import ui
 
@@ -17,6 +18,7 @@ from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import day, projects_to_choose, short, size
 from loop.ui.tables import FLAT, action, counted, heading
 
+Found = TypeVar("Found")
 Action = Callable[[], object]
 _Session = models.SessionItem | models.SessionForeseen
 STYLE = """
@@ -131,11 +133,16 @@ class SessionBrowser:
         with self._whole:
             ui.timer(0, self._look, once=True)
 
-    async def _show_storage(self) -> None:
+    async def _unless_left(self, answer: Awaitable[Found]) -> Found | None:
+        """Wait for an answer about the project; None where another was chosen meanwhile, whose it is not."""
         project_id = self._project_id
-        if project_id is not None:
-            found = await self._view.client.show_project(project_id)
-            if project_id != self._project_id:
+        found = await answer
+        return found if project_id == self._project_id else None
+
+    async def _show_storage(self) -> None:
+        if self._project_id is not None:
+            found = await self._unless_left(self._view.client.show_project(self._project_id))
+            if found is None:
                 return
             storage = found.storage
             self._storage.set_text(
@@ -146,13 +153,13 @@ class SessionBrowser:
             self._folder = found.source_folder
 
     async def _list_more(self) -> None:
-        project_id = self._project_id
-        if project_id is not None:
-            page = await self._view.client.list_project_sessions(
-                project_id, order="time", limit=_SESSIONS, cursor=self._cursor
+        if self._project_id is not None:
+            page = await self._unless_left(
+                self._view.client.list_project_sessions(
+                    self._project_id, order="time", limit=_SESSIONS, cursor=self._cursor
+                )
             )
-            # Another project was chosen meanwhile, and its list is not this one's.
-            if project_id != self._project_id:
+            if page is None:
                 return
             self._cursor = page.cursor
             self._sessions |= {one.session_id: one for one in page.sessions}
@@ -163,10 +170,9 @@ class SessionBrowser:
         may_look = self._view.visitor.is_admin and self._view.may_write
         if self._project_id is None or self._folder is None or not may_look:
             return
-        project_id = self._project_id
-        found = await self._view.client.scan_project(project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor)
-        # Another project was chosen while the folder was read.
-        if project_id != self._project_id:
+        scan = self._view.client.scan_project
+        found = await self._unless_left(scan(self._project_id, dry_run=True, limit=_SCANNED, cursor=self._scan_cursor))
+        if found is None:
             return
         self._scan_cursor = found.cursor
         self._foreseen += found.foreseen or ()
