@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+from fastapi import Query
 from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
 from loop.ui import tuning
-from loop.ui.audit import Audit, build_erasures, show_answers
+from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
 from loop.ui.tables import (
@@ -248,10 +249,10 @@ def register(frame: Frame) -> None:
         await table.refresh()
 
     @frame.page("/administration/{app_id}", "Administration")
-    async def show(page: PageView, app_id: str, view: str = "app") -> None:
+    async def show(page: PageView, app_id: str, state: Annotated[AdministrationState, Query()]) -> None:
         if _may_not(page):
             return
-        view = view if view in _VIEWS else "app"
+        view = state.view if state.view in _VIEWS else "app"
         show_views(f"/administration/{quote(app_id, safe='')}", _VIEWS, view)
         await _BUILD[view](page)
 

@@ -6,15 +6,18 @@ A memory is a card: where it came from, what happened to it, and the ways to cha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.choosers import choose_subject
 from loop.ui.confirmation import UndoBar
 from loop.ui.frame import COLOURS, Frame, PageView, chat_address, live
-from loop.ui.memory_panel import MemoryPanel, choose_subject
+from loop.ui.memory_panel import MemoryPanel
 from loop.ui.profile import ProfileSection
+from loop.ui.state import PageState
 from loop.ui.tables import badge, fill, heading, icon_button, show_time
 
 _CONVERSATIONS = 5
@@ -45,7 +48,7 @@ class SummarySection:
         with ui.column().classes("card gap-1").props("role=listitem"):
             ui.label(summary.content).classes("said text-sm w-full")
             with ui.row().classes("items-center gap-3"):
-                address = chat_address(self._view.app_id, conversation=conversation_id)
+                address = chat_address(self._view.app_id, user=self._user_id, conversation=conversation_id)
                 ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
                 show_time(summary.created_at, "summarised")
 
@@ -73,9 +76,9 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/memory/{app_id}", "Memory")
-    async def show(view: PageView, app_id: str) -> None:
+    async def show(view: PageView, app_id: str, state: Annotated[PageState, Query()]) -> None:
         with ui.row().classes("w-full items-center gap-3"):
-            user_id = await choose_subject(view)
+            user_id = await choose_subject(view, state)
             ui.space()
             MemoryPanel(view, user_id).pill("fact", "facts")
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-[3fr_2fr] gap-6"):
@@ -260,10 +263,15 @@ class MemoryCard:
                 self._tell_attributes()
             with ui.row().classes("w-full items-center gap-x-2 gap-y-1"):
                 for source in memory.sources:
-                    message = {"message": source.message_ids[0]} if source.message_ids else {}
+                    message = source.message_ids[0] if source.message_ids else None
                     count = len(source.message_ids)
                     words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
-                    address = chat_address(self._section.view.app_id, conversation=source.conversation_id, **message)
+                    address = chat_address(
+                        self._section.view.app_id,
+                        user=self._section.user_id,
+                        conversation=source.conversation_id,
+                        message=message,
+                    )
                     link = ui.link(words, address).classes("text-xs !text-inherit")
                     link.tooltip(f"Conversation {source.conversation_id}")
                 if not memory.sources:

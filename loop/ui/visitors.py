@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from nicegui import app, ui
 
 from afterthought_client import ApiError, AsyncAfterthought
+from loop.ui.state import present_address
 
 Labels = Mapping[str, tuple[str, str]]
 """Of the interface's fields, by their names: what the page calls each, and what may stand in it."""
@@ -79,11 +80,11 @@ class Visitor:
     """A browser whose token opens something."""
 
     client: AsyncAfterthought
+    name: str
+    """Of the token: admin, reader, or token: and its id."""
     app_id: str | None
     """The only app the token opens; None: all of them, an admin's."""
     may_write: bool
-    user_of: dict[str, str | None] = field(default_factory=dict)
-    """Whose memory is looked at, by app; None: everybody's."""
     dark: bool | None = None
     """None: as the browser has it."""
     seen_at: float = field(default_factory=monotonic)
@@ -111,7 +112,7 @@ class Visitors:
             await client.close()
             raise
         await self.log_out()
-        visitor = Visitor(client, opened.app_id, opened.rights == "all")
+        visitor = Visitor(client, opened.name, opened.app_id, opened.rights == "all")
         self._known[_browser()] = visitor
         return visitor
 
@@ -151,8 +152,7 @@ class Visitors:
 
 def login_url(why: str = "") -> str:
     """Return the address to log in at, which leads back to the page that is being built or used."""
-    request_url = ui.context.client.request.url
-    page = request_url.path + (f"?{request_url.query}" if request_url.query else "")
+    page = present_address()
     given = ({"next": page} if page != "/" else {}) | ({"why": why} if why else {})
     return f"/login?{urlencode(given)}" if given else "/login"
 

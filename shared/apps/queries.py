@@ -122,10 +122,13 @@ def _whose(app_id: str, user_id: str | None) -> str:
     return app_id if user_id is None else f"{app_id}/{user_id}"
 
 
-def list_apps(session: Session, limit: int, after: str | None = None) -> Sequence[App]:
-    """Return apps by id, those after ``after``."""
+def list_apps(session: Session, limit: int, after: str | None = None, search: str | None = None) -> Sequence[App]:
+    """Return apps by id, those after ``after`` and with ``search`` in their id or name."""
     query = select(App).order_by(App.app_id).limit(limit)
-    return session.scalars(query if after is None else query.where(App.app_id > after)).all()
+    query = query if after is None else query.where(App.app_id > after)
+    if search is not None:
+        query = query.where(or_(*(one.icontains(search, autoescape=True) for one in (App.app_id, App.name))))
+    return session.scalars(query).all()
 
 
 def token_by_digest(session: Session, digest: str) -> Token | None:
