@@ -24,7 +24,7 @@ from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
 from loop.ui.state import SCRIPT, PageAddress, PageState, own_drafts_only
-from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, message_of
+from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, message_of, present_login
 
 P = ParamSpec("P")
 SHOWN_ERRORS = (AfterthoughtError, FormError)
@@ -106,9 +106,10 @@ class Frame:
 
         def register(build: Build[P]) -> None:
             async def shown(*args: Any, **given: Any) -> Response | None:
-                visitor = self.visitors.current()
+                login = present_login()
+                visitor = await self.visitors.recognise(login)
                 if visitor is None:
-                    return RedirectResponse(self.visitors.login_url())
+                    return RedirectResponse(login_url(ENDED if login else ""))
                 state = next((one for one in given.values() if isinstance(one, PageState)), PageState())
                 view = PageView(self.visitors, visitor, PageAddress(state), given.get("app_id", ""))
                 show_errors(self.visitors)
@@ -177,6 +178,7 @@ def chat_address(app_id: str, **parameters: str | None) -> str:
 def bare(title: str) -> Iterator[None]:
     """Surround a page for anybody."""
     ui.add_css(_STYLE)
+    ui.add_head_html(f"<script>{SCRIPT}</script>")
     ui.dark_mode(None)
     ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
     yield
@@ -213,12 +215,8 @@ def _surroundings(view: PageView, title: str, *, is_of_app: bool) -> Iterator[ui
 
         ui.button(icon="contrast", on_click=turn).props("flat round dense color=white aria-label='Light or dark'")
 
-        async def leave() -> None:
-            await view.visitors.log_out()
-            ui.run_javascript("sessionStorage.clear()")
-            ui.navigate.to("/login")
-
-        ui.button(icon="logout", on_click=leave).props("flat round dense color=white aria-label='Log out'")
+        leave = ui.button(icon="logout").props("flat round dense color=white aria-label='Log out'")
+        leave.on("click", js_handler="() => logOut()")
     with ui.column().classes("w-full gap-4").props("id=main tabindex=-1"):
         yield named
 

@@ -16,8 +16,16 @@ addEventListener("popstate", () => location.search !== shownAt && location.reloa
 // A tab that is closed needs nothing kept for it; one that only lost its connection does, and says nothing.
 addEventListener("pagehide", (event) => event.persisted || emitEvent("page_left"));
 // Who logs in or out does so in every tab of the browser.
-window.logins = new BroadcastChannel("afterthought");
-logins.onmessage = ({ data }) => {
-  if (data === "out") sessionStorage.clear();
-  location.reload();
+const logins = new BroadcastChannel("afterthought");
+logins.onmessage = ({ data }) => (data === "out" ? left() : location.reload());
+const left = (way = "/login") => { sessionStorage.clear(); location = way; };
+window.logIn = async (ticket, way) => {
+  await fetch(`/login/${ticket}`, { method: "POST" });
+  logins.postMessage("in");
+  location = way;
+};
+window.logOut = async () => {
+  await fetch("/login", { method: "DELETE" });
+  logins.postMessage("out");
+  left();
 };

@@ -4271,6 +4271,33 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return read(response, models.TokenRights)
 
+    def log_in(self, *, idempotency_key: str | None = None) -> models.LoginMade:
+        """Log in.
+
+        Make a login: a secret that is sent like the token of this request, and opens the same for as long as that
+        does.
+
+        It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+
+        Args:
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call("POST", "/logins", headers=write_headers(idempotency_key))
+        response = self._send(call)
+        return read(response, models.LoginMade)
+
+    def log_out(self, *, idempotency_key: str | None = None) -> models.Success:
+        """Log out.
+
+        End the login that this request was sent with.
+
+        Args:
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call("DELETE", "/logins", headers=write_headers(idempotency_key))
+        response = self._send(call)
+        return read(response, models.Success)
+
     def show_energy(self) -> models.EnergyAnswer:
         """Show the energy.
 
