@@ -19,6 +19,7 @@ from loop.ui import tuning
 from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
+from loop.ui.state import Draft
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
@@ -106,6 +107,8 @@ class TokenTable:
             self.label.on("keydown.enter", self._issue)
             for grant, label in _GRANTS.items():
                 self.granted[grant] = ui.checkbox(f"May {label}").props("dense")
+            fields: dict[str, Any] = {"label": self.label} | self.granted
+            self.draft = Draft(self.view, "token", fields)
             action("Issue", self._issue, PRIMARY, icon="key")
         with card("Tokens"):
             head = ["For", "Number", "May also", "Issued", "By", ""]
@@ -136,6 +139,7 @@ class TokenTable:
         self.label.value = ""
         for box in self.granted.values():
             box.value = False
+        self.draft.forget()
         await self.table.refresh()
         _show_once(issued.token or "")
 
@@ -275,8 +279,10 @@ def _build_install(view: PageView) -> None:
             known = (app_id.value or "").strip()
             with in_words_of(_INSTALL_LABELS):
                 await view.client.install_app(known, (name.value or "").strip() or known, answered_by=answered_by.value)
+            draft.forget()
             ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
+        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
         name.on("keydown.enter", install)
         action("Install", install, PRIMARY, icon="add")
 
@@ -348,6 +354,8 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
     fields |= switches
     saved = {name: getattr(details, name) for name in fields}
 
+    draft = Draft(view, "app", fields)
+
     async def save() -> None:
         # Only these, so that what another admin changed meanwhile stays.
         changes = {name: one.value for name, one in fields.items() if one.value != saved[name]}
@@ -356,6 +364,7 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
         with in_words_of(_LABELS):
             changed = await view.client.change_app(**changes)
         saved.update({name: getattr(changed, name) for name in fields})
+        draft.forget()
         notify_success("Saved.")
 
     action("Save", save, PRIMARY)

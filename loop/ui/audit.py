@@ -17,7 +17,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
-from loop.ui.state import PageState
+from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
@@ -186,16 +186,20 @@ class AnswerQueue:
             reason = ui.input("Why it is rejected").props("outlined dense").classes("w-full")
             reason.on_value_change(note_writing)
 
+            draft = Draft(self.view, f"answer/{one.answer_id}", {"words": words, "reason": reason})
+
             async def approve() -> None:
                 changed = {} if words.value == one.content else {"content": words.value}
                 await self.view.client.approve_answer(one.answer_id, **changed)
                 self.written.discard(one.answer_id)
+                draft.forget()
                 await self.refresh()
 
             async def reject() -> None:
                 why = {"reason": reason.value} if reason.value else {}
                 await self.view.client.reject_answer(one.answer_id, **why)
                 self.written.discard(one.answer_id)
+                draft.forget()
                 await self.refresh()
 
             with ui.row():

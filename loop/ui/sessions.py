@@ -18,7 +18,7 @@ from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_on
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
 from loop.ui.session_view import day, short, size
-from loop.ui.state import PageState
+from loop.ui.state import PageState, forms_being_written
 from loop.ui.tables import FLAT, action, counted, heading
 
 Found = TypeVar("Found")
@@ -68,6 +68,7 @@ def register(frame: Frame) -> None:
         if state.session:
             async with view.show_errors():
                 await browser.open(state.session)
+                ui.timer(0, browser.reopen, once=True)
 
 
 class SessionBrowser:
@@ -272,6 +273,11 @@ class SessionBrowser:
             mark_current(entry, is_current=name == session_id)
         self._whole.classes("reading")
         self._view.address.show(session=session_id)
+
+    async def reopen(self) -> None:
+        """Open the editor of a marker again that was open when the page was left."""
+        for name in await forms_being_written(self._view, f"marker/{self._session_id}/"):
+            await self._details.edit(self._session_id or "", name)
 
     def _leave(self) -> None:
         self._close()

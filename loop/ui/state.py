@@ -146,18 +146,23 @@ class Draft:
         self._notice.clear()
         self._client.run_javascript(f"drafts.forget({self._form})")
 
+    def forget_when_hidden(self, dialog: ui.dialog) -> None:
+        """Keep nothing any more once a dialog is closed, saved or given up."""
+        # In the browser, as the service forgets a dialog with the first that it hears of this.
+        dialog.on("hide", js_handler=f"() => drafts.forget({self._form})")
+
     def forget_text(self, name: str, text: str) -> None:
         """Keep a text no more, unless something else was written in its place meanwhile."""
         self._client.run_javascript(f"drafts.forgetText({self._form}, {json.dumps(name)}, {json.dumps(text)})")
 
     async def _restore(self) -> None:
         kept = await ui.run_javascript(f"drafts.read({self._form})", timeout=_ANSWER_SECONDS) or {}
-        others = {name: value for name, value in kept.items() if name not in self._fields}
-        if self._resume is not None and others:
-            await self._resume(others)
         changed = [name for name in self._fields.keys() & kept.keys() if kept[name] != self._fields[name].value]
         for name in changed:
             self._fields[name].set_value(kept[name])
+        others = {name: value for name, value in kept.items() if name not in self._fields}
+        if self._resume is not None and others:
+            await self._resume(others)
         early, self._early = self._early or {}, None
         for name, value in early.items():
             self.note(name, value)

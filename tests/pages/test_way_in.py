@@ -83,7 +83,7 @@ def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(brows
         [cookie] = own.page.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"], cookie["expires"]) == (True, "Strict", -1)
         assert system.admin_token not in str(cookie)
-        former = dict([(cookie["name"], cookie["value"])])
+        former = {cookie["name"]: cookie["value"]}
         assert httpx.get(f"{system.url}/", cookies=former).status_code == 200
         own.page.get_by_role("button", name="Log out").click()
         expect(own.page).to_have_url(f"{own.url}/login")
