@@ -147,6 +147,7 @@ class ChatPage:
     async def _list_anew(self) -> None:
         self.cursor = None
         self.list.clear()
+        self.entries.clear()
         await self._list()
 
     async def _list(self) -> None:

@@ -48,7 +48,9 @@ class SummarySection:
         with ui.column().classes("card gap-1").props("role=listitem"):
             ui.label(summary.content).classes("said text-sm w-full")
             with ui.row().classes("items-center gap-3"):
-                address = chat_address(self._view.app_id, user=self._user_id, conversation=conversation_id)
+                address = chat_address(
+                    self._view.app_id, user=self._view.address.state.user, conversation=conversation_id
+                )
                 ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
                 show_time(summary.created_at, "summarised")
 
@@ -279,7 +281,7 @@ class MemoryCard:
                     words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
                     address = chat_address(
                         self._section.view.app_id,
-                        user=self._section.user_id,
+                        user=self._section.view.address.state.user,
                         conversation=source.conversation_id,
                         message=message,
                     )

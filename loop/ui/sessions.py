@@ -243,6 +243,7 @@ class SessionBrowser:
             return
         found = await self._view.client.search_sessions(text=text, limit=_FOUND)
         self._list.clear()
+        self._entries.clear()
         self._more.set_visibility(False)
         self._scan.set_visibility(False)
         with self._list:
@@ -260,8 +261,8 @@ class SessionBrowser:
                 await self._details.read(one.snippet.message_uuid)
 
         where = f"{one.version_id}, " if one.version_id else ""
-        _link(one.session_id, f"{where}{one.snippet.text[:200] if one.snippet else day(one.last_timestamp)}", opened,
-              icon="search")  # fmt: skip
+        details = f"{where}{one.snippet.text[:200] if one.snippet else day(one.last_timestamp)}"
+        self._entries[one.session_id] = _link(one.session_id, details, opened, icon="search")
 
     @in_turn
     async def open(self, session_id: str) -> None:

@@ -143,7 +143,9 @@ class Draft:
 
     def forget(self) -> None:
         """Keep nothing any more: it was saved, or given up."""
-        self._notice.clear()
+        # What closes the form may have been first.
+        if not self._notice.is_deleted:
+            self._notice.clear()
         self._client.run_javascript(f"drafts.forget({self._form})")
 
     def forget_when_hidden(self, dialog: ui.dialog) -> None:

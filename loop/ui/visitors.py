@@ -115,7 +115,7 @@ class Visitors:
         """
         client = self._client(token)
         try:
-            made = await client.log_in()
+            made = await client.make_login()
         finally:
             await client.close()
         assert made.login is not None
@@ -162,7 +162,7 @@ class Visitors:
         """End a login; its pages can do nothing from now on, nor can anybody with a copy of it."""
         visitor = await self.recognise(login)
         if visitor is not None:
-            await visitor.client.log_out()
+            await visitor.client.end_login()
             self._known.pop(login or "", None)
             await visitor.client.close()
 

@@ -4305,7 +4305,7 @@ class AsyncAfterthought(AsyncTransport):
         response = await self._send(call)
         return read(response, models.TokenRights)
 
-    async def log_in(self, *, idempotency_key: str | None = None) -> models.LoginMade:
+    async def make_login(self, *, idempotency_key: str | None = None) -> models.LoginMade:
         """Log in.
 
         Make a login: a secret that is sent like the token of this request, and opens the same for as long as that
@@ -4320,7 +4320,7 @@ class AsyncAfterthought(AsyncTransport):
         response = await self._send(call)
         return read(response, models.LoginMade)
 
-    async def log_out(self, *, idempotency_key: str | None = None) -> models.Success:
+    async def end_login(self, *, idempotency_key: str | None = None) -> models.Success:
         """Log out.
 
         End the login that this request was sent with.

@@ -4271,7 +4271,7 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return read(response, models.TokenRights)
 
-    def log_in(self, *, idempotency_key: str | None = None) -> models.LoginMade:
+    def make_login(self, *, idempotency_key: str | None = None) -> models.LoginMade:
         """Log in.
 
         Make a login: a secret that is sent like the token of this request, and opens the same for as long as that
@@ -4286,7 +4286,7 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return read(response, models.LoginMade)
 
-    def log_out(self, *, idempotency_key: str | None = None) -> models.Success:
+    def end_login(self, *, idempotency_key: str | None = None) -> models.Success:
         """Log out.
 
         End the login that this request was sent with.

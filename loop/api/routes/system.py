@@ -144,7 +144,7 @@ def show_token(ctx: Reads) -> TokenRights:
 
 @router.post("/logins", status_code=201, response_model=LoginMade, tags=["Apps"], summary="Log in")
 @policy(OF_TOKEN, Trait.READS)
-def log_in(ctx: Writes, request: Request) -> Response:
+def make_login(ctx: Writes, request: Request) -> Response:
     """Make a login: a secret that is sent like the token of this request, and opens the same for as long as that does.
 
     It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
@@ -161,7 +161,7 @@ def log_in(ctx: Writes, request: Request) -> Response:
 
 @router.delete("/logins", response_model=Success, tags=["Apps"], summary="Log out")
 @policy(OF_TOKEN, Trait.READS)
-def log_out(ctx: Writes, request: Request) -> Response:
+def end_login(ctx: Writes, request: Request) -> Response:
     """End the login that this request was sent with."""
     digest: str = request.state.token_digest
 
