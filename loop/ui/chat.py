@@ -217,6 +217,7 @@ class ChatPage:
     def close(self) -> None:
         """Go back to the list, where there is no room for both."""
         self.whole.classes(remove="reading")
+        self.view.address.show(conversation="", message="")
 
     @in_turn
     async def show_earlier(self) -> None:

@@ -4,7 +4,7 @@ window.drafts = {
   note: (form, field, value) => sessionStorage.setItem(form, JSON.stringify({ ...drafts.read(form), [field]: value })),
   forget: (form) => sessionStorage.removeItem(form),
   // Of what was written since then nothing is forgotten.
-  forgetText: (form, field, text) => drafts.read(form)[field] === text && drafts.forget(form),
+  forgetText: (form, field, text) => drafts.read(form)[field]?.trim() === text.trim() && drafts.forget(form),
   names: (prefix) => Object.keys(sessionStorage).filter((key) => key.startsWith(prefix)),
   // Who logs in after somebody else in the same tab finds nothing of theirs.
   keepOnly: (owner) =>

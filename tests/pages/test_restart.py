@@ -100,8 +100,8 @@ def test_a_restart_of_the_service_takes_nothing_of_what_is_written(browser: Brow
         expect(composer.get_by_role("status", name="Budget")).to_contain_text("Total: 900 / 4,000 tokens.")
         marker.bring_to_front()
         marker.get_by_role("button", name="Edit").first.click()
-        marker.get_by_role("button", name="Minor 0.25").click()
-        expect(marker.get_by_text("keepit 0.25 Minor")).to_be_visible()
+        marker.get_by_role("button", name="Hint 0.10").click()
+        expect(marker.get_by_role("dialog")).to_contain_text("keepit 0.10 Hint")
         pages = (memory, chat, composer, marker)
         for page in pages:
             page.evaluate("window.stays = true")
@@ -123,7 +123,7 @@ def test_a_restart_of_the_service_takes_nothing_of_what_is_written(browser: Brow
         expect(composer.get_by_role("combobox", name="Allocation")).to_have_value("By hand")
         expect(composer.get_by_label("Allocation (tokens)").first).to_have_value("900")
         expect(composer.get_by_label("Ratio (to 1)")).to_have_value("3")
-        expect(marker.get_by_role("dialog", name="Keepit marker")).to_contain_text("keepit 0.25 Minor")
+        expect(marker.get_by_role("dialog", name="Keepit marker")).to_contain_text("keepit 0.10 Hint")
         # What is saved or sent is kept no more, and what is given up neither.
         chat.get_by_role("button", name="Send").click()
         expect(chat.get_by_role("log")).to_contain_text("while it was away.")
