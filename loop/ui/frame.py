@@ -107,7 +107,13 @@ class Frame:
         def register(build: Build[P]) -> None:
             async def shown(*args: Any, **given: Any) -> Response | None:
                 login = present_login()
-                visitor = await self.visitors.recognise(login)
+                try:
+                    visitor = await self.visitors.recognise(login)
+                except SHOWN_ERRORS as error:
+                    # Who it is cannot be asked now; the login is good for when it can.
+                    with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare(title):
+                        ui.label(message_of(error)).classes("said").props("role=alert")
+                    return None
                 if visitor is None:
                     return RedirectResponse(login_url(ENDED if login else ""))
                 state = next((one for one in given.values() if isinstance(one, PageState)), PageState())

@@ -19,13 +19,18 @@ addEventListener("pagehide", (event) => event.persisted || emitEvent("page_left"
 const logins = new BroadcastChannel("afterthought");
 logins.onmessage = ({ data }) => (data === "out" ? left() : location.reload());
 const left = (way = "/login") => { sessionStorage.clear(); location = way; };
+const ask = async (address, method, failed) => {
+  const answer = await fetch(address, { method }).catch(() => null);
+  if (!answer?.ok) Quasar.Notify.create({ type: "negative", message: failed });
+  return answer?.ok;
+};
 window.logIn = async (ticket, way) => {
-  await fetch(`/login/${ticket}`, { method: "POST" });
+  if (!(await ask(`/login/${ticket}`, "POST", "Not logged in: the service does not know this page's address."))) return;
   logins.postMessage("in");
   location = way;
 };
 window.logOut = async () => {
-  await fetch("/login", { method: "DELETE" });
+  if (!(await ask("/login", "DELETE", "Not logged out: the service does not answer. Try it again."))) return;
   logins.postMessage("out");
   left();
 };

@@ -134,7 +134,8 @@ class Visitors:
         """Return whose login it is; None where it is accepted no more, or never was."""
         if not login:
             return None
-        if login not in self._known:
+        visitor = self._known.get(login)
+        if visitor is None:
             client = self._client(login)
             try:
                 opened = await client.show_token()
@@ -147,9 +148,11 @@ class Visitors:
             visitor = self._known.setdefault(login, Visitor(client, opened.name, opened.app_id, opened.rights == "all"))
             if visitor.client is not client:
                 await client.close()
-        for idle in [one for one, known in self._known.items() if monotonic() - known.seen_at > _IDLE_SECONDS]:
-            await self._known.pop(idle).client.close()
-        return self._known.get(login)
+        visitor.seen_at = monotonic()
+        longest = monotonic() - _IDLE_SECONDS
+        for idle in [self._known.pop(one) for one, known in [*self._known.items()] if known.seen_at < longest]:
+            await idle.client.close()
+        return visitor
 
     def current(self) -> Visitor | None:
         """Return who looks at the page that is being built or used."""
@@ -161,9 +164,16 @@ class Visitors:
     async def log_out(self, login: str | None) -> None:
         """End a login; its pages can do nothing from now on, nor can anybody with a copy of it."""
         visitor = await self.recognise(login)
-        if visitor is not None:
+        if visitor is None:
+            return
+        self._known.pop(login or "", None)
+        try:
             await visitor.client.end_login()
-            self._known.pop(login or "", None)
+        except ApiError as error:
+            # It has ended with its token.
+            if error.status != _UNAUTHENTICATED:
+                raise
+        finally:
             await visitor.client.close()
 
     async def has_ended(self, error: Exception) -> bool:

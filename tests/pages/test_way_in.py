@@ -166,3 +166,14 @@ def test_a_loop_that_is_not_ready_says_so_and_one_that_is_asked_to_stop_waits_fo
         needs = page.get_by_role("region", name="Each dependency and what to do about it")
         expect(needs.get_by_role("row", name=re.compile("^redis missing Redis does not answer"))).to_be_visible()
         assert system.loop.stop(timeout=120) == 0
+
+
+def test_who_cannot_be_logged_out_is_told_so(browser: Browser, system: System) -> None:
+    with window(browser, system.url) as own:
+        own.log_in(system.admin_token)
+        own.page.context.set_offline(True)
+        own.page.get_by_role("button", name="Log out").click()
+        expect(own.page.get_by_text("Not logged out: the service does not answer.")).to_be_visible()
+        own.page.context.set_offline(False)
+        own.page.get_by_role("button", name="Log out").click()
+        expect(own.page).to_have_url(f"{own.url}/login")
