@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from nicegui import ui
 
 from afterthought_client import models
-from loop.ui.frame import Frame, PageView, chat_address, in_turn, live, press_once
-from loop.ui.memory_panel import MemoryPanel, choose_subject
+from loop.ui.choosers import choose_subject
+from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_once
+from loop.ui.memory_panel import MemoryPanel
 from loop.ui.session_view import long_text
+from loop.ui.state import Draft, PageState
 from loop.ui.tables import FLAT, PRIMARY, action, badge, counted, note
-from loop.ui.visitors import notify_success
+from loop.ui.visitors import FormError, notify_success
 
 _LISTED = 30
 _SHOWN = 50
@@ -44,21 +46,8 @@ _STYLE = """
 .bubble:target, .bubble.sought { outline: 2px solid #0891b2; }
 .remember { position: absolute; z-index: 6000; display: none; }
 """
-# Keeps in the address which conversation is open, and in the tab what is being written, also while the service is away.
 # Offers to remember what is selected of one message. A triple click ends in the next one: what lies there is cut off.
 _SCRIPT = """
-let shownAt = location.search;
-window.goTo = (address) => {
-  if (location.pathname + location.search !== address) history.pushState({}, '', address);
-  shownAt = location.search;
-};
-window.addEventListener('popstate', () => { if (location.search !== shownAt) location.reload(); });
-window.keepDraft = (key) => requestAnimationFrame(() => {
-  const box = document.querySelector('.draft textarea'), kept = sessionStorage.getItem(key);
-  if (!box) return;
-  if (kept && !box.value) { box.value = kept; box.dispatchEvent(new Event('input', {bubbles: true})); }
-  box.addEventListener('input', () => sessionStorage.setItem(key, box.value));
-});
 document.addEventListener('selectionchange', () => {
   const offer = document.querySelector('.remember'), chosen = document.getSelection();
   const bubble = chosen.rangeCount && chosen.getRangeAt(0).startContainer.parentElement?.closest('.bubble');
@@ -77,22 +66,29 @@ document.addEventListener('selectionchange', () => {
 """
 
 
+class ChatState(PageState):
+    """What the address says: a conversation, and one of its messages that is sought."""
+
+    conversation: str = ""
+    message: str = ""
+
+
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/chat/{app_id}", "Chat")
-    async def show(view: PageView, app_id: str, conversation: str = "", message: str = "") -> None:
+    async def show(view: PageView, app_id: str, state: Annotated[ChatState, Query()]) -> None:
         ui.add_css(_STYLE)
         with ui.row().classes("w-full items-center gap-3"):
-            user_id = await choose_subject(view)
+            user_id = await choose_subject(view, state)
             ui.space()
             MemoryPanel(view, user_id).pill()
-        chat = ChatPage(view, user_id)
+        chat = ChatPage(view, user_id, state)
         chat.is_answered = (await view.client.show_app()).answered_by == "loop"
         await chat.build()
-        if conversation:
+        if state.conversation:
             async with view.show_errors():
-                await chat.open(conversation, around=message or None)
+                await chat.open(state.conversation, around=state.message or None)
 
 
 @dataclass
@@ -102,9 +98,11 @@ class ChatPage:
     view: PageView
     user_id: str | None
     """Whose conversations are listed; None: everybody's, empty: those that name nobody."""
+    state: ChatState
     conversation: models.ConversationDetails | None = None
     first_position: int = 0
     shown: set[str] = field(default_factory=set)
+    entries: dict[str, ui.button] = field(default_factory=dict)
     status_labels: dict[str, ui.label] = field(default_factory=dict)
     """What the list says of each conversation."""
     cursor: str | None = None
@@ -149,6 +147,7 @@ class ChatPage:
     async def _list_anew(self) -> None:
         self.cursor = None
         self.list.clear()
+        self.entries.clear()
         await self._list()
 
     async def _list(self) -> None:
@@ -175,6 +174,14 @@ class ChatPage:
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
             ui.label(_title_of(one)).classes("ellipsis w-full text-left")
             self.status_labels[one.conversation_id] = ui.label(_status_of(one)).classes("muted text-xs")
+        self.entries[one.conversation_id] = entry
+        self._mark_current()
+
+    def _mark_current(self) -> None:
+        """Show which conversation of the list is open."""
+        for name, entry in self.entries.items():
+            is_current = self.conversation is not None and name == self.conversation.conversation_id
+            mark_current(entry, is_current=is_current)
 
     async def begin(self) -> None:
         """Open a conversation of the user's who is looked at."""
@@ -186,7 +193,11 @@ class ChatPage:
     async def open(self, conversation_id: str, around: str | None = None) -> None:
         """Show a conversation: its last messages, or those around one."""
         client = self.view.client
-        self.conversation = await client.show_conversation(conversation_id)
+        found = await client.show_conversation(conversation_id)
+        if self.state.user is not None and (found.user_id or "") != self.state.user:
+            whose = f"{found.user_id}'s" if found.user_id else "nobody's who is named"
+            raise FormError(f"This conversation is {whose}: choose whose memory it is first.")
+        self.conversation = found
         self.whole.classes("reading")
         self.log.clear()
         self.shown.clear()
@@ -200,13 +211,13 @@ class ChatPage:
         self._show_messages(page.messages, sought=around)
         self._build_head()
         self._build_foot()
-        if not around:
-            # Kept in the address, so that the page can be loaded anew, and left by going back.
-            ui.run_javascript(f"goTo({json.dumps(chat_address(self.view.app_id, conversation=conversation_id))})")
+        self._mark_current()
+        self.view.address.show(conversation=conversation_id, message=around or "")
 
     def close(self) -> None:
         """Go back to the list, where there is no room for both."""
         self.whole.classes(remove="reading")
+        self.view.address.show(conversation="", message="")
 
     @in_turn
     async def show_earlier(self) -> None:
@@ -267,16 +278,15 @@ class ChatPage:
                 return
             if not self.is_answered:
                 note("Nobody answers here: it is kept as what the user said.")
-            field = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full draft")
-            draft = json.dumps(f"{self.view.app_id}/{conversation.conversation_id}")
-            ui.run_javascript(f"keepDraft({draft})")
+            field = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full")
+            draft = Draft(self.view, f"message/{conversation.conversation_id}", {"message": field}, says_so=False)
 
             async def send() -> None:
                 if field.value and field.value.strip():
                     # Emptied at once, or a second Enter would send it twice.
                     text, field.value = field.value, ""
                     if await self.send(text):
-                        ui.run_javascript(f"sessionStorage.removeItem({draft})")
+                        draft.forget_text("message", text)
                     # Not taken: put back, unless something else was written meanwhile.
                     elif not field.value:
                         field.value = text

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from nicegui import ui
 
 from afterthought_client.models import VersionAnswer
-from loop.ui.frame import PageView
-from loop.ui.tables import CHOICES, PagedSelect, heading
+from loop.ui.tables import heading
 from loop.ui.visitors import FormError
 
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
@@ -18,16 +17,6 @@ PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.
 UNKNOWN = "–"
 _SHOWN_CHARACTERS = 4_000
 _UNITS = ("B", "kB", "MB", "GB")
-
-
-def projects_to_choose(view: PageView, on_change: Callable[[], object]) -> PagedSelect:
-    """Show a chooser of an app's projects."""
-
-    async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await view.client.list_projects(limit=CHOICES, cursor=cursor)
-        return {one.project_id: one.display_name for one in page.projects}, page.cursor
-
-    return PagedSelect("Project", fetch, on_change=on_change)
 
 
 @contextmanager
