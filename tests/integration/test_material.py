@@ -280,3 +280,17 @@ def test_a_planted_order_is_not_carried_into_another_talk(talks: Talks) -> None:
 def test_labels_that_only_sound_so_leave_nothing(talks: Talks, form: str) -> None:
     talks.hold(form, "Thank you.")
     assert not talks.facts() and not talks.memories()
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("My mother lives in Graz. She is allergic to penicillin.", "Mother is allergic to penicillin"),
+        ("My brother Tom is a nurse. He cannot have gluten.", "Brother Tom cannot have gluten"),
+        # Which of two is not told.
+        ("My sister met Ana in Rome. She is allergic to nuts.", "She is allergic to nuts"),
+    ],
+)
+def test_a_fact_says_who_is_meant_by_she(talks: Talks, text: str, fact: str) -> None:
+    talks.hold(text, "Thank you.")
+    assert fact in talks.facts()

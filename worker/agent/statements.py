@@ -2,7 +2,7 @@
 
 Memories, facts and summaries without a model are chosen from these. Left out is what the speaker only passed on
 (``shared.text``), and what is sent over and over, which is a template's. Words stay the speaker's: only relative
-times become dates, and a bare answer is joined to what was asked.
+times become dates, a bare answer is joined to what was asked, and a "she" gives way to who that is.
 
 The third person, where that is a table of a few lines: English. All else stays as it was said.
 """
@@ -96,6 +96,43 @@ def _verb(word: str) -> str:
     if lowered.endswith(("s", "x", "ch", "sh", "z", "o")):
         return word + "es"
     return word[:-1] + "ies" if lowered.endswith("y") and lowered[-2:-1] not in "aeiou" else word + "s"
+
+
+_SHE = "mother|mum|mom|mama|wife|sister|daughter|girlfriend|aunt|grandmother|grandma|nana|niece|stepmother|fiancée"
+_HE = "father|dad|papa|husband|brother|son|boyfriend|uncle|grandfather|grandpa|grandad|nephew|stepfather|fiancé"
+_EITHER = (
+    "partner|spouse|friend|cousin|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|therapist|child|kid|baby"
+    "|dog|cat"
+)
+_OF_THEIRS = re.compile(
+    rf"[Mm]y (?P<who>(?:[a-z-]+ )?(?:(?P<she>(?i:{_SHE}))|(?P<he>(?i:{_HE}))|{_EITHER})(?:-in-law)?\b(?: [A-Z][\w-]+)?)"
+    r"(?!['’]s)"
+)
+_ANOTHER = re.compile(rf"\b(?:{_SHE}|{_HE}|{_EITHER}|she|he|(?:with|and|or|than|met|visited|called|told) [A-Z]\w+)\b")
+_ONE_OF_THEIRS = re.compile(r"(?:and |but |so )?(?P<who>she|he)(?=(?:['’]s)? )", re.IGNORECASE)
+
+
+def named_again(found: Sequence[str]) -> list[str]:
+    """Return sentences with somebody of the speaker's in place of the "she" that is them, so that each can stand alone.
+
+    Only in English, and where the sentence before begins with that person and names no other: "My mother lives in Graz.
+    She is allergic to penicillin."
+    """
+    named: list[str] = []
+    who, pronouns = "", frozenset[str]()
+    for sentence in found:
+        again = _ONE_OF_THEIRS.match(sentence)
+        if again is not None and who and again["who"].lower() in pronouns:
+            sentence = f"My {who}{sentence[again.end() :]}"
+        else:
+            opening = _OF_THEIRS.match(sentence)
+            is_alone = opening is not None and not _ANOTHER.search(sentence[opening.end() :]) and _is_english(sentence)
+            who = opening["who"] if opening is not None and is_alone else ""
+            pronouns = frozenset(
+                {one for one in ("she", "he") if opening is not None and opening[one]} or {"she", "he"}
+            )
+        named.append(sentence)
+    return named
 
 
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,3}")
@@ -274,7 +311,7 @@ def _address_of(names: Collection[str]) -> re.Pattern[str] | None:
 
 def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int) -> Iterator[SpokenStatement]:
     position = start
-    found = _headed([repaired(one) for one in sentences(turn.content)])
+    found = _headed(named_again([repaired(one) for one in sentences(turn.content)]))
     cut = (
         ([" ".join(found)] if found else [])
         if question and sum(map(len, found)) <= _SHORT_ANSWER
