@@ -33,9 +33,9 @@ from loop.ui.tables import (
     number,
     read_pages,
     rows_of,
-    show_time,
     token_labels,
 )
+from loop.ui.times import show_time
 from loop.ui.visitors import notify_success
 
 _SHOWN_CHARACTERS = 300

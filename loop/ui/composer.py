@@ -15,9 +15,10 @@ from afterthought_client import models
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.compression_form import CompressionForm
 from loop.ui.frame import Frame, PageView, in_turn, live
-from loop.ui.session_view import day, made_how, projects_to_choose, short
+from loop.ui.session_view import made_how, projects_to_choose, short
 from loop.ui.sessions import STYLE
 from loop.ui.tables import CHOICES, FLAT, OUTLINED, PRIMARY, PagedSelect, action, counted, fill, heading, note
+from loop.ui.times import day
 from loop.ui.visitors import FormError, in_words_of, notify_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"

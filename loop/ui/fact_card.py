@@ -12,7 +12,8 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from afterthought_client.models import FactAnswer
 from loop.ui.frame import COLOURS
-from loop.ui.tables import ago, icon_button
+from loop.ui.tables import icon_button
+from loop.ui.times import ago
 
 Category = Literal["project", "preference", "identity"]
 CATEGORIES: dict[Category, str] = {"project": "Project", "preference": "Preference", "identity": "Identity"}

@@ -15,6 +15,7 @@ from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
 from loop.ui.frame import PageView, in_turn
 from loop.ui.tables import FLAT, action, fill, note
+from loop.ui.times import clock
 
 PAGE = 50
 _MOST_AT_ONCE = 200
@@ -312,6 +313,6 @@ class DeletedFacts:
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             with ui.column().classes("grow min-w-0 gap-0"):
                 ui.label(fact.fact).classes("said text-sm").props("dir=auto")
-                ui.label(f"kept until {fact.undo_until:%H:%M:%S} UTC").classes("muted text-xs")
+                ui.label(f"kept until {clock(fact.undo_until)}").classes("muted text-xs")
             button = ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
             button.props["aria-label"] = f"Restore: {fact.fact[:80]}"

@@ -23,7 +23,8 @@ from nicegui import background_tasks, ui
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
-from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, message_of
+from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url
+from loop.ui.wording import message_of
 
 P = ParamSpec("P")
 SHOWN_ERRORS = (AfterthoughtError, FormError)

@@ -11,7 +11,8 @@ from afterthought_client import models
 from afterthought_client.calls import OMIT
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn, live
-from loop.ui.tables import apps_to_choose, badge, counted, heading, note, number, show_table, show_time
+from loop.ui.tables import apps_to_choose, badge, counted, heading, note, number, show_table
+from loop.ui.times import clock, show_time
 from loop.ui.visitors import notify_success
 
 _LISTED = 25
@@ -93,7 +94,7 @@ class JobTable:
     def _row(self, one: models.JobAnswer) -> list[Any]:
         reason = one.reason or "–"
         if one.expected_at is not None:
-            reason += f" (expected at {one.expected_at:%H:%M:%S} UTC)"
+            reason += f" (expected at {clock(one.expected_at)})"
         return [
             lambda: self._choice(one),
             one.kind,

@@ -15,8 +15,9 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView, press_once
-from loop.ui.session_view import PRESETS, dialog, long_text, minute, weight_name
+from loop.ui.session_view import PRESETS, dialog, long_text, weight_name
 from loop.ui.tables import badge, heading, note
+from loop.ui.times import minute
 from loop.ui.visitors import FormError, notify_success
 
 EditMarker = Callable[[str, str], Awaitable[None]]

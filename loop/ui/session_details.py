@@ -13,8 +13,9 @@ from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
-from loop.ui.session_view import UNKNOWN, made_how, minute, rows, short, size, time_range, weight_name
+from loop.ui.session_view import made_how, rows, short, size, weight_name
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
+from loop.ui.times import UNKNOWN, minute, time_range
 from loop.ui.visitors import notify_success
 
 _VERSIONS = 20

@@ -11,8 +11,9 @@ from nicegui import events, ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, foot, rows, size, time_range, weight_name
+from loop.ui.session_view import dialog, foot, rows, size, weight_name
 from loop.ui.tables import counted, heading
+from loop.ui.times import time_range
 from loop.ui.visitors import in_words_of, notify_error, notify_success
 
 Taken = Callable[[str, str], Awaitable[None]]

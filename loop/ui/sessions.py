@@ -15,8 +15,9 @@ from loop.ui.ageing import ProjectRules, Pruning
 from loop.ui.frame import Frame, PageView, in_turn, live, press_once
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import day, projects_to_choose, short, size
+from loop.ui.session_view import projects_to_choose, short, size
 from loop.ui.tables import FLAT, action, counted, heading
+from loop.ui.times import day, local
 
 Found = TypeVar("Found")
 Action = Callable[[], object]
@@ -308,4 +309,4 @@ def _said_last(one: _Session) -> datetime:
 
 
 def _month(one: _Session) -> str:
-    return f"{_said_last(one).astimezone(UTC):%B %Y}"
+    return f"{local(_said_last(one)):%B %Y}"

@@ -10,8 +10,9 @@ from afterthought_client import ApiError, models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, press_once
 from loop.ui.originals import OriginalReader
-from loop.ui.session_view import day, dialog, foot, long_text, made_how, rows, size
+from loop.ui.session_view import dialog, foot, long_text, made_how, rows, size
 from loop.ui.tables import counted, heading, note
+from loop.ui.times import day
 from loop.ui.visitors import notify_success
 
 _VERSIONS = 100

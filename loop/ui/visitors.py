@@ -5,8 +5,7 @@ What is told of an action: that it succeeded, which ends what was told of failur
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -15,9 +14,8 @@ from urllib.parse import urlencode
 from nicegui import app, ui
 
 from afterthought_client import ApiError, AsyncAfterthought
+from loop.ui.wording import Labels, message_of
 
-Labels = Mapping[str, tuple[str, str]]
-"""Of the interface's fields, by their names: what the page calls each, and what may stand in it."""
 _UNACCEPTABLE = 422
 _ERRORS = "errors told"
 _ERROR_SECONDS = 10.0
@@ -52,20 +50,7 @@ def in_words_of(labels: Labels) -> Iterator[None]:
     except ApiError as error:
         if error.status != _UNACCEPTABLE:
             raise
-        raise FormError(_in_words(error, labels)) from error
-
-
-def _in_words(error: ApiError, labels: Labels) -> str:
-    problems = error.details.get("fields")
-    if problems:
-        return "; ".join(_problem(one["field"], one["problem"], labels) for one in problems)
-    names = "|".join(map(re.escape, labels))
-    return re.sub(rf"\b(?:{names})\b", lambda found: labels[found[0]][0], error.message)
-
-
-def _problem(field: str, problem: str, labels: Labels) -> str:
-    label, may_be = labels.get(field.rpartition(".")[2], (field, problem))
-    return f"{label}: {may_be}"
+        raise FormError(message_of(error, labels)) from error
 
 
 _IDLE_SECONDS = 12 * 3600.0
@@ -161,11 +146,6 @@ def way_back(page: str) -> str | None:
     """Return the page to go back to after logging in; None where it is no page of ours."""
     is_ours = page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
     return page if is_ours else None
-
-
-def message_of(error: Exception) -> str:
-    """Return an error in words for people."""
-    return error.message if isinstance(error, ApiError) else str(error)
 
 
 def _browser() -> str:

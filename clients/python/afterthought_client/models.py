@@ -285,6 +285,10 @@ class AppDetails(Model):
     memories: int
     open_conversations: Annotated[int, Field(alias="openConversations")]
     ended_conversations: Annotated[int, Field(alias="endedConversations")]
+    loop_answers: Annotated[bool, Field(alias="loopAnswers")]
+    """
+    Whether the loop answers its conversations now: it is to, and there is a model that thinks.
+    """
 
 
 class AppEnergy(Model):
