@@ -15,8 +15,10 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.chat import text_of
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
+from loop.ui.session_view import long_text
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
@@ -104,6 +106,7 @@ def _in_short(value: Any) -> str:
 
 
 _LISTED = 10
+_STYLE = ".quoted { border-left: 3px solid var(--line); padding-left: .75rem; }"
 _EVENTS = ("answer.pending", "answer.sent", "answer.rejected")
 _STATES = {"pending": "Waiting", "sent": "Sent", "rejected": "Rejected", "superseded": "Superseded"}
 
@@ -122,11 +125,14 @@ class AnswerQueue:
 
     view: PageView
     pages: int = 1
+    questions: dict[str, str] = field(default_factory=dict)
+    """What each answer that waits answers."""
     written: set[str] = field(default_factory=set)
     """Of the answers in which the visitor is writing, which must not be lost whatever others do."""
 
     def build(self) -> None:
         """Build the choice of a state and the place of the answers."""
+        ui.add_css(_STYLE)
         heading("Answers")
         self.state = ui.toggle(_STATES, value="pending", on_change=self._choose).props("no-caps outline")
         self.cards = KeptInPlace(ui.column().classes("w-full gap-3"))
@@ -138,6 +144,12 @@ class AnswerQueue:
         """Show the answers as they are now, as many pages as were asked for."""
         fetch = rows_of(self.view.client.list_answers, "answers", lambda one: one, _LISTED, state=self.state.value)
         answers, cursor = await read_pages(fetch, self.pages)
+        for one in answers:
+            if one.state == "pending" and one.answer_id not in self.questions:
+                page = await self.view.client.list_messages(
+                    one.conversation_id, before=one.answers_position + 1, limit=1
+                )
+                self.questions[one.answer_id] = "\n".join(text_of(message) for message in page.messages)
         self.cards.show(((one.answer_id, one, partial(self._card, one)) for one in answers), self.written)
         self.none.set_visibility(not self.cards.built)
         self.more.set_visibility(cursor is not None)
@@ -162,6 +174,10 @@ class AnswerQueue:
                 decided = f"{_STATES[one.state]} by {one.decided_by or '–'}"
                 ui.label(f"{decided}: {one.reason}" if one.reason else decided).classes("said text-sm")
                 return card
+
+            note("It answers")
+            with ui.column().classes("quoted w-full"):
+                long_text(self.questions[one.answer_id])
 
             def note_writing() -> None:
                 self.written.add(one.answer_id)

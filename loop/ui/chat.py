@@ -464,13 +464,14 @@ def _bubble(message: dict[str, Any]) -> ui.column:
             at = datetime.fromisoformat(message["createdAt"])
             ui.label(f"{local(at):%H:%M}").classes("muted text-xs").tooltip(minute(at))
         show = rendered_text if role == "assistant" else long_text
-        show(_text_of(message), _SHOWN_CHARACTERS)
+        show(text_of(message), _SHOWN_CHARACTERS)
         for call in message.get("tool_calls") or ():
             note(f"calls {call.get('function', call).get('name', '?')}")
     return bubble
 
 
-def _text_of(message: dict[str, Any]) -> str:
+def text_of(message: dict[str, Any]) -> str:
+    """Return what a message says, its parts that are no text by what they are."""
     content = message.get("content")
     if isinstance(content, str):
         return content

@@ -46,7 +46,7 @@ div.fact-text {{ cursor: default; }}
 class FactHandlers:
     """What the list of facts does for its cards."""
 
-    save: Callable[[FactCard, str, Category | None], Awaitable[None]]
+    save: Callable[[FactCard, ui.input, Category | None], Awaitable[None]]
     pin: Callable[[FactCard], Awaitable[None]]
     remove: Callable[[FactCard], Awaitable[None]]
     choose: Callable[[], None]
@@ -151,7 +151,7 @@ class FactCard:
         with self._editor:
             text = ui.input(value=self.fact.fact).classes("w-full")
             text.props("dense outlined autofocus aria-label='Fact' hint='Enter saves, Escape cancels'")
-            text.on("keydown.enter", lambda: self._handlers.save(self, text.value or "", None), js_handler=_BARE)
+            text.on("keydown.enter", lambda: self._handlers.save(self, text, None), js_handler=_BARE)
             # Stopped, as the sheet around it would close too.
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
 
@@ -171,7 +171,7 @@ class FactCard:
             category.props("outlined dense")
 
             async def save() -> None:
-                await self._handlers.save(self, text.value or "", category.value)
+                await self._handlers.save(self, text, category.value)
 
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
             text.on("keydown.ctrl.enter", save, js_handler=_BARE)

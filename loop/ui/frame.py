@@ -20,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 from urllib.parse import quote, urlencode
 
 from nicegui import background_tasks, ui
+from nicegui.elements.mixins.validation_element import ValidationElement
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
@@ -47,6 +48,10 @@ _STYLE = """
 .q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
+.rendered { overflow-wrap: anywhere; } .rendered pre { white-space: pre-wrap; }
+.rendered > :first-child { margin-top: 0; } .rendered > :last-child { margin-bottom: 0; }
+.rendered h4 { font-size: 1.1rem; font-weight: 600; line-height: 1.5; margin: .75rem 0 .25rem; }
+.rendered a { color: var(--q-primary); text-decoration: underline; }
 a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }
 :focus-visible { outline: 2px solid #0891b2; outline-offset: 2px; }
 """
@@ -74,15 +79,21 @@ class PageView:
         return self.visitor.may_write
 
     @asynccontextmanager
-    async def show_errors(self) -> AsyncIterator[None]:
-        """Show what the service refuses and go on; without it, that is shown and ends what was clicked."""
+    async def show_errors(self, beside: ValidationElement[Any] | None = None) -> AsyncIterator[None]:
+        """Show what the service refuses, beside a field or else at the page's foot, and go on.
+
+        Without it, that is shown at the foot and ends what was clicked.
+        """
         # Asked now: what was clicked may be gone from the page when the service has answered.
         page = ui.context.client
         try:
             yield
         except SHOWN_ERRORS as error:
             with page:
-                await self.visitors.show_error(error)
+                if beside is None or beside.is_deleted:
+                    await self.visitors.show_error(error)
+                elif not await self.visitors.has_ended(error):
+                    beside.error = message_of(error)
 
 
 class Frame:

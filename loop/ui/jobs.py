@@ -154,7 +154,8 @@ class JobTable:
 
     async def _confirm_cancel(self, jobs: list[models.JobAnswer]) -> None:
         goes = [f"{one.kind} of {one.app_id or 'no app'}, {one.state}" for one in jobs]
-        if await confirmed(f"Cancel {counted(len(jobs), 'job')}?", goes, button="Cancel the work"):
+        count = counted(len(jobs), "job")
+        if await confirmed(f"Cancel {count}?", goes, button=f"Yes, cancel {count}", cancel="No, let them go on"):
             await self._each("cancel", jobs)
 
     async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:

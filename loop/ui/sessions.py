@@ -33,6 +33,10 @@ STYLE = """
 .refusal { border-left: 3px solid #b91c1c; padding-left: .5rem; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; width: 100%; }
 .side-by-side { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; width: 100%; }
+.panes { flex: 1 1 0; min-height: 20rem; grid-template-rows: minmax(0, 1fr); }
+.pane { overflow-y: auto; min-width: 0; flex-wrap: nowrap; }
+.dropped > :not(:first-child) { color: var(--muted); }
+.folded .q-item { padding-left: 0; } .folded .q-item__label { overflow-wrap: anywhere; }
 .reader { max-width: 60rem; margin: 0 auto; }
 .body--dark input { color-scheme: dark; }
 .cursor-move { cursor: move; }
@@ -42,6 +46,7 @@ table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border
   .browser:not(.reading) > .detail { display: none; }
   .browser.reading > .list { display: none; }
   .browser .back { display: inline-flex; }
+  .panes { flex: none; grid-template-rows: auto; } .pane { max-height: 60dvh; }
 }
 """
 _SESSIONS = 50

@@ -69,7 +69,9 @@ def _build_form(view: PageView, container: ui.column, tuning: models.TuningAnswe
             tune = view.client.tune_app if view.app_id else view.client.tune_all
             with in_words_of(_labels()):
                 changed = await tune(**changes)
-            notes = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
+            labels = _labels()
+            within = [f"{labels[one][0]} takes {labels[one][1]} It was set to the nearest." for one in changed.clamped]
+            notes = [changed.note or "Changed.", *within]
             notify_success(" ".join(notes))
             _build_form(view, container, changed)
 

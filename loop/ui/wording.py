@@ -14,7 +14,7 @@ Labels = Mapping[str, tuple[str, str]]
 """Of the interface's fields, by their names: what a page calls each, and what may stand in it."""
 _ID = "letters, digits and any of . _ : @ -, beginning with a letter or a digit."
 _FIELDS: Labels = {
-    "fact": ("Memory", "write something, at most 300 characters."),
+    "fact": ("Memory", "write something, at most 500 characters."),
     "content": ("Text", "write something."),
     "query": ("Search", "write something, at most 4,000 characters."),
     "q": ("Search", "write something, at most 4,000 characters."),
@@ -24,6 +24,7 @@ _FIELDS: Labels = {
     "userId": ("User", "1 to 200 characters, without those that cannot be seen."),
     "conversationId": ("Conversation", _ID),
     "tags": ("Tags", "at most 20, each of 1 to 50 characters."),
+    "olderThanDays": ("Neither made nor used", "a whole number of days, 0 or more, and not so many."),
     "importance": ("Importance", "a whole number from 0 to 10."),
 }
 _BY_CODE = {

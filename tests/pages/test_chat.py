@@ -206,6 +206,13 @@ def test_days_and_times_are_those_of_the_browser(browser: Browser, system: Syste
     context.close()
 
 
+def test_where_nobody_answers_a_chat_is_a_notebook_and_says_so(at: Window, client: Afterthought) -> None:
+    client.change_app(answered_by="loop")
+    _begin(client, "monday", "I moved to Lisbon in May.")
+    page = at.open(f"/chat/{client.app}?conversation=monday")
+    expect(page.get_by_text("Nobody answers, as no model is set. It is a notebook")).to_be_visible()
+
+
 def _contrast(shown: Locator) -> float:
     """Return by how much a text stands out from what it stands on, as the rules of accessibility count it."""
     colours = shown.evaluate("""element => {

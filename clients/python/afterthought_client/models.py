@@ -2362,7 +2362,7 @@ class SessionForeseen(Model):
     last_timestamp: Annotated[AwareDatetime | None, Field(alias="lastTimestamp")]
     metadata: dict[str, Any]
     """
-    Branch, version, folder, models, topics.
+    Title, how the first prompt begins, branch, version, folder, models, topics.
     """
     counts: dict[str, int]
     """
@@ -2401,7 +2401,7 @@ class SessionItem(Model):
     last_timestamp: Annotated[AwareDatetime | None, Field(alias="lastTimestamp")]
     metadata: dict[str, Any]
     """
-    Branch, version, folder, models, topics.
+    Title, how the first prompt begins, branch, version, folder, models, topics.
     """
     counts: dict[str, int]
     """
@@ -4527,7 +4527,7 @@ class SessionDetail(Model):
     last_timestamp: Annotated[AwareDatetime | None, Field(alias="lastTimestamp")]
     metadata: dict[str, Any]
     """
-    Branch, version, folder, models, topics.
+    Title, how the first prompt begins, branch, version, folder, models, topics.
     """
     counts: dict[str, int]
     """
