@@ -53,7 +53,9 @@ _STYLE = """
   .chat > .list { grid-row: 1; } .to-recalled { display: none; }
   .chat > .beside, .chat:not(.recalling) > .beside { display: flex; grid-column: 3; max-height: none; border: 0;
   padding: 0; } }
-@media (max-width: 699px) { .chat.reading > .list { display: none; } .chat:not(.reading) > .reading { display: none; } }
+/* Where both are one below the other, what was recalled takes the place of where one writes. */
+@media (max-width: 1199px) { .chat.recalling .foot { display: none; } }
+@media (max-width: 699px) { .slim .block { display: none; } .slim .on-left { margin-right: 0; } .chat.reading > .list { display: none; } .chat:not(.reading) > .reading { display: none; } }
 /* From its end: it opens there, stays there when something is said, and where one reads when earlier ones come. */
 .messages { display: flex; flex-direction: column-reverse; flex: 1 1 0; min-height: 0; overflow-y: auto; width: 100%; }
 /* What goes up when earlier messages come: the browser would keep that in view, and not what is read. */
@@ -151,15 +153,16 @@ class ChatPage:
                 self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
                 self.more = press_once(ui.button("More").props("flat dense no-caps"), self.list_more)
             with ui.column().classes("reading gap-2"):
-                back = ui.button("All conversations", icon="arrow_back", on_click=self.close)
-                back.props("flat dense no-caps").classes("back")
-                self.head = ui.row().classes("w-full items-center gap-2")
+                with ui.row().classes("w-full items-start no-wrap gap-2"):
+                    back = ui.button(icon="arrow_back", on_click=self.close)
+                    back.props("flat dense round aria-label='All conversations'").classes("back")
+                    self.head = ui.row().classes("grow min-w-0 items-center gap-2")
                 pane = ui.element().classes("messages").props("tabindex=0 role=region aria-label=Conversation")
                 with pane, ui.column().classes("w-full gap-2 no-wrap"):
                     self.earlier = action("Earlier messages", self.show_earlier, FLAT, icon="expand_less")
                     self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
                 self.nothing = ui.column().classes("w-full items-center gap-2 py-8 text-center")
-                self.foot = ui.column().classes("w-full gap-2")
+                self.foot = ui.column().classes("foot w-full gap-2")
             self.recall = RecallPanel(self.view)
         remember = ui.button("Remember", icon="psychology", on_click=self.remember)
         remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
@@ -296,9 +299,9 @@ class ChatPage:
             badge(conversation.state, "cyan-9" if conversation.state == "open" else "grey-8")
             ui.label(conversation.user_id or "nobody named").classes("muted")
             ui.space()
-            ui.button("Recalled", icon="manage_search", on_click=lambda: self.whole.classes(toggle="recalling")).props(
-                "flat no-caps dense"
-            ).classes("px-2 to-recalled")
+            recalled = ui.button("Recalled", icon="manage_search")
+            recalled.on_click(lambda: self.whole.classes(toggle="recalling"))
+            recalled.props("flat no-caps dense aria-label=Recalled").classes("to-recalled slim")
             if not self.view.may_write:
                 return
             if conversation.state == "ended":
@@ -306,7 +309,8 @@ class ChatPage:
                 return
             memory = ui.select(_MEMORY, value=conversation.memory, label="Memory", on_change=self._change_memory)
             memory.props("outlined dense options-dense").classes("w-40")
-            action("Summarise now", self.summarise, FLAT, icon="summarize")
+            slim = action("Summarise now", self.summarise, FLAT, icon="summarize").classes("slim")
+            slim.props("aria-label='Summarise now'")
             ui.button("End", icon="done_all", on_click=self.end).props("outline no-caps dense").classes("px-3")
 
     def _build_foot(self) -> None:

@@ -23,20 +23,21 @@ _BARE = "() => emit()"
 STYLE = f"""
 .fact {{ border: 1px solid var(--line); border-left: 4px solid var(--accent); border-radius: .5rem;
   padding: .5rem .5rem .5rem .75rem; width: 100%; position: relative; }}
-.fact.pinned {{ box-shadow: inset 2px 0 0 {COLOURS["pin"]}; }}
-.fact-text {{ text-align: left; background: none; border: 0; padding: 0; font: inherit; color: inherit; width: 100%;
-  cursor: text; border-radius: .25rem; }}
+.fact.pinned {{ border-color: {COLOURS["pin"]}; border-left-color: var(--accent); }}
+.fact-text {{ text-align: left; background: none; border: 0; padding: 0 5.5rem 0 0; font: inherit; color: inherit;
+  width: 100%; cursor: text; border-radius: .25rem; }}
 div.fact-text {{ cursor: default; }}
-.fact-acts {{ opacity: 0; transition: opacity .12s; }}
-.fact:hover .fact-acts, .fact:focus-within .fact-acts, .fact-acts.stays {{ opacity: 1; }}
+.fact-acts {{ position: absolute; top: .35rem; right: .35rem; }}
+.fact-acts > * {{ opacity: 0; transition: opacity .12s; }}
+.fact:hover .fact-acts > *, .fact:focus-within .fact-acts > *, .fact-acts.stays > :first-child {{ opacity: 1; }}
 .confidence {{ height: 3px; border-radius: 2px; background: var(--line); overflow: hidden; }}
 .confidence > div {{ height: 100%; background: var(--accent); }}
 .saved-0 {{ animation: saved-0 .9s ease-out; }} .saved-1 {{ animation: saved-1 .9s ease-out; }}
 @keyframes saved-0 {{ 0% {{ border-left-color: #22c55e; box-shadow: -3px 0 8px #22c55e; }} }}
 @keyframes saved-1 {{ 0% {{ border-left-color: #22c55e; box-shadow: -3px 0 8px #22c55e; }} }}
-@media (hover: none) {{ .fact-acts {{ opacity: 1; }} }}
+@media (hover: none) {{ .fact-acts > * {{ opacity: 1; }} }}
 @media (prefers-reduced-motion: reduce) {{
-  .fact-acts {{ transition: none; }}
+  .fact-acts > * {{ transition: none; }}
   .saved-0, .saved-1 {{ animation: none; }}
 }}
 """

@@ -49,6 +49,8 @@ _STYLE = """
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
 .rendered { overflow-wrap: anywhere; } .rendered pre { white-space: pre-wrap; }
+.rendered :is(pre, code) { background: rgb(127 127 127 / .12); border-radius: .25rem; padding: .1rem .3rem; }
+.rendered pre { padding: .5rem .75rem; } .rendered pre code { background: none; padding: 0; }
 .rendered > :first-child { margin-top: 0; } .rendered > :last-child { margin-bottom: 0; }
 .rendered h4 { font-size: 1.1rem; font-weight: 600; line-height: 1.5; margin: .75rem 0 .25rem; }
 .rendered a { color: var(--q-primary); text-decoration: underline; }

@@ -107,11 +107,11 @@ def _card(text: str, why: str, figures: str) -> None:
 
 
 def _of_fact(fact: models.FactAnswer) -> _Entry:
-    why = "Pinned, and so always there" if fact.pinned else f"Known as {_ARTICLES[fact.category]}"
+    why = "Pinned, and so always there" if fact.pinned else _ABOUT[fact.category]
     return fact.fact, why, f"{fact.category}, confidence {fact.confidence:.0%}"
 
 
-_ARTICLES = {"project": "a project", "preference": "a preference", "identity": "who they are"}
+_ABOUT = {"project": "What they work on", "preference": "What they like", "identity": "Who they are"}
 
 
 def _of_memory(memory: models.MemoryAnswer) -> _Entry:

@@ -13,7 +13,7 @@ from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
-from loop.ui.session_view import made_how, rows, short, size, weight_name
+from loop.ui.session_view import made_how, rows, session_name, short, size, weight_name
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
 from loop.ui.times import UNKNOWN, minute, time_range
 from loop.ui.visitors import notify_success
@@ -52,7 +52,8 @@ class SessionDetails:
             self.shown = (session, listed, markers, progress)
             self.container.clear()
             with self.container:
-                heading(name).classes("text-lg").style("overflow-wrap: anywhere")
+                heading(session_name(name, session.metadata)).classes("text-lg").style("overflow-wrap: anywhere")
+                note(name).style("overflow-wrap: anywhere")
                 self._figures(session)
                 self._actions(session)
                 self._versions(session, listed, progress)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from markdown_it import MarkdownIt
 from nicegui import ui
@@ -18,6 +19,7 @@ from loop.ui.visitors import FormError
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
 """Weights that have a name."""
 _SHOWN_CHARACTERS = 4_000
+_NAME_CHARACTERS = 100
 # HTML in it is text, and a picture a link to it: the browser would ask for one from wherever it lies.
 _MARKDOWN = MarkdownIt("js-default").disable("image")
 _UNITS = ("B", "kB", "MB", "GB")
@@ -96,6 +98,11 @@ def _offer_rest(characters: int, show_all: Callable[[], object]) -> None:
         more.delete()
 
     more = action(f"Show all {characters:,} characters", show, FLAT)
+
+
+def session_name(session_id: str, metadata: Mapping[str, Any]) -> str:
+    """Return what people know a session by: its title, how its first prompt begins, or else its file's name."""
+    return str(metadata.get("title") or metadata.get("firstPrompt") or session_id)[:_NAME_CHARACTERS]
 
 
 def size(count: int | None) -> str:

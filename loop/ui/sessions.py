@@ -15,7 +15,7 @@ from loop.ui.ageing import ProjectRules, Pruning
 from loop.ui.frame import Frame, PageView, in_turn, live, press_once
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import projects_to_choose, short, size
+from loop.ui.session_view import projects_to_choose, session_name, short, size
 from loop.ui.tables import FLAT, action, counted, heading
 from loop.ui.times import day, local
 
@@ -217,7 +217,9 @@ class SessionBrowser:
                 transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
                 await session_intake.look_at(self._view, transcript, self._taken)
 
-        _link(one.session_id, f"{short(one.original_tokens)} · {' · '.join(details)}", opened,
+        details.append(one.session_id)
+        name = session_name(one.session_id, one.metadata)
+        _link(name, f"{short(one.original_tokens)} · {' · '.join(details)}", opened,
               icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
 
     async def _search(self, text: str) -> None:
@@ -305,7 +307,7 @@ def _link(name: str, details: str, opened: Action, *, icon: str) -> None:
         with button.classes("w-full font-normal"), ui.row().classes("no-wrap gap-2 w-full items-start"):
             ui.icon(icon, size="xs").props("aria-hidden=true").classes("mt-1")
             with ui.column().classes("gap-0 min-w-0 items-start"):
-                ui.label(name).classes("text-left").style("overflow-wrap: anywhere")
+                ui.label(name).classes("text-left").style("overflow-wrap: anywhere").props("dir=auto")
                 ui.label(details).classes("muted text-xs text-left").style("overflow-wrap: anywhere").props("dir=auto")
 
 
