@@ -26,7 +26,7 @@ _DRAG = (
     "(e) => { e.dataTransfer.setData('text/plain', ''); "
     "e.dataTransfer.setDragImage(e.target.closest('.part'), 0, 0); emit(); }"
 )
-_WAYS = {"original": "The original", "version": "Version {}", "join": "Version {}, which is being made",
+_WAYS = {"original": "The original", "version": "Version {}", "join": "Version {}, as soon as it is made",
          "compress": "A new version"}  # fmt: skip
 
 

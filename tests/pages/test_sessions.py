@@ -396,7 +396,7 @@ def test_a_project_is_exported_and_imported_under_another_id(at: Window, client:
     dialog.get_by_label("Project's id").fill("-home-dev-moved")
     dialog.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_text("Imported ferry-desk: 1 session")).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("^abc123"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("· abc123$"))).to_be_visible()
     [found] = client.iter_projects()
     assert (found.project_id, found.sessions) == ("-home-dev-moved", 1)
 

@@ -2580,6 +2580,8 @@ export interface components {
             memories: number;
             openConversations: number;
             endedConversations: number;
+            /** @description Whether the loop answers its conversations now: it is to, and there is a model that thinks. */
+            loopAnswers: boolean;
         };
         /** @description What an app has spent. */
         AppEnergy: {
@@ -5066,7 +5068,7 @@ export interface components {
             originalMessages: number;
             firstTimestamp: string | null;
             lastTimestamp: string | null;
-            /** @description Branch, version, folder, models, topics. */
+            /** @description Title, how the first prompt begins, branch, version, folder, models, topics. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -5102,7 +5104,7 @@ export interface components {
             originalMessages: number;
             firstTimestamp: string | null;
             lastTimestamp: string | null;
-            /** @description Branch, version, folder, models, topics. */
+            /** @description Title, how the first prompt begins, branch, version, folder, models, topics. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -5136,7 +5138,7 @@ export interface components {
             originalMessages: number;
             firstTimestamp: string | null;
             lastTimestamp: string | null;
-            /** @description Branch, version, folder, models, topics. */
+            /** @description Title, how the first prompt begins, branch, version, folder, models, topics. */
             metadata: {
                 [key: string]: unknown;
             };
