@@ -18,7 +18,7 @@ SHORT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='o
 """Markup, script, a change of direction, and a character of several."""
 MARKDOWN = "![seen](http://elsewhere.example/pixel.png) [go](javascript:document.title='owned')\n\n"
 """A picture that would tell elsewhere who reads it, and a link that runs; a window fails where either is asked for."""
-LONG = MARKDOWN + SHORT + "x" * 50_000 + SHORT + " y" * 25_000
+LONG = f"{SHORT}\n\n{MARKDOWN}" + "x" * 50_000 + SHORT + " y" * 25_000
 
 
 def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought) -> None:
