@@ -47,9 +47,11 @@ class SessionDetails:
             listed = await view.client.list_versions(name, limit=_VERSIONS)
             markers = await view.client.list_keepits(name, limit=_MARKERS)
             progress = await self._progress(listed.working)
-            if (session, listed, markers, progress) == self.shown:
+            # Without when it was last looked at, which this does itself.
+            read = (session.model_copy(update={"last_accessed": None}), listed, markers, progress)
+            if read == self.shown:
                 return  # A button that is made anew loses a click that is on its way.
-            self.shown = (session, listed, markers, progress)
+            self.shown = read
             self.container.clear()
             with self.container:
                 heading(session_name(name, session.metadata)).classes("text-lg").style("overflow-wrap: anywhere")

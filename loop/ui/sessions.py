@@ -78,6 +78,7 @@ class SessionBrowser:
         self._cursor: str | None = None
         self._scan_cursor: str | None = None
         self._folder: str | None = None
+        self._is_searched = False
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
@@ -185,6 +186,7 @@ class SessionBrowser:
         self._draw()
 
     def _draw(self) -> None:
+        self._is_searched = False
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
         for button in (self._export, self._rules, *((self._upload, self._prune) if self._view.may_write else ())):
@@ -227,6 +229,7 @@ class SessionBrowser:
             self._draw()
             return
         found = await self._view.client.search_sessions(text=text, limit=_FOUND)
+        self._is_searched = True
         self._list.clear()
         self._more.set_visibility(False)
         self._scan.set_visibility(False)
@@ -263,8 +266,25 @@ class SessionBrowser:
     async def _refresh(self) -> None:
         async with self._view.show_errors():
             await self._show_storage()
+            await self._count_versions()
         if self._session_id is not None:
             await self._details.show()
+
+    async def _count_versions(self) -> None:
+        """Say in the list how many versions there are now, where that is another number than it says."""
+        if self._project_id is None or self._is_searched:
+            return
+        newest = self._view.client.list_project_sessions(self._project_id, order="time", limit=_SESSIONS)
+        if (page := await self._unless_left(newest)) is None:
+            return
+        known = self._sessions
+        changed = [
+            one for one in page.sessions
+            if one.session_id in known and known[one.session_id].versions != one.versions
+        ]  # fmt: skip
+        if changed:
+            known.update({one.session_id: one for one in changed})
+            self._draw()
 
     async def _changed(self) -> None:
         """A session was removed or synced."""

@@ -143,6 +143,7 @@ def test_a_compression_is_foreseen_live_and_then_made(at: Window, client: Aftert
     expect(compressions).to_contain_text("uniform 30:1")
     expect(compressions.get_by_role("button", name="Read v001")).to_be_visible()
     assert client.list_versions("abc123").versions[0].settings["sessionDistance"] == 10
+    expect(page.get_by_role("button", name=re.compile("· 1 version · abc123$"))).to_be_visible()
 
 
 def test_a_version_is_made_by_tiers_that_were_written_by_hand(at: Window, client: Afterthought) -> None:
@@ -390,9 +391,11 @@ def test_a_project_is_exported_and_imported_under_another_id(at: Window, client:
         page.get_by_role("button", name="Export").click()
     file = tmp_path / "project.zip"
     started.value.save_as(file)
-    client.remove_project(PROJECT, force=True)
     page.get_by_role("button", name="Import").click()
     dialog = _dialog(page, "Import a project")
+    dialog.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_text("already; import under another name.")).to_be_visible()
+    client.remove_project(PROJECT, force=True)
     dialog.get_by_label("Project's id").fill("-home-dev-moved")
     dialog.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_text("Imported ferry-desk: 1 session")).to_be_visible()
