@@ -55,7 +55,7 @@ _STYLE = """
   padding: 0; } }
 /* Where both are one below the other, what was recalled takes the place of where one writes. */
 @media (max-width: 1199px) { .chat.recalling .foot { display: none; } }
-@media (max-width: 699px) { .slim .block { display: none; } .slim .on-left { margin-right: 0; } }
+@media (max-width: 699px) { .slim .block { display: none !important; } .slim .on-left { margin-right: 0; } }
 @media (max-width: 699px) { .chat.reading > .list { display: none; } .chat:not(.reading) > .reading { display: none; } }
 /* From its end: it opens there, stays there when something is said, and where one reads when earlier ones come. */
 .messages { display: flex; flex-direction: column-reverse; flex: 1 1 0; min-height: 0; overflow-y: auto; width: 100%; }

@@ -117,11 +117,19 @@ def import_project(view: PageView, taken: Taken) -> None:
 
 
 def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArguments], Awaitable[None]]) -> None:
+    async def taken(event: events.UploadEventArguments) -> None:
+        try:
+            await given(event)
+        finally:
+            # A file that was refused can be given once more, under another name say; the library takes it for sent.
+            if not upload.is_deleted:
+                upload.reset()
+
     upload = ui.upload(
         label=label,
         auto_upload=True,
         max_file_size=_MOST_BYTES,
-        on_upload=given,
+        on_upload=taken,
         on_rejected=lambda: notify_error("This file is too large, or of another kind."),
     )
     upload.props(f"accept={accepted} flat bordered").classes("w-full")
