@@ -174,6 +174,10 @@ UserInQuery = Annotated[
     ),
 ]
 UserInPath = Annotated[UserId, Path(alias="userId")]
+SearchInQuery = Annotated[
+    str | None,
+    Query(min_length=1, max_length=200, description="Only those whose id or name has this in it, in either case."),
+]
 CursorInQuery = Annotated[str | None, Query(max_length=400, description="Goes on where a former page ended.")]
 
 

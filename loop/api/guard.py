@@ -20,7 +20,7 @@ from loop.api.errors import UNAUTHENTICATED, answer_error, opens_only
 from loop.api.policy import Access, AppPlace, RoutePolicies, RoutePolicy, Trait
 from loop.wiring import Loop
 from shared.apps.models import Scope as TokenScope
-from shared.apps.queries import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of
+from shared.apps.queries import ADMIN, READER, SCRAPER, Caller, Rights, authenticate, digest_of, token_digest_of
 from shared.base.errors import AfterthoughtError, Denied
 
 _MOST_TOKEN_CHARACTERS = 500
@@ -65,6 +65,7 @@ class AccessGuard:
             (loop.admin_token, ADMIN),
             *((token.get_secret_value(), holder) for token, holder in more if token is not None),
         ]
+        self._own_by_digest = {digest_of(own): holder for own, holder in self._own}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -72,7 +73,9 @@ class AccessGuard:
             scope.setdefault("state", {})["policy"] = policy
             if policy.access is not Access.ANYBODY:
                 try:
-                    caller = await self._recognise(Headers(scope=scope).get("authorization"))
+                    secret = _secret_in(Headers(scope=scope).get("authorization"))
+                    digest = scope["state"]["token_digest"] = digest_of(secret)
+                    caller = await self._recognise(secret, digest)
                     _admit(caller, policy, scope)
                 except AfterthoughtError as error:
                     await answer_error(error, scope)(scope, receive, send)
@@ -90,32 +93,40 @@ class AccessGuard:
 
         return forget_and_send
 
-    async def _recognise(self, header: str | None) -> Caller:
-        kind, _, secret = (header or "").partition(" ")
-        secret = secret.strip()
-        if kind.lower() != "bearer" or not secret or len(secret) > _MOST_TOKEN_CHARACTERS:
-            raise Denied("Send a token: Authorization: Bearer TOKEN.", code=UNAUTHENTICATED)
+    async def _recognise(self, secret: str, digest: str) -> Caller:
         # Tokens of the installation are compared in memory; only an app's needs the database, and so a thread.
         for own, holder in self._own:
             # In constant time, so that how long it takes tells nothing of the token.
             if hmac.compare_digest(secret.encode(), own.encode()):
                 return holder
-        digest = digest_of(secret)
         caller = self._callers.get(digest)
         if caller is None:
             # Before the look-up: a token that is revoked during it must not be remembered.
             forgotten = self._callers.forgotten
-            caller = await run_sync(self._look_up, secret)
+            caller = await run_sync(self._look_up, digest)
             self._callers.remember(digest, caller, forgotten)
         return caller
 
-    def _look_up(self, secret: str) -> Caller:
+    def _look_up(self, digest: str) -> Caller:
         try:
             with self._loop.database.read() as session:
-                return authenticate(session, secret)
+                of_login = token_digest_of(session, digest, self._loop.clock.now())
+                # One of the installation's that was changed since is none of these, nor an app's.
+                if of_login in self._own_by_digest:
+                    return self._own_by_digest[of_login]
+                return authenticate(session, of_login or digest)
         except Denied as error:
             error.code = UNAUTHENTICATED
             raise
+
+
+def _secret_in(header: str | None) -> str:
+    """Return the token a request came with. Raises: Denied, where there is none."""
+    kind, _, secret = (header or "").partition(" ")
+    secret = secret.strip()
+    if kind.lower() != "bearer" or not secret or len(secret) > _MOST_TOKEN_CHARACTERS:
+        raise Denied("Send a token: Authorization: Bearer TOKEN.", code=UNAUTHENTICATED)
+    return secret
 
 
 def _admit(caller: Caller, policy: RoutePolicy, scope: Scope) -> None:

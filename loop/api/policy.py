@@ -41,7 +41,7 @@ class Trait(Enum):
     """What a request to a route takes of the loop."""
 
     COSTLY = auto()  # an app has a few done at a time; the others wait for their turn
-    READS = auto()  # asks with a body, and writes nothing but how it went
+    READS = auto()  # asks with a body, and writes nothing of what it asks about
     WAITS = auto()  # takes no thread while it waits, is counted apart, and kept out of the durations
     TAKES_FILE = auto()  # its body may be a file, which the route writes down as it arrives
     LARGE_BODY = auto()  # its body may be several times larger than others

@@ -7,17 +7,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+from fastapi import Query
 from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from afterthought_client import models
 from loop.ui import tuning
-from loop.ui.audit import Audit, build_erasures, show_answers
+from loop.ui.audit import AdministrationState, Audit, build_erasures, show_answers
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import Frame, PageView
+from loop.ui.state import Draft
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
@@ -105,6 +107,8 @@ class TokenTable:
             self.label.on("keydown.enter", self._issue)
             for grant, label in _GRANTS.items():
                 self.granted[grant] = ui.checkbox(f"May {label}").props("dense")
+            fields: dict[str, Any] = {"label": self.label} | self.granted
+            self.draft = Draft(self.view, "token", fields)
             action("Issue", self._issue, PRIMARY, icon="key")
         with card("Tokens"):
             head = ["For", "Number", "May also", "Issued", "By", ""]
@@ -135,6 +139,7 @@ class TokenTable:
         self.label.value = ""
         for box in self.granted.values():
             box.value = False
+        self.draft.forget()
         await self.table.refresh()
         _show_once(issued.token or "")
 
@@ -248,10 +253,10 @@ def register(frame: Frame) -> None:
         await table.refresh()
 
     @frame.page("/administration/{app_id}", "Administration")
-    async def show(page: PageView, app_id: str, view: str = "app") -> None:
+    async def show(page: PageView, app_id: str, state: Annotated[AdministrationState, Query()]) -> None:
         if _may_not(page):
             return
-        view = view if view in _VIEWS else "app"
+        view = state.view if state.view in _VIEWS else "app"
         show_views(f"/administration/{quote(app_id, safe='')}", _VIEWS, view)
         await _BUILD[view](page)
 
@@ -274,8 +279,10 @@ def _build_install(view: PageView) -> None:
             known = (app_id.value or "").strip()
             with in_words_of(_INSTALL_LABELS):
                 await view.client.install_app(known, (name.value or "").strip() or known, answered_by=answered_by.value)
+            draft.forget()
             ui.navigate.to(f"/administration/{quote(known, safe='')}")
 
+        draft = Draft(view, "install", {"app_id": app_id, "name": name, "answered_by": answered_by})
         name.on("keydown.enter", install)
         action("Install", install, PRIMARY, icon="add")
 
@@ -347,6 +354,8 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
     fields |= switches
     saved = {name: getattr(details, name) for name in fields}
 
+    draft = Draft(view, "app", fields)
+
     async def save() -> None:
         # Only these, so that what another admin changed meanwhile stays.
         changes = {name: one.value for name, one in fields.items() if one.value != saved[name]}
@@ -355,6 +364,7 @@ def _build_form(view: PageView, details: models.AppDetails) -> None:
         with in_words_of(_LABELS):
             changed = await view.client.change_app(**changes)
         saved.update({name: getattr(changed, name) for name in fields})
+        draft.forget()
         notify_success("Saved.")
 
     action("Save", save, PRIMARY)

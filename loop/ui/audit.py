@@ -19,6 +19,7 @@ from loop.ui.chat import text_of
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
 from loop.ui.session_view import long_text
+from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
     OUTLINED,
     PRIMARY,
@@ -50,6 +51,14 @@ _HEAD = {
 }
 
 
+class AdministrationState(PageState):
+    """What the address says: which view, of what the changes, and of which state the answers."""
+
+    view: str = "app"
+    of: str = "memories"
+    state: str = "pending"
+
+
 @dataclass
 class Audit:
     """Changes of one kind of thing, newest first."""
@@ -62,13 +71,16 @@ class Audit:
         """Build the choice and the place of the changes, and show the first."""
         heading("Who changed what")
         self.labels = await token_labels(self.view)
-        self.of = ui.toggle(_OF, value="memories", on_change=self.show).props("no-caps outline").classes("flex-wrap")
+        chosen = self.view.address.of(AdministrationState).of
+        self.of = ui.toggle(_OF, value=chosen if chosen in _OF else "memories", on_change=self.show)
+        self.of.props("no-caps outline").classes("flex-wrap")
         self.found = ui.column().classes("card w-full min-w-0")
         await self.show()
 
     @in_turn
     async def show(self) -> None:
         """Show the newest changes of what is chosen."""
+        self.view.address.show(of=self.of.value)
         client = self.view.client
         fetch = {
             "memories": rows_of(client.list_memory_changes, "changes", lambda one: self._row(one, str(one.memory_id))),
@@ -134,7 +146,9 @@ class AnswerQueue:
         """Build the choice of a state and the place of the answers."""
         ui.add_css(_STYLE)
         heading("Answers")
-        self.state = ui.toggle(_STATES, value="pending", on_change=self._choose).props("no-caps outline")
+        chosen = self.view.address.of(AdministrationState).state
+        self.state = ui.toggle(_STATES, value=chosen if chosen in _STATES else "pending", on_change=self._choose)
+        self.state.props("no-caps outline")
         self.cards = KeptInPlace(ui.column().classes("w-full gap-3"))
         self.none = ui.label("No answer is here.").classes("muted")
         self.more = press_once(ui.button("More").props("flat dense no-caps"), self._more)
@@ -155,6 +169,7 @@ class AnswerQueue:
         self.more.set_visibility(cursor is not None)
 
     async def _choose(self) -> None:
+        self.view.address.show(state=self.state.value)
         self.pages = 1
         self.written.clear()
         await self.refresh()
@@ -187,16 +202,20 @@ class AnswerQueue:
             reason = ui.input("Why it is rejected").props("outlined dense").classes("w-full")
             reason.on_value_change(note_writing)
 
+            draft = Draft(self.view, f"answer/{one.answer_id}", {"words": words, "reason": reason})
+
             async def approve() -> None:
                 changed = {} if words.value == one.content else {"content": words.value}
                 await self.view.client.approve_answer(one.answer_id, **changed)
                 self.written.discard(one.answer_id)
+                draft.forget()
                 await self.refresh()
 
             async def reject() -> None:
                 why = {"reason": reason.value} if reason.value else {}
                 await self.view.client.reject_answer(one.answer_id, **why)
                 self.written.discard(one.answer_id)
+                draft.forget()
                 await self.refresh()
 
             with ui.row():

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from fastapi import Query
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client import models
-from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, chat_address, in_turn, live, press_once
-from loop.ui.memory_panel import MemoryPanel, choose_subject
+from loop.ui.choosers import choose_subject
+from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, in_turn, live, mark_current, press_once
+from loop.ui.memory_panel import MemoryPanel
 from loop.ui.recall import RecallPanel
 from loop.ui.session_view import long_text, rendered_text
+from loop.ui.state import Draft, PageState
 from loop.ui.tables import FLAT, action, badge, counted, heading, note
 from loop.ui.times import day_group, local, long_day, minute
-from loop.ui.visitors import notify_success
+from loop.ui.visitors import FormError, notify_success
 from loop.ui.wording import message_of
 
 _LISTED = 30
@@ -68,21 +70,8 @@ _STYLE = """
 .day { align-self: center; }
 .remember { position: fixed; z-index: 6000; display: none; }
 """
-# Keeps in the address which conversation is open, and in the tab what is being written, also while the service is away.
 # Offers to remember what is selected of one message. A triple click ends in the next one: what lies there is cut off.
 _SCRIPT = """
-let shownAt = location.search;
-window.goTo = (address) => {
-  if (location.pathname + location.search !== address) history.pushState({}, '', address);
-  shownAt = location.search;
-};
-window.addEventListener('popstate', () => { if (location.search !== shownAt) location.reload(); });
-window.keepDraft = (key) => requestAnimationFrame(() => {
-  const box = document.querySelector('.draft textarea'), kept = sessionStorage.getItem(key);
-  if (!box) return;
-  if (kept && !box.value) { box.value = kept; box.dispatchEvent(new Event('input', {bubbles: true})); }
-  box.addEventListener('input', () => sessionStorage.setItem(key, box.value));
-});
 const offerToRemember = () => {
   const offer = document.querySelector('.remember'), chosen = document.getSelection();
   const bubble = chosen.rangeCount && chosen.getRangeAt(0).startContainer.parentElement?.closest('.bubble');
@@ -104,21 +93,28 @@ document.addEventListener('scroll', offerToRemember, true);
 """
 
 
+class ChatState(PageState):
+    """What the address says: a conversation, and one of its messages that is sought."""
+
+    conversation: str = ""
+    message: str = ""
+
+
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/chat/{app_id}", "Chat")
-    async def show(view: PageView, app_id: str, conversation: str = "", message: str = "") -> None:
+    async def show(view: PageView, app_id: str, state: Annotated[ChatState, Query()]) -> None:
         ui.add_css(_STYLE)
         with ui.row().classes("w-full items-center gap-3"):
-            user_id = await choose_subject(view)
+            user_id = await choose_subject(view, state)
             ui.space()
             MemoryPanel(view, user_id).pill()
-        chat = ChatPage(view, user_id, await view.client.show_app())
+        chat = ChatPage(view, user_id, state, await view.client.show_app())
         await chat.build()
-        if conversation:
+        if state.conversation:
             async with view.show_errors():
-                await chat.open(conversation, around=message or None)
+                await chat.open(state.conversation, around=state.message or None)
 
 
 @dataclass
@@ -128,6 +124,7 @@ class ChatPage:
     view: PageView
     user_id: str | None
     """Whose conversations are listed; None: everybody's, empty: those that name nobody."""
+    state: ChatState
     app: models.AppDetails
     conversation: models.ConversationDetails | None = None
     first_position: int = 0
@@ -135,6 +132,7 @@ class ChatPage:
     """Messages that are shown, by their ids."""
     days: dict[date, ui.label] = field(default_factory=dict)
     """What stands above the first message of each day."""
+    entries: dict[str, ui.button] = field(default_factory=dict)
     status_labels: dict[str, ui.label] = field(default_factory=dict)
     """What the list says of each conversation."""
     cursor: str | None = None
@@ -182,6 +180,7 @@ class ChatPage:
     async def _list_anew(self) -> None:
         self.cursor, self.group = None, ""
         self.list.clear()
+        self.entries.clear()
         await self._list()
 
     async def _list(self) -> None:
@@ -211,6 +210,14 @@ class ChatPage:
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
             ui.label(_title_of(one)).classes("ellipsis w-full text-left")
             self.status_labels[one.conversation_id] = ui.label(_status_of(one)).classes("muted text-xs text-left")
+        self.entries[one.conversation_id] = entry
+        self._mark_current()
+
+    def _mark_current(self) -> None:
+        """Show which conversation of the list is open."""
+        for name, entry in self.entries.items():
+            is_current = self.conversation is not None and name == self.conversation.conversation_id
+            mark_current(entry, is_current=is_current)
 
     async def begin(self) -> None:
         """Open a conversation of the user's who is looked at."""
@@ -222,7 +229,11 @@ class ChatPage:
     async def open(self, conversation_id: str, around: str | None = None) -> None:
         """Show a conversation: its last messages, or those around one."""
         client = self.view.client
-        self.conversation = await client.show_conversation(conversation_id)
+        found = await client.show_conversation(conversation_id)
+        if self.state.user is not None and (found.user_id or "") != self.state.user:
+            whose = f"{found.user_id}'s" if found.user_id else "nobody's who is named"
+            raise FormError(f"This conversation is {whose}: choose whose memory it is first.")
+        self.conversation = found
         self.whole.classes("reading", remove="recalling")
         self.log.clear()
         self.bubbles.clear()
@@ -238,13 +249,13 @@ class ChatPage:
         self._show_messages(page.messages, sought=around)
         self._build_head()
         self._build_foot()
-        if not around:
-            # Kept in the address, so that the page can be loaded anew, and left by going back.
-            ui.run_javascript(f"goTo({json.dumps(chat_address(self.view.app_id, conversation=conversation_id))})")
+        self._mark_current()
+        self.view.address.show(conversation=conversation_id, message=around or "")
 
     def close(self) -> None:
         """Go back to the list, where there is no room for both."""
         self.whole.classes(remove="reading")
+        self.view.address.show(conversation="", message="")
 
     @in_turn
     async def show_earlier(self) -> None:
@@ -329,19 +340,15 @@ class ChatPage:
             self.unsent = ui.label().classes("said refusal").props("role=alert")
             self.unsent.set_visibility(False)
             hint = "Enter sends, Shift+Enter begins a new line"
-            field = ui.textarea("Message").props(f"outlined autogrow rows=2 hint='{hint}'").classes("w-full draft")
-            draft = json.dumps(f"{self.view.app_id}/{conversation.conversation_id}")
-            ui.run_javascript(f"keepDraft({draft})")
+            field = ui.textarea("Message").props(f"outlined autogrow rows=2 hint='{hint}'").classes("w-full")
+            draft = Draft(self.view, f"message/{conversation.conversation_id}", {"message": field}, says_so=False)
 
             async def send() -> None:
-                if text := (field.value or "").strip():
+                if (text := field.value or "").strip():
                     # Emptied before anything is waited for: a second Enter finds nothing to send.
                     field.value = ""
                     if await self.send(text):
-                        ui.run_javascript(
-                            f"if (sessionStorage.getItem({draft})?.trim() === {json.dumps(text)}) "
-                            f"sessionStorage.removeItem({draft})"
-                        )
+                        draft.forget_text("message", text)
                     elif not field.is_deleted:
                         # Before what was written meanwhile.
                         field.value = "\n".join(filter(None, [text, field.value]))

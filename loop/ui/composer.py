@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from nicegui import ui
+from nicegui.elements.mixins.value_element import ValueElement
 
 from afterthought_client import models
+from loop.ui.choosers import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.compression_form import CompressionForm
 from loop.ui.frame import Frame, PageView, in_turn, live
-from loop.ui.session_view import made_how, projects_to_choose, short
+from loop.ui.session_view import made_how, short
 from loop.ui.sessions import STYLE
-from loop.ui.tables import CHOICES, FLAT, OUTLINED, PRIMARY, PagedSelect, action, counted, fill, heading, note
+from loop.ui.state import Draft, PageState
+from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, counted, fill, heading, note
 from loop.ui.times import day
 from loop.ui.visitors import FormError, in_words_of, notify_success
 
@@ -77,6 +81,26 @@ class PartCard:
         if request.version_id in self._options():
             self._version.set_value(request.version_id)
         self._tokens.set_value(request.allocation)
+
+    def written(self) -> dict[str, Any]:
+        """Return what is chosen on the card as it stands, to be resumed."""
+        form = {name: one.value for name, one in self._form.fields.items()} if self._form else None
+        return {
+            "session": self.session.session_id,
+            "version": self._version.value,
+            "tokens": self._tokens.value if self._tokens.enabled else None,
+            "recompress": form,
+        }
+
+    def resume(self, written: dict[str, Any]) -> None:
+        """Choose what was chosen when the page was left."""
+        if written["version"] in self._options():
+            self._version.set_value(written["version"])
+        self._tokens.set_value(written["tokens"])
+        self._recompress.set_value(written["recompress"] is not None)
+        if self._form is not None:
+            for name, value in written["recompress"].items():
+                self._form.fields[name].set_value(value)
 
     @property
     def tokens(self) -> int:
@@ -160,19 +184,27 @@ _LABELS = {
     "name": ("Name", "letters, digits and any of . _ -; the first is a letter or a digit."),
 }
 _BUDGET, _WINDOW = 16_000, 200_000
+_ARRANGED = "arranged"
+
+
+class ComposerState(PageState):
+    """What the address says: the sessions that are parts, in their order."""
+
+    session: str = ""
 
 
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/composer/{app_id}", "Composer")
-    async def show(view: PageView, app_id: str, project: str = "", session: str = "") -> None:
+    async def show(view: PageView, app_id: str, state: Annotated[ComposerState, Query()]) -> None:
         ui.add_css(STYLE)
         composer = Composer(view)
-        await composer.build(project)
-        for one in filter(None, session.split(",")):
+        await composer.build(state.project)
+        for one in filter(None, state.session.split(",")):
             async with view.show_errors():
                 await composer.add(one)
+        composer.keep()
 
 
 class Composer:
@@ -186,6 +218,7 @@ class Composer:
         self._history = CompositionHistory(view, self.take_over)
         self._foreseen = ""
         self._changes = 0
+        self._draft: Draft | None = None
 
     async def build(self, project_id: str) -> None:
         """Build the page, for a project or the newest one."""
@@ -198,9 +231,8 @@ class Composer:
         heading("Parts")
         self._list = ui.column().classes("w-full gap-2").props("role=list aria-label=Parts")
         with ui.row().classes("w-full items-center gap-2"):
-            self._sessions = PagedSelect("Session to add", self._fetch_sessions)
-            self._session = self._sessions.select
-            self._sessions.whole.classes("grow")
+            self._sessions = FoundSelect("Session to add", self._find_sessions, self._view.client.show_session)
+            self._session = self._sessions.select.classes("grow")
             action("Add session", self._add_chosen, OUTLINED, icon="add")
         with ui.row().classes("w-full items-center gap-2"):
             self._work = ui.input("What you work on").props("outlined dense").classes("grow min-w-[14rem]")
@@ -239,7 +271,10 @@ class Composer:
     async def _choose(self) -> None:
         if self._choice.value == self._project_id or self._choice.value is None:
             return
+        is_new = self._project_id is not None
         self._project_id = str(self._choice.value)
+        taken_away = {"session": ""} if is_new else {}
+        self._view.address.show(is_new=is_new, project=self._project_id, **taken_away)
         self._parts.clear()
         self._list.clear()
         self._suggested.clear()
@@ -249,11 +284,31 @@ class Composer:
         await self._history.show(self._project_id)
         self.change()
 
-    async def _fetch_sessions(self, cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await self._view.client.list_project_sessions(self._project_id or "", limit=CHOICES, cursor=cursor)
-        return {
-            one.session_id: f"{one.session_id} ({short(one.original_tokens)})" for one in page.sessions
-        }, page.cursor
+    async def _find_sessions(self, text: str | None) -> dict[str, str]:
+        page = await self._view.client.list_sessions(project_id=self._project_id, search=text, limit=CHOICES)
+        return {one.session_id: f"{one.session_id} ({short(one.original_tokens)})" for one in page.sessions}
+
+    def keep(self) -> None:
+        """Keep what is put together here in the tab from now on, and resume what was kept."""
+        fields: dict[str, ValueElement[Any]] = {
+            "name": self._name, "budget": self._budget, "window": self._window, "strategy": self._strategy,
+            "order": self._order, "work": self._work, "markdown": self._markdown, "jsonl": self._jsonl,
+        }  # fmt: skip
+        self._draft = Draft(self._view, "composition", fields, self._resume, says_so=False)
+
+    async def _resume(self, kept: dict[str, Any]) -> None:
+        arranged = kept[_ARRANGED]
+        if arranged["project"] != self._project_id:
+            return
+        # What the address names and was not kept comes last: somebody came with it from another page.
+        present = {part.session.session_id: part for part in self._parts}
+        for index, written in enumerate(arranged["parts"]):
+            async with self._view.show_errors():
+                if (part := present.get(written["session"])) is None:
+                    await self.add(written["session"])
+                    part = self._parts[-1]
+                part.resume(written)
+                self._insert_part(part, index)
 
     async def _add_chosen(self) -> None:
         if self._session.value:
@@ -352,6 +407,11 @@ class Composer:
         self._show_budget()
         for part in self._parts:
             part.forget()
+        if self._draft is not None:
+            parts = [part.written() for part in self._parts]
+            self._draft.note(_ARRANGED, {"project": self._project_id, "parts": parts})
+            names = ",".join(part.session.session_id for part in self._parts)
+            self._view.address.show(is_new=False, session=names)
 
     def _show_budget(self) -> None:
         """Show the budget against the window, and what is given out by hand against the budget."""
@@ -418,6 +478,8 @@ class Composer:
                 of_session = {one.session_id: one for one in made.composition.components}
                 for part in self._parts:
                     part.show_composed(made.composition.name, of_session.get(part.session.session_id))
+            if self._draft is not None:
+                self._draft.forget()
             await self._history.refresh()
 
     def _format(self) -> Literal["markdown", "jsonl", "both"]:

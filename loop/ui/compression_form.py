@@ -39,7 +39,11 @@ class CompressionForm:
                 "Session distance (1 = recent, 10 = old)", value=1, min=1, step=1, on_change=changed
             )
             self._skip = ui.number("Messages to skip at the beginning", value=0, min=0, step=1, on_change=changed)
-            for field in (self._mode, self._ratio, self._level, self._tiers, self._keepits, self._distance, self._skip):
+            self.fields: dict[str, ui.select | ui.number] = {
+                "mode": self._mode, "ratio": self._ratio, "level": self._level, "tiers": self._tiers,
+                "keepits": self._keepits, "distance": self._distance, "skip": self._skip,
+            }  # fmt: skip
+            for field in self.fields.values():
                 field.props("outlined dense options-dense debounce=200")
         self._changed = changed
         self._by_hand = TierList(changed)

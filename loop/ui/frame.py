@@ -19,12 +19,13 @@ from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 from urllib.parse import quote, urlencode
 
-from nicegui import background_tasks, ui
+from nicegui import Client, background_tasks, ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
-from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url
+from loop.ui.state import SCRIPT, PageAddress, PageState, own_drafts_only
+from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, present_login
 from loop.ui.wording import message_of
 
 P = ParamSpec("P")
@@ -39,6 +40,9 @@ _OF_ALL = (
     ("Administration", "/administration", "admin_panel_settings"),
 )
 COLOURS = {"project": "#0891b2", "preference": "#7c3aed", "identity": "#15803d", "pin": "#c2410c"}
+_PATIENCE_SECONDS = 600.0
+"""How long a page is kept whose browser is away, asleep or without a network, with what is open in it."""
+_LEFT_SECONDS = 2.0
 _STYLE = """
 :root { --line: #d4d4d8; --muted: #52525b; }
 .body--light { --q-primary: #0e7490 !important; }
@@ -47,6 +51,8 @@ _STYLE = """
 .muted { color: var(--muted); }
 .q-btn.danger { color: #b91c1c; } .body--dark .q-btn.danger { color: #fca5a5; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; width: 100%; }
+.menu[aria-current] > *, .current { background: rgb(8 145 178 / .16); box-shadow: inset 3px 0 var(--q-primary); }
+.menu[aria-current] { font-weight: 600; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
 .rendered { overflow-wrap: anywhere; } .rendered pre { white-space: pre-wrap; }
 .rendered :is(pre, code) { background: rgb(127 127 127 / .12); border-radius: .25rem; padding: .1rem .3rem; }
@@ -65,6 +71,7 @@ class PageView:
 
     visitors: Visitors
     visitor: Visitor
+    address: PageAddress
     app_id: str = ""
 
     @cached_property
@@ -113,12 +120,15 @@ class Frame:
 
         def register(build: Build[P]) -> None:
             async def shown(*args: Any, **given: Any) -> Response | None:
-                visitor = self.visitors.current()
+                login = present_login()
+                visitor = await self.visitors.recognise(login)
                 if visitor is None:
-                    return RedirectResponse(self.visitors.login_url())
-                view = PageView(self.visitors, visitor, given.get("app_id", ""))
+                    return RedirectResponse(login_url(ENDED if login else ""))
+                state = next((one for one in given.values() if isinstance(one, PageState)), PageState())
+                view = PageView(self.visitors, visitor, PageAddress(state), given.get("app_id", ""))
                 show_errors(self.visitors)
-                with _surroundings(visitor, self.visitors, title, given.get("app_id")) as named:
+                _release_when_left(ui.context.client)
+                with _surroundings(view, title, is_of_app="app_id" in given) as named:
                     try:
                         if view.app_id:
                             named.set_text((await view.client.show_app()).name)
@@ -130,14 +140,27 @@ class Frame:
                 return None
 
             # The library reads what a page takes from its signature, which has no view in it.
-            hints = get_type_hints(build)
+            hints = get_type_hints(build, include_extras=True)
             taken = list(inspect.signature(build).parameters.values())[1:]
             shown.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [one.replace(annotation=hints[one.name]) for one in taken]
             )
-            ui.page(path, title=f"{title} - Afterthought", response_timeout=30)(shown)
+            ui.page(path, title=f"{title} - Afterthought", response_timeout=30, reconnect_timeout=_PATIENCE_SECONDS)(
+                shown
+            )
 
         return register
+
+
+def _release_when_left(client: Client) -> None:
+    """Have the page forgotten soon after its tab was closed or shows another one."""
+    # A page of its own, as what the library hands to all clients of an address is one for all of them.
+    client.page = copy(client.page)
+
+    def release() -> None:
+        client.page.reconnect_timeout = _LEFT_SECONDS
+
+    ui.on("page_left", release)
 
 
 def show_errors(visitors: Visitors) -> None:
@@ -159,24 +182,29 @@ def _is_fault(record: logging.LogRecord) -> bool:
     return _SHOWN not in getattr(error, "__notes__", ())
 
 
-def chat_address(app_id: str, **parameters: str) -> str:
-    """Return the address of a conversation's page."""
-    return f"/chat/{quote(app_id, safe='')}?{urlencode(parameters)}"
+def chat_address(app_id: str, **parameters: str | None) -> str:
+    """Return the address of a conversation's page; what is None is left out."""
+    query = {name: value for name, value in parameters.items() if value is not None}
+    return f"/chat/{quote(app_id, safe='')}?{urlencode(query)}"
 
 
 @contextmanager
 def bare(title: str) -> Iterator[None]:
     """Surround a page for anybody."""
     ui.add_css(_STYLE)
+    ui.add_head_html(f"<script>{SCRIPT}</script>")
     ui.dark_mode(None)
     ui.html(f"<h1 class='text-2xl font-semibold'>{title}</h1>", sanitize=False)
     yield
 
 
 @contextmanager
-def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str | None) -> Iterator[ui.badge]:
+def _surroundings(view: PageView, title: str, *, is_of_app: bool) -> Iterator[ui.badge]:
     """Yields where the name of the app is told."""
+    visitor = view.visitor
     ui.add_css(_STYLE)
+    ui.add_head_html(f"<script>{SCRIPT}</script>")
+    own_drafts_only(view)
     dark = ui.dark_mode(visitor.dark)
     header = ui.header(elevated=False).classes("items-center bg-zinc-900 text-white py-2 px-3 gap-2 no-wrap")
     with header:
@@ -186,12 +214,12 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
     drawer = ui.left_drawer(value=False, bordered=True)
     drawer.props("show-if-above width=220 breakpoint=900 role=navigation aria-label=Pages")
     with drawer:
-        _links(visitor, app_id or visitor.app_id)
+        _links(view, title)
     with header:
         ui.button(icon="menu", on_click=drawer.toggle).props("flat round dense color=white aria-label=Menu")
         ui.label(title).classes("text-lg font-semibold ellipsis")
-        named = ui.badge(app_id or "").props("color=cyan-9").classes("ellipsis max-w-[40vw]")
-        named.set_visibility(app_id is not None)
+        named = ui.badge(view.app_id).props("color=cyan-9").classes("ellipsis max-w-[40vw]")
+        named.set_visibility(is_of_app)
         ui.space()
 
         async def turn() -> None:
@@ -201,31 +229,39 @@ def _surroundings(visitor: Visitor, visitors: Visitors, title: str, app_id: str 
 
         ui.button(icon="contrast", on_click=turn).props("flat round dense color=white aria-label='Light or dark'")
 
-        async def leave() -> None:
-            await visitors.log_out()
-            ui.run_javascript("sessionStorage.clear()")
-            ui.navigate.to("/login")
-
-        ui.button(icon="logout", on_click=leave).props("flat round dense color=white aria-label='Log out'")
+        leave = ui.button(icon="logout").props("flat round dense color=white aria-label='Log out'")
+        leave.on("click", js_handler="() => logOut()")
     with ui.column().classes("w-full gap-4").props("id=main tabindex=-1"):
         yield named
 
 
-def _links(visitor: Visitor, app_id: str | None) -> None:
-    _link("Apps", "/", "apps")
-    if app_id:
+def _links(view: PageView, title: str) -> None:
+    _link("Apps", "/", "apps", title)
+    if app_id := view.app_id or view.visitor.app_id:
         for name, first, icon in _OF_AN_APP:
-            _link(name, f"/{first}/{quote(app_id, safe='')}", icon)
-    if visitor.is_admin:
+            path = f"/{first}/{quote(app_id, safe='')}"
+            view.address.follow(_link(name, path, icon, title), path)
+    if view.visitor.is_admin:
         for name, address, icon in _OF_ALL:
-            _link(name, address, icon)
+            _link(name, address, icon, title)
 
 
-def _link(name: str, address: str, icon: str) -> None:
-    link = ui.link(target=address).classes("w-full no-underline text-inherit")
+def _link(name: str, address: str, icon: str, title: str) -> ui.link:
+    link = ui.link(target=address).classes("w-full no-underline text-inherit menu")
+    if name == title:
+        link.props("aria-current=page")
     with link, ui.row().classes("items-center gap-3 py-2 px-2 rounded hover:bg-zinc-500/10 w-full"):
         ui.icon(icon, size="sm").props("aria-hidden=true")
         ui.label(name)
+    return link
+
+
+def mark_current(entry: ui.element, *, is_current: bool) -> None:
+    """Show whether an entry of a list is the one that is open."""
+    if is_current:
+        entry.classes("current").props("aria-current=true")
+    else:
+        entry.classes(remove="current").props(remove="aria-current")
 
 
 _Self = TypeVar("_Self")
@@ -322,6 +358,8 @@ class PageEvents:
         while True:
             await self._news.wait()
             await asyncio.sleep(_SETTLE_SECONDS)
+            # Nor while its browser is away: it would be built for nobody, and sent all at once.
+            await self._client.connected()
             await _wait_for_a_turn(self._cost)
             self._news.clear()
             happened, self._happened = self._happened, set()

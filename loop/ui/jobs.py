@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -9,9 +10,11 @@ from nicegui import ui
 
 from afterthought_client import models
 from afterthought_client.calls import OMIT
+from loop.ui.choosers import apps_to_choose
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn, live
-from loop.ui.tables import apps_to_choose, badge, counted, heading, note, number, show_table
+from loop.ui.state import PageState
+from loop.ui.tables import badge, counted, heading, note, number, show_table
 from loop.ui.times import clock, show_time
 from loop.ui.visitors import notify_success
 
@@ -23,9 +26,24 @@ _JOB_EVENTS = ("job.deferred", "job.finished")
 _ALL = "all"
 
 
+class OperationsState(PageState):
+    """What the address says: which view, and of jobs and dead letters which ones; empty: all."""
+
+    view: str = "now"
+    state: str = ""
+    kind: str = ""
+    app: str = ""
+    reason: str = ""
+    after: str = ""
+    """Where the page of jobs begins."""
+
+
 async def show_jobs(view: PageView) -> None:
-    """Show the newest jobs, and go on showing them."""
-    jobs = JobTable(view)
+    """Show jobs as the address says, and go on showing them."""
+    state = view.address.of(OperationsState)
+    jobs = JobTable(view, {"state": state.state, "kind": state.kind, "app_id": state.app})
+    if state.after:
+        jobs.cursors.append(state.after)
     await jobs.build()
     await jobs.refresh()
     live(view).on(_JOB_EVENTS, jobs.refresh_first)
@@ -36,7 +54,7 @@ class JobTable:
     """A page of jobs, and which of them are chosen."""
 
     view: PageView
-    filters: dict[str, str] = field(default_factory=dict)
+    filters: dict[str, str]
     cursors: list[str | None] = field(default_factory=lambda: [None])
     """Where each page up to this one begins."""
     shown: dict[str, models.JobAnswer] = field(default_factory=dict)
@@ -47,10 +65,11 @@ class JobTable:
         """Build the filters, the table's place and what can be done with what is chosen."""
         with ui.row().classes("items-center gap-3 w-full"):
             for name, label, options in (("state", "State", _STATES), ("kind", "Kind", _KINDS)):
-                chooser = ui.select([_ALL, *options], value=_ALL, label=label).props("outlined dense").classes("w-44")
+                chooser = ui.select([_ALL, *options], value=one_of(options, self.filters[name]), label=label)
+                chooser.props("outlined dense").classes("w-44")
                 chooser.on_value_change(lambda event, name=name: self._filter(name, event.value))
-            apps = apps_to_choose(self.view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or _ALL))
-            await apps.load()
+            apps = apps_to_choose(self.view, "App", _ALL, lambda: self._filter("app_id", apps.select.value or ""))
+            await apps.load(self.filters["app_id"])
         with ui.row().classes("items-center gap-2 w-full") as actions:
             self.count = note("None chosen").props("aria-live=polite")
             self.replay = ui.button("Run again", icon="replay", on_click=self._replay_chosen)
@@ -69,7 +88,7 @@ class JobTable:
     @in_turn
     async def refresh(self) -> None:
         """Show the page as it is now."""
-        filters: dict[str, Any] = {name: value for name, value in self.filters.items() if value != _ALL}
+        filters: dict[str, Any] = {name: value for name, value in self.filters.items() if value}
         page = await self.view.client.list_jobs(limit=_LISTED, cursor=self.cursors[-1], **filters)
         self.after = page.cursor
         self.shown = {one.job_id: one for one in page.jobs}
@@ -132,16 +151,24 @@ class JobTable:
         self.cancel.set_enabled(any(one not in _ENDED for one in states))
 
     async def _filter(self, name: str, value: str) -> None:
+        value = "" if value == _ALL else value
+        if value == self.filters[name]:
+            return
         self.filters[name], self.cursors = value, [None]
+        self.view.address.show(
+            state=self.filters["state"], kind=self.filters["kind"], app=self.filters["app_id"], after=""
+        )
         self.chosen.clear()
         await self.refresh()
 
     async def _go_on(self) -> None:
         self.cursors.append(self.after)
+        self.view.address.show(after=self.after or "")
         await self.refresh()
 
     async def _go_back(self) -> None:
         self.cursors.pop()
+        self.view.address.show(after=self.cursors[-1] or "")
         await self.refresh()
 
     async def _replay_chosen(self) -> None:
@@ -171,7 +198,7 @@ class JobTable:
 
 async def show_dead_letters(view: PageView) -> None:
     """Show the dead letters that match, and run them again after they were counted."""
-    dead = DeadLetters(view)
+    dead = DeadLetters(view, view.address.of(OperationsState))
     await dead.build()
     await dead.count()
     live(view).on({"job.finished"}, dead.count)
@@ -182,18 +209,27 @@ class DeadLetters:
     """Which dead letters are meant, and how many there are."""
 
     view: PageView
+    state: OperationsState
 
     async def build(self) -> None:
         """Build the filters and the place of what is found."""
         with ui.row().classes("items-center gap-3 w-full"):
-            self.kind = ui.select([_ALL, *_KINDS], value=_ALL, label="Kind").props("outlined dense").classes("w-44")
-            apps = apps_to_choose(self.view, "App", _ALL, self.count)
+            self.kind = ui.select([_ALL, *_KINDS], value=one_of(_KINDS, self.state.kind), label="Kind")
+            self.kind.props("outlined dense").classes("w-44")
+            apps = apps_to_choose(self.view, "App", _ALL, self._filter)
             self.app = apps.select
-            self.reason = ui.input("Part of the reason").props("outlined dense debounce=300").classes("w-56")
-        for one in (self.kind, self.reason):
-            one.on_value_change(self.count)
+            self.reason = ui.input("Part of the reason", value=self.state.reason)
+            self.reason.props("outlined dense debounce=300").classes("w-56")
         self.found = ui.column().classes("card w-full gap-2 min-w-0")
-        await apps.load()
+        await apps.load(self.state.app)
+        for one in (self.kind, self.reason):
+            one.on_value_change(self._filter)
+
+    async def _filter(self) -> None:
+        kind = "" if self.kind.value == _ALL else self.kind.value
+        # No new place for each letter of a reason.
+        self.view.address.show(is_new=False, kind=kind, app=self.app.value or "", reason=self.reason.value or "")
+        await self.count()
 
     def _job_filter(self) -> dict[str, Any]:
         return {
@@ -241,6 +277,11 @@ class DeadLetters:
                     break
             notify_success(f"{replayed:,} run again, {refused:,} cannot be.")
             await self.count()
+
+
+def one_of(options: Iterable[str], chosen: str) -> str:
+    """Return what an address chooses of some options; all of them where it is none."""
+    return chosen if chosen in options else _ALL
 
 
 def _when(one: models.JobAnswer) -> Any:

@@ -6,15 +6,18 @@ A memory is a card: where it came from, what happened to it, and the ways to cha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.choosers import choose_subject
 from loop.ui.confirmation import UndoBar
 from loop.ui.frame import COLOURS, Frame, PageView, chat_address, live
-from loop.ui.memory_panel import MemoryPanel, choose_subject
+from loop.ui.memory_panel import MemoryPanel
 from loop.ui.profile import ProfileSection
+from loop.ui.state import Draft, PageState, forms_being_written
 from loop.ui.tables import badge, fill, heading, icon_button
 from loop.ui.times import show_time
 
@@ -46,7 +49,9 @@ class SummarySection:
         with ui.column().classes("card gap-1").props("role=listitem"):
             ui.label(summary.content).classes("said text-sm w-full")
             with ui.row().classes("items-center gap-3"):
-                address = chat_address(self._view.app_id, conversation=conversation_id)
+                address = chat_address(
+                    self._view.app_id, user=self._view.address.state.user, conversation=conversation_id
+                )
                 ui.link(title, address).classes("text-xs !text-inherit ellipsis").tooltip(conversation_id)
                 show_time(summary.created_at, "summarised")
 
@@ -66,7 +71,8 @@ _KINDS = {
     "removed": "Removed", "gave_way": "Gave way", "restored": "Restored", "erased": "Erased",
 }  # fmt: skip
 _REWRITES = ("edited", "merged", "restored")
-Draft = dict[str, Any]
+_FORMS, _NEW = "memory/", "new/"
+MemoryFields = dict[str, Any]
 """What a form says of a memory, by the names of the client's arguments."""
 
 
@@ -74,9 +80,9 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/memory/{app_id}", "Memory")
-    async def show(view: PageView, app_id: str) -> None:
+    async def show(view: PageView, app_id: str, state: Annotated[PageState, Query()]) -> None:
         with ui.row().classes("w-full items-center gap-3"):
-            user_id = await choose_subject(view)
+            user_id = await choose_subject(view, state)
             ui.space()
             MemoryPanel(view, user_id).pill("fact", "facts")
         with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-[3fr_2fr] gap-6"):
@@ -93,6 +99,8 @@ def register(frame: Frame) -> None:
         changes.on({"profile.changed"}, profile.refresh_unless_written)
         for section in (memories, removed, profile, summaries):
             await section.refresh()
+        if view.may_write:
+            ui.timer(0, memories.reopen, once=True)
 
 
 class MemorySection:
@@ -146,6 +154,14 @@ class MemorySection:
         self._empty.set_visibility(not shown)
         self._more.set_visibility(found.cursor is not None)
 
+    async def reopen(self) -> None:
+        """Open the forms again in which something was being written when the page was left."""
+        for name in await forms_being_written(self.view, _FORMS):
+            if name == f"{_NEW}{self.user_id}":
+                self._open_form()
+            elif name.isdigit() and int(name) in self._cards:
+                self._cards[int(name)].edit()
+
     async def _show_more(self) -> None:
         self._limit = min(self._limit + _PAGE, 200)
         await self.refresh()
@@ -154,12 +170,12 @@ class MemorySection:
         self._form.clear()
         self._form.set_visibility(True)
         with self._form:
-            build_form(None, self._save_new, self._close_form)
+            build_form(self.view, f"{_FORMS}{_NEW}{self.user_id}", None, self._save_new, self._close_form)
 
     def _close_form(self) -> None:
         self._form.set_visibility(False)
 
-    async def _save_new(self, draft: Draft) -> None:
+    async def _save_new(self, draft: MemoryFields) -> None:
         written = await self.view.client.write_memory(**draft, user_id=self.user_id or None)
         self._close_form()
         self._tell_what_went(written.made_room)
@@ -261,10 +277,15 @@ class MemoryCard:
                 self._tell_attributes()
             with ui.row().classes("w-full items-center gap-x-2 gap-y-1"):
                 for source in memory.sources:
-                    message = {"message": source.message_ids[0]} if source.message_ids else {}
+                    message = source.message_ids[0] if source.message_ids else None
                     count = len(source.message_ids)
                     words = f"From {count} message{'' if count == 1 else 's'}" if count else "From a conversation"
-                    address = chat_address(self._section.view.app_id, conversation=source.conversation_id, **message)
+                    address = chat_address(
+                        self._section.view.app_id,
+                        user=self._section.view.address.state.user,
+                        conversation=source.conversation_id,
+                        message=message,
+                    )
                     link = ui.link(words, address).classes("text-xs !text-inherit")
                     link.tooltip(f"Conversation {source.conversation_id}")
                 if not memory.sources:
@@ -275,7 +296,7 @@ class MemoryCard:
                     if self._may_write:
                         pin = icon_button("push_pin", "Unpin" if self.memory.pinned else "Pin", self._pin)
                         pin.style(f"color: {COLOURS['pin'] if self.memory.pinned else 'inherit'}")
-                        icon_button("edit", "Edit", self._edit)
+                        icon_button("edit", "Edit", self.edit)
                         icon_button("delete_outline", "Delete", lambda: self._section.remove(self.memory.id))
 
     def _tell_attributes(self) -> None:
@@ -294,16 +315,17 @@ class MemoryCard:
         await self._client.edit_memory(self.memory.id, pinned=not self.memory.pinned)
         await self._section.refresh()
 
-    def _edit(self) -> None:
+    def edit(self) -> None:
+        """Open its editor."""
         self._close()
 
-        async def save(draft: Draft) -> None:
+        async def save(draft: MemoryFields) -> None:
             await self._client.edit_memory(self.memory.id, **draft)
             await self._section.refresh()
             self._close()
 
         with self._editor:
-            build_form(self.memory, save, self._close)
+            build_form(self._section.view, f"{_FORMS}{self.memory.id}", self.memory, save, self._close)
         self._view.set_visibility(False)
 
     def _close(self) -> None:
@@ -355,7 +377,11 @@ def show_change(change: models.ChangeAnswer) -> None:
 
 
 def build_form(
-    present: models.MemoryAnswer | None, save: Callable[[Draft], Awaitable[None]], cancel: Callable[[], None]
+    view: PageView,
+    form: str,
+    present: models.MemoryAnswer | None,
+    save: Callable[[MemoryFields], Awaitable[None]],
+    close: Callable[[], None],
 ) -> None:
     """Build where a memory is written, a new one where None is present: Ctrl+Enter saves, Escape cancels."""
     content, tags_now, weight = (present.content, present.tags, present.importance) if present else ("", [], 5)
@@ -365,12 +391,19 @@ def build_form(
         tags.props("outlined dense")
         importance = ui.number("Importance, 0 to 10", value=weight, min=0, max=10, precision=0)
         importance.props("outlined dense").classes("w-full")
+        draft = Draft(view, form, {"content": text, "tags": tags, "importance": importance})
+
+        def cancel() -> None:
+            draft.forget()
+            close()
+
         with ui.row().classes("w-full justify-end gap-2"):
             ui.button("Cancel", on_click=cancel, color=None).props("flat no-caps dense")
 
             async def write() -> None:
                 weighed = int(importance.value or 0)
                 await save({"content": text.value or "", "importance": weighed, "tags": list(tags.value)})
+                draft.forget()
 
             ui.button("Save", on_click=write, color=None).props("unelevated no-caps dense color=cyan-9").classes("px-3")
         text.on("keydown.ctrl.enter", write, js_handler="() => emit()")

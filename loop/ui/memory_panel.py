@@ -1,12 +1,8 @@
-"""The sheet of what is remembered about somebody, over any page: a pill with how much it is, and the facts.
-
-Chooses whose memory is looked at: everybody's, what names nobody, or one user's.
-"""
+"""The sheet of what is remembered about somebody, over any page: a pill with how much it is, and the facts."""
 
 from __future__ import annotations
 
 from nicegui import ui
-from nicegui.events import ValueChangeEventArguments
 
 from loop.ui.fact_card import STYLE
 from loop.ui.fact_cards import FactCards
@@ -88,40 +84,3 @@ class MemoryPanel:
         await self.count()
         if self._dialog.value:
             await self._facts.refresh()
-
-
-_EVERYBODY, _NOBODY = "Everybody", "Nobody named"
-_SHOWN = 50
-
-
-async def choose_subject(view: PageView) -> str | None:
-    """Show the chooser, and return whose memory it stands at: None everybody's, empty what names nobody.
-
-    Where an app names no users there is nothing to choose. Choosing builds the page anew. Of many users some are
-    offered; any other's id can be typed.
-    """
-    users = await view.client.list_users(limit=_SHOWN)
-    named = [one.user_id for one in users.users if one.user_id]
-    chosen = view.visitor.user_of.get(view.app_id)
-    if not named and not chosen:
-        return ""
-    subjects: dict[str, str | None] = {_EVERYBODY: None, _NOBODY: ""}
-    for one in dict.fromkeys([*named, *([chosen] if chosen else [])]):
-        # A user may be called as one of the two above.
-        subjects[f"{one} (user)" if one in subjects else one] = one
-
-    def choose(event: ValueChangeEventArguments[str | None]) -> None:
-        view.visitor.user_of[view.app_id] = subjects.get(event.value or _EVERYBODY, event.value)
-        ui.navigate.reload()
-
-    # A list, so that what Tab leaves in the box, which is what stands there, counts as that and not as a new value.
-    select = ui.select(
-        list(subjects),
-        value=next(label for label, subject in subjects.items() if subject == chosen),
-        label="Whose memory",
-        with_input=True,
-        new_value_mode="add-unique",
-        on_change=choose,
-    )
-    select.props("outlined dense").classes("w-64 max-w-full")
-    return chosen

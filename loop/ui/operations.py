@@ -8,20 +8,23 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Annotated
 
+from fastapi import Query
 from nicegui import ui
 from prometheus_client.parser import text_string_to_metric_families
 
 from afterthought_client import ApiError, models
 from loop.ui import jobs, tuning
 from loop.ui.charts import Chart
+from loop.ui.choosers import apps_to_choose
 from loop.ui.frame import Frame, PageView, live, press_once
+from loop.ui.jobs import OperationsState
 from loop.ui.tables import (
     OUTLINED,
     Row,
     action,
     amount,
-    apps_to_choose,
     badge,
     card,
     note,
@@ -142,11 +145,11 @@ def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/operations", "Operations")
-    async def show(page: PageView, view: str = "now") -> None:
+    async def show(page: PageView, state: Annotated[OperationsState, Query()]) -> None:
         if not page.visitor.is_admin:
             ui.label("Only the admin's token and a reader's open this page.").classes("muted")
             return
-        view = view if view in _VIEWS else "now"
+        view = state.view if state.view in _VIEWS else "now"
         show_views("/operations", _VIEWS, view)
         await _BUILD[view](page)
 

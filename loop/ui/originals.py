@@ -17,6 +17,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import PageView, press_once
 from loop.ui.session_view import PRESETS, dialog, long_text, rendered_text, weight_name
+from loop.ui.state import Draft
 from loop.ui.tables import badge, heading, note
 from loop.ui.times import minute
 from loop.ui.visitors import FormError, notify_success
@@ -187,6 +188,8 @@ class KeepitEditor:
             ui.label("Weight").classes("font-medium")
             self._slider = ui.slider(min=0, max=1, step=0.01, value=marker.weight, on_change=self._show)
             self._slider.props("aria-label=Weight label color=cyan-9").classes("px-3")
+            draft = Draft(self.view, f"marker/{self.session_id}/{marker.marker_id}", {"weight": self._slider})
+            draft.forget_when_hidden(self._dialog)
             with ui.row().classes("gap-1").props("role=group aria-label=Presets"):
                 for weight, name in PRESETS.items():
                     button = ui.button(f"{name} {weight:.2f}", on_click=partial(self._slider.set_value, weight))

@@ -6,7 +6,6 @@ The library takes most of a second to load, so it is loaded after the interface 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import warnings
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -108,9 +107,6 @@ def _build(interface: InProcess) -> FastAPI:
         dark=None,
         language="en-US",
         binding_refresh_interval=None,
-        # Known to this process alone: with it, what a browser knows is forgotten too.
-        storage_secret=secrets.token_urlsafe(32),
-        session_middleware_kwargs={"session_cookie": "afterthought", "same_site": "strict", "max_age": None},
         show_welcome_message=False,
     )
     # The library lets pages of any site use the socket.
@@ -119,5 +115,9 @@ def _build(interface: InProcess) -> FastAPI:
 
 
 def _is_own(origin: str, environ: Mapping[str, str]) -> bool:
+    return is_same_site(origin, environ.get("HTTP_HOST"), environ.get("HTTP_X_FORWARDED_HOST"))
+
+
+def is_same_site(origin: str, *hosts: str | None) -> bool:
     """Whether a page of this address asks; its scheme does not tell, as a proxy may speak TLS and this process not."""
-    return urlsplit(origin).netloc in {environ.get("HTTP_HOST"), environ.get("HTTP_X_FORWARDED_HOST")}
+    return urlsplit(origin).netloc in hosts

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nicegui import ui
+from nicegui.elements.mixins.value_element import ValueElement
 from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client.models import Context, Preferences, ProfileAnswer, ProfileItem
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn
+from loop.ui.state import Draft
 from loop.ui.tables import counted, heading, note
 from loop.ui.visitors import notify_success
 
@@ -97,8 +101,13 @@ class ProfileSection:
         for one in (languages, frameworks):
             one.props("outlined dense")
         notes.props("outlined autogrow")
-        for field in (style, languages, frameworks, goals, domain, constraints, notes):
+        fields: dict[str, ValueElement[Any]] = {
+            "style": style, "languages": languages, "frameworks": frameworks, "goals": goals, "domain": domain,
+            "constraints": constraints, "notes": notes,
+        }  # fmt: skip
+        for field in fields.values():
             field.on_value_change(self._note_writing)
+        draft = Draft(self._view, f"profile/{self._user_id}", fields)
 
         async def save() -> None:
             await self._view.client.write_profile(
@@ -115,6 +124,7 @@ class ProfileSection:
                 freeform_notes=notes.value or "",
                 user_id=self._user_id,
             )
+            draft.forget()
             await self.refresh()
             with self._shown:
                 notify_success("The profile is saved.")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 from fastapi.exception_handlers import http_exception_handler
 from nicegui import Client, app, ui
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, PageView, bare, show_errors
+from loop.ui.pages import is_same_site
 from loop.ui.tables import PRIMARY, action, note
 from loop.ui.times import report_zone
 from loop.ui.transport import InProcess
-from loop.ui.visitors import ENDED, Visitors, way_back
+from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, present_login, way_back
 
 _INSIDE = "http://afterthought"
 
@@ -62,23 +65,54 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 def _login_page(frame: Frame) -> None:
+    visitors = frame.visitors
+
     @ui.page("/login", title="Log in - Afterthought")
-    def log_in(next: str = "", why: str = "") -> None:
-        show_errors(frame.visitors)
+    async def log_in(next: str = "", why: str = "") -> Response | None:
+        present = await visitors.recognise(present_login())
+        if present is not None:
+            return RedirectResponse(_way_on(present, next))
+        show_errors(visitors)
         with ui.column().classes("w-full max-w-md mx-auto mt-16 gap-4 p-4"), bare("Afterthought"):
             if why == ENDED:
                 ui.label("You were logged out: your token is not accepted any more.").props("role=alert")
             ui.label("Log in with the admin token, or with an app's.").classes("muted")
             if next:
-                note("It leads back to where you were. The service forgets who is logged in when it starts.")
+                note("It leads back to where you were.")
             token = ui.input("Token", password=True, password_toggle_button=True).classes("w-full")
             token.props("autocomplete=off autofocus outlined")
 
             async def enter() -> None:
-                visitor = await frame.visitors.log_in(token.value or "")
-                home = "/" if visitor.is_admin else f"/memory/{visitor.app_id}"
-                ui.navigate.to(way_back(next) or home)
+                visitor, ticket = await visitors.log_in(token.value or "")
+                ui.run_javascript(f"logIn({json.dumps(ticket)}, {json.dumps(_way_on(visitor, next))})")
 
             token.on("keydown.enter", enter)
             action("Log in", enter, PRIMARY).classes("w-full")
-            note("The token stays in this session of the service's, and is gone when you log out.")
+            note("The token is not kept. This browser stays logged in until you log out, or for a week.")
+        return None
+
+    @app.post("/login/{ticket}")
+    async def take_login(request: Request, ticket: str) -> Response:
+        origin = request.headers.get("origin", "")
+        # From elsewhere somebody would be logged in as whoever sends them here.
+        if not is_same_site(origin, request.headers.get("host"), request.headers.get("x-forwarded-host")):
+            return Response(status_code=403)
+        login = visitors.redeem(ticket)
+        if login is None:
+            return Response(status_code=404)
+        await visitors.log_out(request.cookies.get(COOKIE))
+        answer = Response(status_code=204)
+        secure = origin.startswith("https:")
+        answer.set_cookie(COOKIE, login, httponly=True, samesite="strict", secure=secure)
+        return answer
+
+    @app.delete("/login")
+    async def drop_login(request: Request) -> Response:
+        await visitors.log_out(request.cookies.get(COOKIE))
+        answer = Response(status_code=204)
+        answer.delete_cookie(COOKIE)
+        return answer
+
+
+def _way_on(visitor: Visitor, page: str) -> str:
+    return way_back(page) or ("/" if visitor.is_admin else f"/memory/{visitor.app_id}")

@@ -123,10 +123,10 @@ class SessionDetails:
     async def read(self, from_uuid: object = None) -> None:
         """Open the original, at a message where one is named."""
         await originals.read_original(
-            self.view, self.session_id, edit=self._edit, from_uuid=from_uuid if isinstance(from_uuid, str) else None
+            self.view, self.session_id, edit=self.edit, from_uuid=from_uuid if isinstance(from_uuid, str) else None
         )
 
-    async def _edit(self, session_id: str, marker_id: str) -> None:
+    async def edit(self, session_id: str, marker_id: str) -> None:
         await originals.edit_keepit(self.view, session_id, marker_id, self.show)
 
     def _versions(self, session: models.SessionDetail, listed: models.VersionList, progress: str) -> None:
@@ -174,7 +174,7 @@ class SessionDetails:
 
     def _marker(self, marker: models.MarkerItem) -> None:
         async def edit() -> None:
-            await self._edit(self.session_id, marker.marker_id)
+            await self.edit(self.session_id, marker.marker_id)
 
         with ui.row().classes("marked w-full no-wrap items-start gap-2").props("role=listitem"):
             with ui.column().classes("gap-0 min-w-0 grow"):

@@ -11,8 +11,7 @@ from markdown_it import MarkdownIt
 from nicegui import ui
 
 from afterthought_client.models import VersionAnswer
-from loop.ui.frame import PageView
-from loop.ui.tables import CHOICES, FLAT, PagedSelect, action, heading
+from loop.ui.tables import FLAT, action, heading
 from loop.ui.times import UNKNOWN
 from loop.ui.visitors import FormError
 
@@ -23,16 +22,6 @@ _NAME_CHARACTERS = 100
 # HTML in it is text, and a picture a link to it: the browser would ask for one from wherever it lies.
 _MARKDOWN = MarkdownIt("js-default").disable("image")
 _UNITS = ("B", "kB", "MB", "GB")
-
-
-def projects_to_choose(view: PageView, on_change: Callable[[], object]) -> PagedSelect:
-    """Show a chooser of an app's projects."""
-
-    async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await view.client.list_projects(limit=CHOICES, cursor=cursor)
-        return {one.project_id: one.display_name for one in page.projects}, page.cursor
-
-    return PagedSelect("Project", fetch, on_change=on_change)
 
 
 @contextmanager

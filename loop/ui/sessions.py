@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+from fastapi import Query
 from nicegui import ui
 
 from afterthought_client import models
 from loop.ui import session_intake
 from loop.ui.ageing import ProjectRules, Pruning
-from loop.ui.frame import Frame, PageView, in_turn, live, press_once
+from loop.ui.choosers import projects_to_choose
+from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_once
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import projects_to_choose, session_name, short, size
+from loop.ui.session_view import session_name, short, size
+from loop.ui.state import PageState, forms_being_written
 from loop.ui.tables import FLAT, action, counted, heading
 from loop.ui.times import day, local
 
@@ -54,16 +57,24 @@ _SCANNED = 20
 _FOUND = 10
 
 
+class SessionState(PageState):
+    """What the address says: a session that is open."""
+
+    session: str = ""
+
+
 def register(frame: Frame) -> None:
     """Register the page."""
 
     @frame.page("/sessions/{app_id}", "Sessions")
-    async def show(view: PageView, app_id: str, project: str = "", session: str = "") -> None:
+    async def show(view: PageView, app_id: str, state: Annotated[SessionState, Query()]) -> None:
         ui.add_css(STYLE)
         browser = SessionBrowser(view)
-        await browser.build(project)
-        if session:
-            await browser.open(session)
+        await browser.build(state.project)
+        if state.session:
+            async with view.show_errors():
+                await browser.open(state.session)
+                ui.timer(0, browser.reopen, once=True)
 
 
 class SessionBrowser:
@@ -74,6 +85,7 @@ class SessionBrowser:
         self._project_id: str | None = None
         self._session_id: str | None = None
         self._sessions: dict[str, models.SessionItem] = {}
+        self._entries: dict[str, ui.button] = {}
         self._foreseen: list[models.SessionForeseen] = []
         self._cursor: str | None = None
         self._scan_cursor: str | None = None
@@ -107,7 +119,7 @@ class SessionBrowser:
                 self._more = press_once(ui.button("More sessions").props("flat dense no-caps"), self._list_more)
                 self._scan = press_once(ui.button("More files of the folder").props("flat dense no-caps"), self._look)
             with ui.column().classes("detail gap-3"):
-                back = action("All sessions", self._close, FLAT, icon="arrow_back")
+                back = action("All sessions", self._leave, FLAT, icon="arrow_back")
                 back.classes("back")
                 self._detail = ui.column().classes("w-full gap-3").props("role=region aria-label='Session details'")
         await self._load_projects(project_id)
@@ -122,7 +134,11 @@ class SessionBrowser:
     async def _choose(self) -> None:
         if self._choice.value == self._project_id:
             return
+        # The newest, which is chosen where the address names none, is no other place.
+        is_new = self._project_id is not None
         self._project_id, self._session_id = self._choice.value, None
+        closed = {"session": ""} if is_new else {}
+        self._view.address.show(is_new=is_new, project=self._project_id or "", **closed)
         self._detail.clear()
         self._close()
         await self._reload()
@@ -192,9 +208,11 @@ class SessionBrowser:
         for button in (self._export, self._rules, *((self._upload, self._prune) if self._view.may_write else ())):
             button.set_enabled(self._project_id is not None)
         self._list.clear()
+        self._entries.clear()
         with self._list:
             if self._project_id is None:
-                ui.label("No projects yet. Open one, then upload a transcript.").classes("muted")
+                none = "No projects yet. Open one, then upload a transcript."
+                ui.label("Choose a project." if self._choice.options else none).classes("muted")
             elif not self._sessions and not self._foreseen:
                 ui.label("No sessions yet.").classes("muted")
             every: list[_Session] = [*self._sessions.values(), *self._foreseen]
@@ -220,9 +238,13 @@ class SessionBrowser:
                 await session_intake.look_at(self._view, transcript, self._taken)
 
         details.append(one.session_id)
-        name = session_name(one.session_id, one.metadata)
-        _link(name, f"{short(one.original_tokens)} · {' · '.join(details)}", opened,
-              icon="bookmark" if is_known else "bookmark_border")  # fmt: skip
+        self._entries[one.session_id] = _link(
+            session_name(one.session_id, one.metadata),
+            f"{short(one.original_tokens)} · {' · '.join(details)}",
+            opened,
+            icon="bookmark" if is_known else "bookmark_border",
+        )
+        mark_current(self._entries[one.session_id], is_current=one.session_id == self._session_id)
 
     async def _search(self, text: str) -> None:
         if not text.strip():
@@ -231,6 +253,7 @@ class SessionBrowser:
         found = await self._view.client.search_sessions(text=text, limit=_FOUND)
         self._is_searched = True
         self._list.clear()
+        self._entries.clear()
         self._more.set_visibility(False)
         self._scan.set_visibility(False)
         with self._list:
@@ -248,8 +271,8 @@ class SessionBrowser:
                 await self._details.read(one.snippet.message_uuid)
 
         where = f"{one.version_id}, " if one.version_id else ""
-        _link(one.session_id, f"{where}{one.snippet.text[:200] if one.snippet else day(one.last_timestamp)}", opened,
-              icon="search")  # fmt: skip
+        details = f"{where}{one.snippet.text[:200] if one.snippet else day(one.last_timestamp)}"
+        self._entries[one.session_id] = _link(one.session_id, details, opened, icon="search")
 
     @in_turn
     async def open(self, session_id: str) -> None:
@@ -257,7 +280,19 @@ class SessionBrowser:
         self._details = SessionDetails(self._view, session_id, self._detail, self._changed, self._show_storage)
         await self._details.show()
         self._session_id = session_id
+        for name, entry in self._entries.items():
+            mark_current(entry, is_current=name == session_id)
         self._whole.classes("reading")
+        self._view.address.show(session=session_id)
+
+    async def reopen(self) -> None:
+        """Open the editor of a marker again that was open when the page was left."""
+        for name in await forms_being_written(self._view, f"marker/{self._session_id}/"):
+            await self._details.edit(self._session_id or "", name)
+
+    def _leave(self) -> None:
+        self._close()
+        self._view.address.show(session="")
 
     def _close(self) -> None:
         self._whole.classes(remove="reading")
@@ -289,6 +324,7 @@ class SessionBrowser:
     async def _changed(self) -> None:
         """A session was removed or synced."""
         self._session_id = None
+        self._view.address.show(is_new=False, session="")
         self._detail.clear()
         self._close()
         await self._reload()
@@ -321,7 +357,7 @@ def _action(name: str, icon: str, act: Action) -> ui.button:
     return ui.button(name, icon=icon, on_click=act).props("flat dense no-caps").classes("px-2")
 
 
-def _link(name: str, details: str, opened: Action, *, icon: str) -> None:
+def _link(name: str, details: str, opened: Action, *, icon: str) -> ui.button:
     with ui.element("li"):
         button = ui.button(on_click=opened).props("flat no-caps align=left color='' text-color=''")
         with button.classes("w-full font-normal"), ui.row().classes("no-wrap gap-2 w-full items-start"):
@@ -329,6 +365,7 @@ def _link(name: str, details: str, opened: Action, *, icon: str) -> None:
             with ui.column().classes("gap-0 min-w-0 items-start"):
                 ui.label(name).classes("text-left").style("overflow-wrap: anywhere").props("dir=auto")
                 ui.label(details).classes("muted text-xs text-left").style("overflow-wrap: anywhere").props("dir=auto")
+    return button
 
 
 def _said_last(one: _Session) -> datetime:

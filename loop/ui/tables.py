@@ -20,8 +20,7 @@ Cell = str | Callable[[], object]
 """Text, or what builds the cell."""
 Row = Sequence[Cell]
 _SHORT = 30
-CHOICES = 100
-"""At once in a chooser."""
+_MOST_TOKENS = 100
 _STYLE = """
 .figures { border-collapse: collapse; width: 100%; font-size: .875rem; }
 .figures caption { position: absolute; left: -999rem; }
@@ -172,58 +171,6 @@ class PagedTable:
         self._draw()
 
 
-class PagedSelect:
-    """A chooser of what is listed page by page: the first page, found by typing, and the next ones by a button."""
-
-    def __init__(
-        self,
-        label: str,
-        fetch: Callable[[str | None], Awaitable[tuple[dict[str, str], str | None]]],
-        always: Mapping[str, str] = MappingProxyType({}),
-        on_change: Callable[[], object] | None = None,
-    ) -> None:
-        """``fetch`` returns the options after a cursor, and the cursor of those after them; ``always``: offered too."""
-        self._fetch, self._always = fetch, dict(always)
-        self._cursor: str | None = None
-        with ui.row().classes("no-wrap items-center gap-1 min-w-0 max-w-full") as self.whole:
-            value = next(iter(always), None)
-            self.select = ui.select(dict(always), value=value, label=label, with_input=True, on_change=on_change)
-            self.select.props("outlined dense options-dense").classes("grow min-w-0")
-            self._more = press_once(ui.button(icon="more_horiz").props("flat round dense"), self._show_more)
-            self._more.props["aria-label"] = f"More for {label}"
-            self._more.tooltip("Offer more")
-        self._more.set_visibility(False)
-
-    async def load(self, chosen: str | None = None) -> None:
-        """Offer the first page, and choose one of it; the first where none is named, unless something is chosen."""
-        found, self._cursor = await self._fetch(None)
-        options = {**self._always, **found}
-        # Of another page than the first it could not be chosen otherwise.
-        if chosen is not None:
-            options.setdefault(chosen, chosen)
-        self._offer(options, chosen or next(iter(options), None))
-
-    async def _show_more(self) -> None:
-        found, self._cursor = await self._fetch(self._cursor)
-        options = self.select.options
-        assert isinstance(options, dict)
-        self._offer({**options, **found}, self.select.value)
-
-    def _offer(self, options: dict[str, str], value: str | None) -> None:
-        self.select.set_options(options, value=value)
-        self._more.set_visibility(self._cursor is not None)
-
-
-def apps_to_choose(view: PageView, label: str, everything: str, on_change: Callable[[], object]) -> PagedSelect:
-    """Show a chooser of apps, of which none may be chosen."""
-
-    async def fetch(cursor: str | None) -> tuple[dict[str, str], str | None]:
-        page = await view.client.list_apps(limit=CHOICES, cursor=cursor)
-        return {one.app_id: one.name for one in page.apps}, page.cursor
-
-    return PagedSelect(label, fetch, {"": everything}, on_change)
-
-
 def _row(row: Row) -> ui.element:
     with ui.element("tr") as shown:
         for cell in row:
@@ -310,7 +257,7 @@ _SHOWN = 12
 
 async def token_labels(view: PageView) -> TokenLabels:
     """Return what an app's first tokens are for, of those of whom that is said."""
-    listed = await view.client.list_tokens(limit=CHOICES)
+    listed = await view.client.list_tokens(limit=_MOST_TOKENS)
     return {one.token_id: one.label for one in listed.tokens if one.label}
 
 

@@ -1,4 +1,4 @@
-"""Who has logged in: a token for each browser, in memory alone; gone on demand, when idle, and with the process.
+"""Who has logged in: each browser has a login, which the service keeps for as long as the token is accepted.
 
 What is told of an action: that it succeeded, which ends what was told of failures before, or why it did not.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from secrets import token_urlsafe
 from time import monotonic
 from urllib.parse import urlencode
 
-from nicegui import app, ui
+from nicegui import ui
 
 from afterthought_client import ApiError, AsyncAfterthought
+from loop.ui.state import present_address
 from loop.ui.wording import Labels, message_of
 
 _UNACCEPTABLE = 422
@@ -53,22 +55,23 @@ def in_words_of(labels: Labels) -> Iterator[None]:
         raise FormError(message_of(error, labels)) from error
 
 
+COOKIE = "afterthought_login"
 _IDLE_SECONDS = 12 * 3600.0
 _UNAUTHENTICATED = 401
 ENDED = "ended"
-"""Why somebody is at the way in again: the token that was used is not accepted any more."""
+"""Why somebody is at the way in again: the login, or the token that it stands for, is not accepted any more."""
 
 
 @dataclass
 class Visitor:
-    """A browser whose token opens something."""
+    """A browser whose login opens something."""
 
     client: AsyncAfterthought
+    name: str
+    """Of the token: admin, reader, or token: and its id."""
     app_id: str | None
     """The only app the token opens; None: all of them, an admin's."""
     may_write: bool
-    user_of: dict[str, str | None] = field(default_factory=dict)
-    """Whose memory is looked at, by app; None: everybody's."""
     dark: bool | None = None
     """None: as the browser has it."""
     seen_at: float = field(default_factory=monotonic)
@@ -80,53 +83,81 @@ class Visitor:
 
 
 class Visitors:
-    """Visitors by their browser. Its cookie is signed, not readable by scripts, and not sent from other sites."""
+    """Visitors by their logins, of which each browser has its own in a cookie.
+
+    The service keeps what a login stands for; what is known of it here is lost at no cost.
+    """
 
     def __init__(self, client: Callable[[str], AsyncAfterthought]) -> None:
         self._client = client
-        # None of one whose token is not accepted any more.
-        self._known: dict[str, Visitor | None] = {}
+        self._known: dict[str, Visitor] = {}
+        self._tickets: dict[str, str] = {}
 
-    async def log_in(self, token: str) -> Visitor:
-        """Remember this browser's token. Raises: ApiError where the service knows no such token, InvalidArgument."""
+    async def log_in(self, token: str) -> tuple[Visitor, str]:
+        """Make a login of a token; the second value is a ticket that hands it to the browser, once.
+
+        Raises: ApiError where the service knows no such token, InvalidArgument.
+        """
         client = self._client(token)
         try:
-            opened = await client.show_token()
-        except ApiError:
+            made = await client.make_login()
+        finally:
             await client.close()
-            raise
-        await self.log_out()
-        visitor = Visitor(client, opened.app_id, opened.rights == "all")
-        self._known[_browser()] = visitor
-        return visitor
+        assert made.login is not None
+        visitor = await self.recognise(made.login)
+        assert visitor is not None
+        # A page has no answer of its own in which it could set a cookie that scripts cannot read.
+        ticket = token_urlsafe(32)
+        self._tickets[ticket] = made.login
+        return visitor, ticket
+
+    def redeem(self, ticket: str) -> str | None:
+        """Return the login that a ticket is for."""
+        return self._tickets.pop(ticket, None)
+
+    async def recognise(self, login: str | None) -> Visitor | None:
+        """Return whose login it is; None where it is accepted no more, or never was."""
+        if not login:
+            return None
+        if login not in self._known:
+            client = self._client(login)
+            try:
+                opened = await client.show_token()
+            except ApiError as error:
+                await client.close()
+                if error.status != _UNAUTHENTICATED:
+                    raise
+                return None
+            # Two pages may ask at once, and both must see the same visitor.
+            visitor = self._known.setdefault(login, Visitor(client, opened.name, opened.app_id, opened.rights == "all"))
+            if visitor.client is not client:
+                await client.close()
+        for idle in [one for one, known in self._known.items() if monotonic() - known.seen_at > _IDLE_SECONDS]:
+            await self._known.pop(idle).client.close()
+        return self._known.get(login)
 
     def current(self) -> Visitor | None:
         """Return who looks at the page that is being built or used."""
-        visitor = self._known.get(_browser())
-        if visitor is None or monotonic() - visitor.seen_at > _IDLE_SECONDS:
-            return None
-        visitor.seen_at = monotonic()
+        visitor = self._known.get(present_login() or "")
+        if visitor is not None:
+            visitor.seen_at = monotonic()
         return visitor
 
-    async def log_out(self) -> None:
-        """Forget this browser's token; its pages can do nothing from now on."""
-        visitor = self._known.pop(_browser(), None)
+    async def log_out(self, login: str | None) -> None:
+        """End a login; its pages can do nothing from now on, nor can anybody with a copy of it."""
+        visitor = await self.recognise(login)
         if visitor is not None:
+            await visitor.client.end_login()
+            self._known.pop(login or "", None)
             await visitor.client.close()
 
     async def has_ended(self, error: Exception) -> bool:
         """Whether the service knows the visitor's token no more; then the page goes to the way in."""
         if not isinstance(error, ApiError) or error.status != _UNAUTHENTICATED or self.current() is None:
             return False
-        await self.log_out()
-        self._known[_browser()] = None
+        await self._known.pop(present_login() or "").client.close()
         ui.navigate.to(login_url(ENDED))
         return True
-
-    def login_url(self) -> str:
-        """Return the address to log in at, for a page that is asked for by somebody not known."""
-        # Another page of this browser may have been the first to find out, and nobody looks at it any more.
-        return login_url(ENDED if _browser() in self._known and self._known[_browser()] is None else "")
 
     async def show_error(self, error: Exception) -> None:
         """Show an error of the service's; who is not known any more goes to the way in."""
@@ -134,10 +165,15 @@ class Visitors:
             notify_error(message_of(error))
 
 
+def present_login() -> str | None:
+    """Return the login of the browser that shows the page that is being built or used."""
+    login: str | None = ui.context.client.request.cookies.get(COOKIE)
+    return login
+
+
 def login_url(why: str = "") -> str:
     """Return the address to log in at, which leads back to the page that is being built or used."""
-    request_url = ui.context.client.request.url
-    page = request_url.path + (f"?{request_url.query}" if request_url.query else "")
+    page = present_address()
     given = ({"next": page} if page != "/" else {}) | ({"why": why} if why else {})
     return f"/login?{urlencode(given)}" if given else "/login"
 
@@ -146,8 +182,3 @@ def way_back(page: str) -> str | None:
     """Return the page to go back to after logging in; None where it is no page of ours."""
     is_ours = page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
     return page if is_ours else None
-
-
-def _browser() -> str:
-    name: str = app.storage.browser["id"]
-    return name

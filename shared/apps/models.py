@@ -102,6 +102,20 @@ class Token(Base):
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
+class Login(Base):
+    """A browser's: a secret of its own that stands for a token for as long as that is accepted.
+
+    Neither secret nor token can be read here, nor the token from the browser.
+    """
+
+    __tablename__ = "logins"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    token_digest: Mapped[str] = mapped_column(String(64))
+    """Of a token of an app's, or of one of the installation's own, which have no row."""
+    ends_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+
+
 DATABASE_LOG = "databaseLog"
 """The store of a receipt that is 1 until the database's own files are scrubbed."""
 QUEUED_TEXT = "queuedText"

@@ -6,11 +6,11 @@ Memories outlive an uninstalled app unless they are purged. A token is shown onc
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import TextClause, bindparam, func, or_, select, text, update
+from sqlalchemy import TextClause, bindparam, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import (
@@ -22,6 +22,7 @@ from shared.apps.models import (
     Erasure,
     Grant,
     IdempotencyKey,
+    Login,
     Scope,
     Token,
     UserSettings,
@@ -122,10 +123,13 @@ def _whose(app_id: str, user_id: str | None) -> str:
     return app_id if user_id is None else f"{app_id}/{user_id}"
 
 
-def list_apps(session: Session, limit: int, after: str | None = None) -> Sequence[App]:
-    """Return apps by id, those after ``after``."""
+def list_apps(session: Session, limit: int, after: str | None = None, search: str | None = None) -> Sequence[App]:
+    """Return apps by id, those after ``after`` and with ``search`` in their id or name."""
     query = select(App).order_by(App.app_id).limit(limit)
-    return session.scalars(query if after is None else query.where(App.app_id > after)).all()
+    query = query if after is None else query.where(App.app_id > after)
+    if search is not None:
+        query = query.where(or_(*(one.icontains(search, autoescape=True) for one in (App.app_id, App.name))))
+    return session.scalars(query).all()
 
 
 def token_by_digest(session: Session, digest: str) -> Token | None:
@@ -257,6 +261,7 @@ def uninstall(session: Session, app_id: str, now: datetime) -> App:
     return app
 
 
+LOGIN_LASTS = timedelta(days=7)
 _NAMED = "token:"
 _UNKNOWN = "This token is unknown or revoked; ask an admin for {operation}."
 _ISSUE = Operation("issueToken")
@@ -347,9 +352,33 @@ def revoke_token(session: Session, app_id: str, token_id: str, now: datetime) ->
     return token
 
 
-def authenticate(session: Session, secret: str) -> Caller:
-    """Return who holds an app's token. Raises: Denied."""
-    token = token_by_digest(session, digest_of(secret))
+def log_in(session: Session, digest: str, now: datetime) -> tuple[Login, str]:
+    """Make a login for whoever came with a token of this digest, or with a login; the second value is its secret."""
+    session.execute(delete(Login).where(Login.ends_at <= now))
+    secret = new_token()
+    token_digest = token_digest_of(session, digest, now) or digest
+    login = Login(digest=digest_of(secret), token_digest=token_digest, ends_at=now + LOGIN_LASTS)
+    session.add(login)
+    session.flush()
+    return login, secret
+
+
+def log_out(session: Session, digest: str) -> bool:
+    """End a login; whether there was one."""
+    login = session.get(Login, digest)
+    if login is not None:
+        session.delete(login)
+    return login is not None
+
+
+def token_digest_of(session: Session, digest: str, now: datetime) -> str | None:
+    """Return the digest of the token that a login stands for; None where it is none, or has ended."""
+    return session.scalar(select(Login.token_digest).where(Login.digest == digest, Login.ends_at > now))
+
+
+def authenticate(session: Session, digest: str) -> Caller:
+    """Return who holds an app's token, by its digest. Raises: Denied."""
+    token = token_by_digest(session, digest)
     if token is None:
         raise Denied(_UNKNOWN, operation=_ISSUE)
     grants = frozenset(Grant(one) for one in token.grants)

@@ -86,15 +86,30 @@ _ABOUT_USERS: tuple[type[Memory | Fact | Profile | Consent | UserSettings], ...]
 )  # fmt: skip
 
 
-def list_users(session: Session, app_id: str, limit: int, after: str | None = None) -> list[UserCounts]:
-    """Return the users of an app by id, those after ``after``; nobody (empty) comes first."""
+def list_users(
+    session: Session, app_id: str, limit: int, after: str | None = None, search: str | None = None
+) -> list[UserCounts]:
+    """Return the users of an app by id, those after ``after`` and with ``search`` in it; nobody (empty) comes first."""
+    query = _users(app_id).order_by("user_id").limit(limit)
+    user_id = query.selected_columns.user_id
+    query = query if after is None else query.where(user_id > after)
+    query = query if search is None else query.where(user_id.icontains(search, autoescape=True))
+    return _counted(session, app_id, session.scalars(query))
+
+
+def is_user(session: Session, app_id: str, user_id: str) -> bool:
+    """Whether an app holds something of a user."""
+    query = _users(app_id)
+    return session.scalar(query.where(query.selected_columns.user_id == user_id)) is not None
+
+
+def _users(app_id: str) -> Select[tuple[str]]:
     whose = func.coalesce(Conversation.user_id, NOBODY)
     named = union(
         select(whose.label("user_id")).where(Conversation.app_id == app_id),
         *(select(table.user_id).where(table.app_id == app_id) for table in _ABOUT_USERS),
     ).subquery()
-    query = select(named.c.user_id).order_by(named.c.user_id).limit(limit)
-    return _counted(session, app_id, session.scalars(query if after is None else query.where(named.c.user_id > after)))
+    return select(named.c.user_id)
 
 
 def count_of_user(session: Session, app_id: str, user_id: str) -> UserCounts:

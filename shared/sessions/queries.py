@@ -42,6 +42,8 @@ class SessionFilter:
     since: datetime | None = None
     until: datetime | None = None
     has_markers: bool | None = None
+    search: str | None = None
+    """Only those whose id has this in it."""
 
 
 def get_project(session: Session, app_id: str, project_id: str, *, locked: bool = False) -> Project:
@@ -105,9 +107,14 @@ def find_session(session: Session, app_id: str, session_id: str) -> RecordedSess
     return session.scalar(select(RecordedSession).where(*mine))
 
 
-def list_projects(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[Project]:
-    """Return an app's projects, newest first; ``before`` is the key to go on below."""
+def list_projects(
+    session: Session, app_id: str, limit: int, before: int | None = None, search: str | None = None
+) -> Sequence[Project]:
+    """Return an app's projects, newest first; ``before`` is the key to go on below, ``search`` in their id or name."""
     query = select(Project).where(Project.app_id == app_id).order_by(Project.key.desc()).limit(limit)
+    if search is not None:
+        names = (Project.project_id, Project.display_name)
+        query = query.where(or_(*(one.icontains(search, autoescape=True) for one in names)))
     return session.scalars(query if before is None else query.where(Project.key < before)).all()
 
 
@@ -126,6 +133,8 @@ def list_sessions(
         conditions.append(RecordedSession.last_timestamp >= session_filter.since)
     if session_filter.until is not None:
         conditions.append(RecordedSession.first_timestamp <= session_filter.until)
+    if session_filter.search is not None:
+        conditions.append(RecordedSession.session_id.icontains(session_filter.search, autoescape=True))
     if session_filter.has_markers is not None:
         marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
         conditions.append(marked if session_filter.has_markers else ~marked)

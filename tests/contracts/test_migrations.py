@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from shared.apps.queries import lock_app
+from shared.apps.queries import digest_of, lock_app, log_in, token_digest_of
 from shared.base.errors import Configuration, Transient
 from shared.conversations.lifecycle import NewMessage, Role, append_messages
 from shared.conversations.queries import get_conversation, lock_conversation
@@ -319,5 +319,21 @@ def test_the_release_before_goes_on_writing_beside_this_one(empty_database_url: 
     assert house.work_off() == [JobState.DONE]
     with house.database.read() as session:
         assert get_conversation(session, "notes", "c1").facts_seen == 0
+    house.database.dispose()
+    old.database.dispose()
+
+
+def test_who_has_a_token_from_before_logs_in_with_it(empty_database_url: str) -> None:
+    alembic("upgrade", empty_database_url, "fact_mentions")
+    old = Installation(empty_database_url)
+    old.app("notes")
+    token = {"token_id": "tok_1", "app_id": "notes", "scope": "app", "label": "", "grants": [], "created_at": AT}
+    old.insert("tokens", digest=digest_of("of-before"), **token)
+    house = serve(empty_database_url, old)
+    now = house.clock.now()
+    with house.database.write() as session:
+        _, secret = log_in(session, digest_of("of-before"), now)
+    with house.database.read() as session:
+        assert token_digest_of(session, digest_of(secret), now) == digest_of("of-before")
     house.database.dispose()
     old.database.dispose()

@@ -53,6 +53,10 @@ OTHER_PROTOCOLS = [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST
 """What is described elsewhere than in /openapi.json."""
 
 
+_LOGINS = {("POST", "/logins"), ("DELETE", "/logins")}
+"""Of the token of the request, whatever that opens; what is made is another each time."""
+
+
 def _everything(api: Api) -> list[tuple[str, str]]:
     """Return what anybody may ask for, well-meaning or not."""
     strange = [("GET", "/nowhere"), ("PUT", "/apps"), ("POST", "/metrics"), ("DELETE", "/metrics"), ("HEAD", "/apps")]
@@ -83,9 +87,9 @@ def test_no_route_answers_without_a_token_that_is_known(guarded: Api) -> None:
 
 def test_an_apps_token_opens_nothing_outside_its_app(guarded: Api) -> None:
     token = guarded.token("chat")
-    # What a token opens is told to whoever has it.
+    # What a token opens is told to whoever has it, and a login opens no more.
     assert guarded.ask("GET", "/token", token=token)["appId"] == "chat"
-    for method, path in set(_routes(guarded)) - {("GET", "/token")}:
+    for method, path in set(_routes(guarded)) - {("GET", "/token"), *_LOGINS}:
         error = guarded.refused(403, method, path, token=token, json={})
         assert error["code"] == "denied"
     assert guarded.ask("GET", "/apps/email")["memories"] == 0
@@ -109,16 +113,16 @@ def test_the_token_that_reads_sees_everything_and_changes_nothing(sqlite_url: st
             if path.endswith("/stream"):
                 continue  # It is open for as long as one listens.
             answer = api.send(method, path, token="for-looking", **({} if method == "GET" else {"json": {}}))
-            may = method in {"GET", "HEAD"} or path in asking
+            may = method in {"GET", "HEAD"} or path in asking or path == "/logins"
             assert (answer.status_code == 403) != may, (method, path, answer.text)
         assert _contents(api) == before
         assert api.ask("GET", "/apps")["apps"][0]["appId"] == "email"
 
 
 def _contents(api: Api) -> dict[str, list[str]]:
-    """Return every row there is; how searches went apart, which is noted of those of readers too."""
+    """Return every row there is, but how searches went and who logged in, which is noted of readers too."""
     with api.loop.database.read() as session:
-        tables = [table for table in models_metadata().sorted_tables if table.name != "retrievals"]
+        tables = [table for table in models_metadata().sorted_tables if table.name not in {"retrievals", "logins"}]
         return {table.name: sorted(map(repr, session.execute(select(table)))) for table in tables}
 
 
@@ -128,7 +132,7 @@ def _is_reading(path: str) -> bool:
 
 def test_an_apps_token_cannot_tell_an_unknown_app_from_anothers(guarded: Api) -> None:
     token = guarded.token("chat")
-    for method, path in _routes(guarded):
+    for method, path in set(_routes(guarded)) - _LOGINS:
         strange = path.replace("/apps/email", "/apps/unknown").replace("job_1", "job_2")
         answers = [guarded.send(method, one, token=token, json={}) for one in (path, strange)]
         assert answers[0].content == answers[1].content, path
@@ -352,3 +356,28 @@ def test_a_token_revoked_by_another_loop_is_refused_once_it_is_looked_up_again(
         revoke_token(session, "chat", issued["tokenId"], sqlite_api.clock.now())
     monkeypatch.setattr(guard, "REMEMBERED_SECONDS", 0.0)
     sqlite_api.refused(401, "GET", path, token=issued["token"])
+
+
+def test_a_login_opens_what_its_token_opens_until_either_ends(sqlite_url: str, tmp_path: Path) -> None:
+    with open_api(sqlite_url, tmp_path / "home", read_token="for-looking") as api:
+        path = api.install()
+        issued = api.ask("POST", f"{path}/tokens")
+        for token in (ADMIN, "for-looking", issued["token"]):
+            login = api.ask("POST", "/logins", token=token)["login"]
+            assert api.ask("GET", "/token", token=login) == api.ask("GET", "/token", token=token)
+            # A login of a login is the same token's, and outlives the first.
+            second = api.ask("POST", "/logins", token=login)["login"]
+            api.ask("DELETE", "/logins", token=login)
+            api.refused(401, "GET", "/token", token=login)
+            api.ask("GET", "/token", token=second)
+            api.refused(404, "DELETE", "/logins", token=token)
+        api.ask("DELETE", f"{path}/tokens/{issued['tokenId']}")
+        api.refused(401, "GET", "/token", token=second)
+        with api.loop.database.read() as session:
+            kept = str(session.execute(sa.text("SELECT * FROM logins")).all())
+        assert not [one for one in (ADMIN, "for-looking", issued["token"], second) if one in kept]
+        login = api.ask("POST", "/logins")["login"]
+        api.clock.advance(7 * 24 * 3600)
+        api.refused(401, "GET", "/token", token=login)
+        again = {"headers": {"Idempotency-Key": "once"}}
+        assert [bool(api.ask("POST", "/logins", **again)["login"]) for _ in range(2)] == [True, False]

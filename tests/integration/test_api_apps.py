@@ -192,6 +192,11 @@ def test_users_are_listed_with_how_much_there_is_of_them(api: Api) -> None:
         page = api.ask("GET", f"{path}/users", params={"limit": 1} | ({"cursor": cursor} if cursor else {}))
         names, cursor = [*names, page["users"][0]["userId"]], page["cursor"]
     assert names == [None, "ann", "bob", "dana/of the sea"] and cursor is None
+    found = api.ask("GET", f"{path}/users", params={"search": "A/OF"})["users"]
+    assert [one["userId"] for one in found] == ["dana/of the sea"]
+    assert api.ask("GET", f"{path}/users", params={"search": "_"})["users"] == []
+    assert [api.ask("GET", f"{path}/users/{quote(one['userId'], safe='')}") for one in users[1:]] == users[1:]
+    assert "nobody" in api.refused(404, "GET", f"{path}/users/nobody")["message"]
     api.refused(404, "GET", "/apps/nowhere/users")
 
 

@@ -78,11 +78,44 @@ def test_who_logs_out_is_out_in_every_tab(browser: Browser, system: System) -> N
         expect(other).to_have_url(_LOGIN)
 
 
-def test_the_cookie_is_for_this_site_and_no_script(system: System) -> None:
-    answer = httpx.get(f"{system.url}/login")
-    assert {"httponly", "samesite=strict"} <= set(answer.headers["set-cookie"].lower().split("; "))
-    assert "max-age" not in answer.headers["set-cookie"].lower()
-    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+def test_the_cookie_is_for_this_site_and_no_script_and_ends_with_the_login(browser: Browser, system: System) -> None:
+    with window(browser, system.url) as own:
+        own.log_in(system.admin_token)
+        [cookie] = [one for one in own.page.context.cookies() if one["name"] != "time_zone"]
+        assert (cookie["httpOnly"], cookie["sameSite"], cookie["expires"]) == (True, "Strict", -1)
+        assert system.admin_token not in str(cookie)
+        former = {cookie["name"]: cookie["value"]}
+        assert httpx.get(f"{system.url}/", cookies=former).status_code == 200
+        own.page.get_by_role("button", name="Log out").click()
+        expect(own.page).to_have_url(f"{own.url}/login")
+        assert [one["name"] for one in own.page.context.cookies()] == ["time_zone"]
+        assert "/login" in httpx.get(f"{system.url}/", cookies=former).headers["location"]
+        as_token = {"Authorization": f"Bearer {cookie['value']}"}
+        assert httpx.get(f"{system.url}/apps", headers=as_token).status_code == 401
+    headers = httpx.get(f"{system.url}/login").headers
+    assert "set-cookie" not in headers and "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_nobody_is_logged_in_from_another_site(system: System) -> None:
+    for origin in ({}, {"Origin": "http://evil.example"}):
+        assert httpx.post(f"{system.url}/login/any", headers=origin).status_code == 403
+    assert httpx.post(f"{system.url}/login/any", headers={"Origin": system.url}).status_code == 404
+
+
+def test_a_tab_that_waits_at_the_way_in_follows_once_another_has_logged_in(browser: Browser, system: System) -> None:
+    with window(browser, system.url) as own:
+        own.open("/operations?view=jobs")
+        other = own.page.context.new_page()
+        other.goto(f"{system.url}/operations?view=doctor")
+        expect(other).to_have_url(_LOGIN)
+        other.wait_for_function("window.did_handshake")
+        own.page.get_by_label("Token").fill(system.admin_token)
+        own.page.get_by_role("button", name="Log in").click()
+        expect(own.page).to_have_url(f"{system.url}/operations?view=jobs")
+        expect(other).to_have_url(f"{system.url}/operations?view=doctor")
+        # And is out with it, without a look at it.
+        own.page.get_by_role("button", name="Log out").click()
+        expect(other).to_have_url(_LOGIN)
 
 
 def test_pages_of_other_sites_have_no_use_of_the_socket(system: System) -> None:

@@ -857,30 +857,34 @@ class AsyncAfterthought(AsyncTransport):
         response = await self._send(call)
         return read(response, models.AppAnswer)
 
-    async def list_apps(self, *, limit: int | None = None, cursor: str | None = None) -> models.AppList:
+    async def list_apps(
+        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.AppList:
         """List apps.
 
         List apps by id, the uninstalled ones too.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
-        call = Call("GET", "/apps", query=query_of(limit=limit, cursor=cursor))
+        call = Call("GET", "/apps", query=query_of(search=search, limit=limit, cursor=cursor))
         response = await self._send(call)
         return read(response, models.AppList)
 
     async def iter_apps(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> AsyncIterator[models.AppAnswer]:
         """Iterate over what ``list_apps`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
         while True:
-            page = await self.list_apps(limit=limit, cursor=cursor)
+            page = await self.list_apps(search=search, limit=limit, cursor=cursor)
             for one in page.apps:
                 yield one
             cursor = page.cursor
@@ -1607,40 +1611,66 @@ class AsyncAfterthought(AsyncTransport):
                 return
 
     async def list_users(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> models.UserList:
         """List users.
 
         List everybody an app holds something of, with how much.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         call = Call(
-            "GET", path_of("/apps/{appId}/users", appId=self._app(app_id)), query=query_of(limit=limit, cursor=cursor)
+            "GET",
+            path_of("/apps/{appId}/users", appId=self._app(app_id)),
+            query=query_of(search=search, limit=limit, cursor=cursor),
         )
         response = await self._send(call)
         return read(response, models.UserList)
 
     async def iter_users(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> AsyncIterator[models.UserAnswer]:
         """Iterate over what ``list_users`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = await self.list_users(limit=limit, cursor=cursor, app_id=app_id)
+            page = await self.list_users(search=search, limit=limit, cursor=cursor, app_id=app_id)
             for one in page.users:
                 yield one
             cursor = page.cursor
             if cursor is None:
                 return
+
+    async def show_user(self, user_id: str, *, app_id: str | None = None) -> models.UserAnswer:
+        """Show a user.
+
+        Show how much an app holds of a user; of one of whom it holds nothing there is nothing to show.
+
+        Args:
+            app_id: The app, where it is not that of the client.
+        """
+        call = Call("GET", path_of("/apps/{appId}/users/{user_id}", user_id=user_id, appId=self._app(app_id)))
+        response = await self._send(call)
+        return read(response, models.UserAnswer)
 
     async def change_user(
         self,
@@ -2595,33 +2625,49 @@ class AsyncAfterthought(AsyncTransport):
         return read(response, models.ImportedProject)
 
     async def list_projects(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> models.ProjectList:
         """List projects.
 
         List an app's projects, newest first.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
-        call = Call("GET", "/api/memory/projects", query=query_of(limit=limit, cursor=cursor, appId=app_id or self.app))
+        call = Call(
+            "GET",
+            "/api/memory/projects",
+            query=query_of(search=search, limit=limit, cursor=cursor, appId=app_id or self.app),
+        )
         response = await self._send(call)
         return read(response, models.ProjectList)
 
     async def iter_projects(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> AsyncIterator[models.ProjectItem]:
         """Iterate over what ``list_projects`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = await self.list_projects(limit=limit, cursor=cursor, app_id=app_id)
+            page = await self.list_projects(search=search, limit=limit, cursor=cursor, app_id=app_id)
             for one in page.projects:
                 yield one
             cursor = page.cursor
@@ -2863,6 +2909,7 @@ class AsyncAfterthought(AsyncTransport):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         marked: bool | None = None,
+        search: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -2876,6 +2923,7 @@ class AsyncAfterthought(AsyncTransport):
             since: Only those that went on then or later.
             until: Only those that had begun then.
             marked: Only those with, or without, marked parts.
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -2889,6 +2937,7 @@ class AsyncAfterthought(AsyncTransport):
                 since=since,
                 until=until,
                 marked=marked,
+                search=search,
                 limit=limit,
                 cursor=cursor,
                 appId=app_id or self.app,
@@ -2905,6 +2954,7 @@ class AsyncAfterthought(AsyncTransport):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         marked: bool | None = None,
+        search: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -2916,6 +2966,7 @@ class AsyncAfterthought(AsyncTransport):
             since: Only those that went on then or later.
             until: Only those that had begun then.
             marked: Only those with, or without, marked parts.
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -2927,6 +2978,7 @@ class AsyncAfterthought(AsyncTransport):
                 since=since,
                 until=until,
                 marked=marked,
+                search=search,
                 limit=limit,
                 cursor=cursor,
                 app_id=app_id,
@@ -4252,6 +4304,33 @@ class AsyncAfterthought(AsyncTransport):
         call = Call("GET", "/token")
         response = await self._send(call)
         return read(response, models.TokenRights)
+
+    async def make_login(self, *, idempotency_key: str | None = None) -> models.LoginMade:
+        """Log in.
+
+        Make a login: a secret that is sent like the token of this request, and opens the same for as long as that
+        does.
+
+        It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+
+        Args:
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call("POST", "/logins", headers=write_headers(idempotency_key))
+        response = await self._send(call)
+        return read(response, models.LoginMade)
+
+    async def end_login(self, *, idempotency_key: str | None = None) -> models.Success:
+        """Log out.
+
+        End the login that this request was sent with.
+
+        Args:
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call("DELETE", "/logins", headers=write_headers(idempotency_key))
+        response = await self._send(call)
+        return read(response, models.Success)
 
     async def show_energy(self) -> models.EnergyAnswer:
         """Show the energy.

@@ -852,28 +852,34 @@ class Afterthought(SyncTransport):
         response = self._send(call)
         return read(response, models.AppAnswer)
 
-    def list_apps(self, *, limit: int | None = None, cursor: str | None = None) -> models.AppList:
+    def list_apps(
+        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.AppList:
         """List apps.
 
         List apps by id, the uninstalled ones too.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
-        call = Call("GET", "/apps", query=query_of(limit=limit, cursor=cursor))
+        call = Call("GET", "/apps", query=query_of(search=search, limit=limit, cursor=cursor))
         response = self._send(call)
         return read(response, models.AppList)
 
-    def iter_apps(self, *, limit: int | None = None, cursor: str | None = None) -> Iterator[models.AppAnswer]:
+    def iter_apps(
+        self, *, search: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Iterator[models.AppAnswer]:
         """Iterate over what ``list_apps`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
         """
         while True:
-            page = self.list_apps(limit=limit, cursor=cursor)
+            page = self.list_apps(search=search, limit=limit, cursor=cursor)
             yield from page.apps
             cursor = page.cursor
             if cursor is None:
@@ -1593,39 +1599,65 @@ class Afterthought(SyncTransport):
                 return
 
     def list_users(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> models.UserList:
         """List users.
 
         List everybody an app holds something of, with how much.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         call = Call(
-            "GET", path_of("/apps/{appId}/users", appId=self._app(app_id)), query=query_of(limit=limit, cursor=cursor)
+            "GET",
+            path_of("/apps/{appId}/users", appId=self._app(app_id)),
+            query=query_of(search=search, limit=limit, cursor=cursor),
         )
         response = self._send(call)
         return read(response, models.UserList)
 
     def iter_users(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> Iterator[models.UserAnswer]:
         """Iterate over what ``list_users`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = self.list_users(limit=limit, cursor=cursor, app_id=app_id)
+            page = self.list_users(search=search, limit=limit, cursor=cursor, app_id=app_id)
             yield from page.users
             cursor = page.cursor
             if cursor is None:
                 return
+
+    def show_user(self, user_id: str, *, app_id: str | None = None) -> models.UserAnswer:
+        """Show a user.
+
+        Show how much an app holds of a user; of one of whom it holds nothing there is nothing to show.
+
+        Args:
+            app_id: The app, where it is not that of the client.
+        """
+        call = Call("GET", path_of("/apps/{appId}/users/{user_id}", user_id=user_id, appId=self._app(app_id)))
+        response = self._send(call)
+        return read(response, models.UserAnswer)
 
     def change_user(
         self,
@@ -2571,33 +2603,49 @@ class Afterthought(SyncTransport):
         return read(response, models.ImportedProject)
 
     def list_projects(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> models.ProjectList:
         """List projects.
 
         List an app's projects, newest first.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
-        call = Call("GET", "/api/memory/projects", query=query_of(limit=limit, cursor=cursor, appId=app_id or self.app))
+        call = Call(
+            "GET",
+            "/api/memory/projects",
+            query=query_of(search=search, limit=limit, cursor=cursor, appId=app_id or self.app),
+        )
         response = self._send(call)
         return read(response, models.ProjectList)
 
     def iter_projects(
-        self, *, limit: int | None = None, cursor: str | None = None, app_id: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        app_id: str | None = None,
     ) -> Iterator[models.ProjectItem]:
         """Iterate over what ``list_projects`` lists, page by page; ``limit`` is the length of a page.
 
         Args:
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
         """
         while True:
-            page = self.list_projects(limit=limit, cursor=cursor, app_id=app_id)
+            page = self.list_projects(search=search, limit=limit, cursor=cursor, app_id=app_id)
             yield from page.projects
             cursor = page.cursor
             if cursor is None:
@@ -2836,6 +2884,7 @@ class Afterthought(SyncTransport):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         marked: bool | None = None,
+        search: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -2849,6 +2898,7 @@ class Afterthought(SyncTransport):
             since: Only those that went on then or later.
             until: Only those that had begun then.
             marked: Only those with, or without, marked parts.
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -2862,6 +2912,7 @@ class Afterthought(SyncTransport):
                 since=since,
                 until=until,
                 marked=marked,
+                search=search,
                 limit=limit,
                 cursor=cursor,
                 appId=app_id or self.app,
@@ -2878,6 +2929,7 @@ class Afterthought(SyncTransport):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         marked: bool | None = None,
+        search: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         app_id: str | None = None,
@@ -2889,6 +2941,7 @@ class Afterthought(SyncTransport):
             since: Only those that went on then or later.
             until: Only those that had begun then.
             marked: Only those with, or without, marked parts.
+            search: Only those whose id or name has this in it, in either case.
             limit: Most items to return.
             cursor: Goes on where a former page ended.
             app_id: The app, where it is not that of the client.
@@ -2900,6 +2953,7 @@ class Afterthought(SyncTransport):
                 since=since,
                 until=until,
                 marked=marked,
+                search=search,
                 limit=limit,
                 cursor=cursor,
                 app_id=app_id,
@@ -4216,6 +4270,33 @@ class Afterthought(SyncTransport):
         call = Call("GET", "/token")
         response = self._send(call)
         return read(response, models.TokenRights)
+
+    def make_login(self, *, idempotency_key: str | None = None) -> models.LoginMade:
+        """Log in.
+
+        Make a login: a secret that is sent like the token of this request, and opens the same for as long as that
+        does.
+
+        It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+
+        Args:
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call("POST", "/logins", headers=write_headers(idempotency_key))
+        response = self._send(call)
+        return read(response, models.LoginMade)
+
+    def end_login(self, *, idempotency_key: str | None = None) -> models.Success:
+        """Log out.
+
+        End the login that this request was sent with.
+
+        Args:
+            idempotency_key: Made anew for each call unless given.
+        """
+        call = Call("DELETE", "/logins", headers=write_headers(idempotency_key))
+        response = self._send(call)
+        return read(response, models.Success)
 
     def show_energy(self) -> models.EnergyAnswer:
         """Show the energy.

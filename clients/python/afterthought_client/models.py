@@ -1707,6 +1707,18 @@ class Live(Model):
     status: str = "live"
 
 
+class LoginMade(Model):
+    """
+    A login that was made; its secret is shown this once and kept nowhere.
+    """
+
+    login: str | None
+    """
+    The secret; null when this answer repeats one under an Idempotency-Key.
+    """
+    ends_at: Annotated[AwareDatetime, Field(alias="endsAt")]
+
+
 class MakeLink(Model):
     """
     Links a session of another project of the same app.

@@ -824,7 +824,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Show a user
+         * @description Show how much an app holds of a user; of one of whom it holds nothing there is nothing to show.
+         */
+        get: operations["showUser"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2210,6 +2214,32 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/logins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log in
+         * @description Make a login: a secret that is sent like the token of this request, and opens the same for as long as that does.
+         *
+         *     It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+         */
+        post: operations["makeLogin"];
+        /**
+         * Log out
+         * @description End the login that this request was sent with.
+         */
+        delete: operations["endLogin"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4241,6 +4271,13 @@ export interface components {
         Live: {
             /** @default live */
             status?: string;
+        };
+        /** @description A login that was made; its secret is shown this once and kept nowhere. */
+        LoginMade: {
+            /** @description The secret; null when this answer repeats one under an Idempotency-Key. */
+            login: string | null;
+            /** Format: date-time */
+            endsAt: string;
         };
         /** @description Asks for a composition. */
         MakeComposition: {
@@ -6592,6 +6629,8 @@ export interface operations {
     listApps: {
         parameters: {
             query?: {
+                /** @description Only those whose id or name has this in it, in either case. */
+                search?: string | null;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */
@@ -7345,6 +7384,8 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
+                /** @description Only those whose id or name has this in it, in either case. */
+                search?: string | null;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */
@@ -7365,6 +7406,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UserList"];
+                };
+            };
+        };
+    };
+    showUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                userId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserAnswer"];
                 };
             };
         };
@@ -8342,6 +8406,8 @@ export interface operations {
     listProjects: {
         parameters: {
             query?: {
+                /** @description Only those whose id or name has this in it, in either case. */
+                search?: string | null;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */
@@ -8589,6 +8655,8 @@ export interface operations {
                 until?: string | null;
                 /** @description Only those with, or without, marked parts. */
                 marked?: boolean | null;
+                /** @description Only those whose id or name has this in it, in either case. */
+                search?: string | null;
                 /** @description Most items to return. */
                 limit?: number;
                 /** @description Goes on where a former page ended. */
@@ -9845,6 +9913,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TokenRights"];
+                };
+            };
+        };
+    };
+    makeLogin: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A write under a key that was used before is answered as before. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginMade"];
+                };
+            };
+        };
+    };
+    endLogin: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A write under a key that was used before is answered as before. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
                 };
             };
         };

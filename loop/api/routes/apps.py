@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, PageOf50, Reads, UserInPath, Writes, as_write
+from loop.api.dependencies import AppInPath, PageOf50, Reads, SearchInQuery, UserInPath, Writes, as_write
 from loop.api.erasures import Erased, Receipt, ReceiptList, Uninstalled
 from loop.api.policy import OF_ADMIN, OF_APP, policy, under
 from loop.api.schema import AppId, Flag, From, NamedUser, RequestModel, ResponseModel, Success, Units
@@ -22,13 +22,14 @@ from loop.api.writes import WriteResult
 from shared.apps import queries
 from shared.apps.models import AnsweredBy, App, Erasure, Grant, Token
 from shared.apps.queries import AppChange, get_app, get_installed_app, lock_app, set_time_zone
+from shared.base.errors import NotFound
 from shared.base.subjects import Subject
 from shared.contracts.values import JsonObject, TimeZone
 from shared.conversations.answers import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
 from shared.erasure.erasing import erase_user, purge_memories
-from shared.erasure.queries import count_of_user
+from shared.erasure.queries import count_of_user, is_user
 from shared.erasure.queries import list_users as users_of
 from shared.jobs.tenant_queues import release as lift_throttle
 from shared.memories.queries import count_standing
@@ -193,11 +194,11 @@ def install_app(ctx: Writes, session: Session, body: InstallApp) -> WriteResult:
 
 @router.get("", summary="List apps")
 @policy(OF_ADMIN)
-def list_apps(ctx: Reads, page: PageOf50) -> AppList:
+def list_apps(ctx: Reads, page: PageOf50, search: SearchInQuery = None) -> AppList:
     """List apps by id, the uninstalled ones too."""
     after = cursors.decode_text(_APPS, page.cursor)
     with ctx.read() as session:
-        rows, more = page.cut(queries.list_apps(session, page.limit + 1, after))
+        rows, more = page.cut(queries.list_apps(session, page.limit + 1, after, search))
         return AppList(
             apps=[AppAnswer.of(app) for app in rows], cursor=cursors.encode(_APPS, rows[-1].app_id) if more else None
         )
@@ -382,16 +383,26 @@ class UserList(ResponseModel):
 
 
 @users_router.get("", summary="List users")
-def list_users(ctx: Reads, page: PageOf50, app_id: AppInPath) -> UserList:
+def list_users(ctx: Reads, page: PageOf50, app_id: AppInPath, search: SearchInQuery = None) -> UserList:
     """List everybody an app holds something of, with how much."""
     after = cursors.decode_id(_USERS, page.cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = page.cut(users_of(session, app_id, page.limit + 1, after))
+        rows, more = page.cut(users_of(session, app_id, page.limit + 1, after, search))
     return UserList(
         users=[UserAnswer.model_validate(one) for one in rows],
         cursor=cursors.encode_id(_USERS, rows[-1].user_id) if more else None,
     )
+
+
+@users_router.get("/{userId}", summary="Show a user")
+def show_user(ctx: Reads, app_id: AppInPath, user_id: UserInPath) -> UserAnswer:
+    """Show how much an app holds of a user; of one of whom it holds nothing there is nothing to show."""
+    with ctx.read() as session:
+        get_app(session, app_id)
+        if not is_user(session, app_id, user_id):
+            raise NotFound(f"App {app_id} holds nothing of a user {user_id}.")
+        return UserAnswer.model_validate(count_of_user(session, app_id, user_id))
 
 
 @users_router.patch("/{userId}", response_model=UserAnswer, summary="Change what is set for a user")

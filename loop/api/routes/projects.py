@@ -23,6 +23,7 @@ from loop.api.dependencies import (
     ProjectInPath,
     Reads,
     RequestContext,
+    SearchInQuery,
     SessionsAppId,
     Writes,
     as_write,
@@ -205,11 +206,11 @@ _MOST_FILES = 100
 
 
 @router.get("", summary="List projects")
-def list_projects(ctx: Reads, page: PageOf50, app_id: SessionsAppId) -> ProjectList:
+def list_projects(ctx: Reads, page: PageOf50, app_id: SessionsAppId, search: SearchInQuery = None) -> ProjectList:
     """List an app's projects, newest first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, following = page.numbered("projects", partial(queries.list_projects, session, app_id))
+        rows, following = page.numbered("projects", partial(queries.list_projects, session, app_id, search=search))
         return ProjectList(projects=_items(session, rows), cursor=following)
 
 

@@ -21,6 +21,7 @@ from loop.api.dependencies import (
     ProjectInPath,
     Reads,
     RequestContext,
+    SearchInQuery,
     SessionInPath,
     SessionsAppId,
     Writes,
@@ -150,11 +151,12 @@ def list_sessions(
     since: Annotated[Moment | None, Query(description="Only those that went on then or later.")] = None,
     until: Annotated[Moment | None, Query(description="Only those that had begun then.")] = None,
     marked: Annotated[bool | None, Query(description="Only those with, or without, marked parts.")] = None,
+    search: SearchInQuery = None,
 ) -> SessionList:
     """List an app's sessions, those registered last first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        return session_page(session, app_id, SessionFilter(project_id, file, since, until, marked), page)
+        return session_page(session, app_id, SessionFilter(project_id, file, since, until, marked, search), page)
 
 
 @router.get("/sessions/{sessionId}", summary="Show a session")

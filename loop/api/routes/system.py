@@ -7,18 +7,21 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
+from sqlalchemy.orm import Session
 
-from loop.api.dependencies import LoopNow, Reads
+from loop.api.dependencies import LoopNow, Reads, Writes
 from loop.api.health import Live, Ready, look
-from loop.api.policy import OF_ADMIN, OF_ANYBODY, OF_SCRAPER, OF_TOKEN, policy, under
-from loop.api.schema import ResponseModel
-from loop.api.writes import answer
+from loop.api.policy import OF_ADMIN, OF_ANYBODY, OF_SCRAPER, OF_TOKEN, Trait, policy, under
+from loop.api.schema import ResponseModel, Success
+from loop.api.writes import WriteResult, answer
 from loop.gauges import StateGauges
+from shared.apps import queries
 from shared.apps.models import Grant
 from shared.apps.queries import Rights
+from shared.base.errors import NotFound
 from shared.base.settings import values_set
 from shared.db.queries import table_sizes
 from shared.energy.budget import BudgetStatus, Status, to_units
@@ -101,6 +104,13 @@ class TokenRights(ResponseModel):
     )
 
 
+class LoginMade(ResponseModel):
+    """A login that was made; its secret is shown this once and kept nowhere."""
+
+    login: str | None = Field(description="The secret; null when this answer repeats one under an Idempotency-Key.")
+    ends_at: datetime
+
+
 class DoctorFinding(ResponseModel):
     """What the doctor found about one thing."""
 
@@ -130,6 +140,37 @@ def show_token(ctx: Reads) -> TokenRights:
     """Show what the token of this request opens."""
     granted = [grant for grant in Grant if ctx.caller.has(grant) and ctx.caller.rights is Rights.ALL]
     return TokenRights(name=ctx.caller.name, app_id=ctx.caller.app_id, rights=ctx.caller.rights, grants=granted)
+
+
+@router.post("/logins", status_code=201, response_model=LoginMade, tags=["Apps"], summary="Log in")
+@policy(OF_TOKEN, Trait.READS)
+def make_login(ctx: Writes, request: Request) -> Response:
+    """Make a login: a secret that is sent like the token of this request, and opens the same for as long as that does.
+
+    It is for a browser, which need not keep the token itself. It ends after a week, or when it is ended.
+    """
+    digest: str = request.state.token_digest
+
+    def work(session: Session) -> WriteResult:
+        login, secret = queries.log_in(session, digest, ctx.now())
+        kept = LoginMade(login=None, ends_at=login.ends_at)
+        return WriteResult(kept.model_copy(update={"login": secret}), 201, kept=kept)
+
+    return ctx.write(work)
+
+
+@router.delete("/logins", response_model=Success, tags=["Apps"], summary="Log out")
+@policy(OF_TOKEN, Trait.READS)
+def end_login(ctx: Writes, request: Request) -> Response:
+    """End the login that this request was sent with."""
+    digest: str = request.state.token_digest
+
+    def work(session: Session) -> WriteResult:
+        if not queries.log_out(session, digest):
+            raise NotFound("This request was sent with a token and not with a login; there is nothing to end.")
+        return WriteResult(Success())
+
+    return ctx.write(work)
 
 
 @router.get("/energy", tags=["Energy"], summary="Show the energy")

@@ -1,0 +1,31 @@
+// Of a page that is left: where it stood is in its address, and what was being written in it in this tab alone.
+window.drafts = {
+  read: (form) => JSON.parse(sessionStorage.getItem(form) || "{}"),
+  note: (form, field, value) => sessionStorage.setItem(form, JSON.stringify({ ...drafts.read(form), [field]: value })),
+  forget: (form) => sessionStorage.removeItem(form),
+  // Of what was written since then nothing is forgotten.
+  forgetText: (form, field, text) => drafts.read(form)[field]?.trim() === text.trim() && drafts.forget(form),
+  names: (prefix) => Object.keys(sessionStorage).filter((key) => key.startsWith(prefix)),
+  // Who logs in after somebody else in the same tab finds nothing of theirs.
+  keepOnly: (owner) =>
+    drafts.names("draft:").filter((key) => !key.startsWith(owner)).forEach((key) => drafts.forget(key)),
+};
+window.shownAt = location.search;
+// Back and Forward; a link within the page fires this too, and changes nothing of what is looked at.
+addEventListener("popstate", () => location.search !== shownAt && location.reload());
+// A tab that is closed needs nothing kept for it; one that only lost its connection does, and says nothing.
+addEventListener("pagehide", (event) => event.persisted || emitEvent("page_left"));
+// Who logs in or out does so in every tab of the browser.
+const logins = new BroadcastChannel("afterthought");
+logins.onmessage = ({ data }) => (data === "out" ? left() : location.reload());
+const left = (way = "/login") => { sessionStorage.clear(); location = way; };
+window.logIn = async (ticket, way) => {
+  await fetch(`/login/${ticket}`, { method: "POST" });
+  logins.postMessage("in");
+  location = way;
+};
+window.logOut = async () => {
+  await fetch("/login", { method: "DELETE" });
+  logins.postMessage("out");
+  left();
+};
