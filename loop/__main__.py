@@ -20,6 +20,7 @@ from shared.telemetry.exposition import use_files, wipe
 from shared.telemetry.logging import configure_logging
 
 SWITCH_SECONDS = 0.0001
+_COLLECTED_AFTER = (5_000, 20, 20)
 _MALLOC_OPTIONS = {-8: 2, -3: 256 * 1024, -1: 8 * 2**20}
 """Of glibc, by their numbers: most arenas, what is mapped by itself, what is given back from the end of the heap."""
 
@@ -44,8 +45,10 @@ def main() -> int:
     except AfterthoughtError as error:
         print(error.message, file=sys.stderr)  # noqa: T201
         return 2
-    # Nor is it looked through while requests wait.
+    # Nor is it looked through while requests wait. A search makes some ten thousand objects, nearly all of which go by
+    # themselves: with the default of 700 it was interrupted dozens of times to look for the others.
     gc.freeze()
+    gc.set_threshold(*_COLLECTED_AFTER)
     gc.enable()
     # A thread that works hard (a search, a transcript) keeps the others from going on for so long each time they want
     # to: the ticker once a job, a short request several times. The default is 5 ms.

@@ -74,7 +74,7 @@ def carry_out(database: Database, request: IdempotentRequest, work: Work, now: d
 
 
 def _write(database: Database, request: IdempotentRequest, work: Work, now: datetime) -> Response:
-    with database.write() as session:
+    with database.write(together=True) as session:
         claimed = None
         if request.key is not None:
             known = idempotency_key(session, request.caller, request.key)

@@ -6,6 +6,7 @@ The library takes most of a second to load, so it is loaded after the interface 
 from __future__ import annotations
 
 import asyncio
+import gc
 import warnings
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -77,6 +78,8 @@ class Pages:
     async def _start(self) -> ASGIApp:
         front = await asyncio.to_thread(_build, InProcess(self._interface))
         await self._running.enter_async_context(front.router.lifespan_context(front))
+        # What was loaded stays, and is not to be looked through for garbage while requests wait.
+        gc.freeze()
         return front
 
     def _closing(self, receive: Receive) -> Receive:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -53,6 +54,10 @@ _FEW_HITS, _FOLLOWERS = 5, 10
 _MOST_COMPANION_CHARS = 300
 """Of a user's line that is only handed out for the assistant's beside it."""
 _ASSISTANT, _USER = "assistant", "user"
+_MOST_SHOWN_WHOLE = 100_000
+_SHOWN_WHOLE: set[bytes] = set()
+"""Digests, by who speaks, of messages of which nothing is left out: to find that out takes as long as a search. No text
+is kept, so what is erased is gone."""
 _QUESTION_MARKS = ("?", "？")
 PartT = TypeVar("PartT")
 
@@ -256,11 +261,22 @@ class EarlierMessages:
         """Return a message as it may be shown, dated by the clock of who said it; None where nothing of it may be."""
         content = hit.content
         if hit.conversation_id != self.turn.conversation_id:
-            if hit.role == _USER:
-                # Nor is an order to whoever reads along carried from one talk into another, whoever typed it.
-                content = without_planted(self._own_words(hit)).strip()
-            content = without_secrets(content, LEFT_OUT)
+            digest = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=hit.role.encode()).digest()
+            if digest not in _SHOWN_WHOLE:
+                content = self._shareable(hit)
+                if content == hit.content and not hit.key[1]:
+                    # Of another talk's messages the same are recalled again and again, and next to all are shown whole.
+                    if len(_SHOWN_WHOLE) >= _MOST_SHOWN_WHOLE:
+                        _SHOWN_WHOLE.clear()
+                    _SHOWN_WHOLE.add(digest)
         return self._dated(hit, content) if content else None
+
+    def _shareable(self, hit: SearchHit) -> str:
+        content = hit.content
+        if hit.role == _USER:
+            # Nor is an order to whoever reads along carried from one talk into another, whoever typed it.
+            content = without_planted(self._own_words(hit)).strip()
+        return without_secrets(content, LEFT_OUT)
 
     def _own_words(self, hit: SearchHit) -> str:
         own = without_material(self.whole.get(hit.doc_id, hit.content))

@@ -15,7 +15,7 @@ import select
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from sqlalchemy.orm import Session
 
 from shared.base.errors import Transient
 from shared.db.base import Base
+from shared.db.turns import BUSY_TIMEOUT_SECONDS, WriterTurns
 
 _MAY_PASS = (OperationalError, InterfaceError)
 
@@ -77,7 +78,6 @@ def _brief(error: DBAPIError) -> str:
     return (str(error.orig).splitlines() or [""])[0][:200]
 
 
-BUSY_TIMEOUT_SECONDS = 15
 SCRUB_PATIENCE_SECONDS = 2.0
 """How long scrubbing may wait for others; who asked for it is waiting too, and it is tried again later."""
 _LOG_SECONDS, _LOG_TRY_SECONDS = 2.0, 0.05
@@ -99,7 +99,7 @@ class Database:
         if not self.is_sqlite:
             sa.event.listen(self._reading, "before_cursor_execute", _fetch_in_binary)
         self._open = threading.local()
-        self._turn = threading.Lock() if self.is_sqlite else None
+        self.turns = WriterTurns() if self.is_sqlite else None
         self._trouble: tuple[Trouble, float] | None = None
         """What it refused something for, and when (monotonic seconds)."""
         self._anew_at = 0.0
@@ -113,28 +113,32 @@ class Database:
         """Open a session that only reads. Raises: Transient."""
         return self._transaction(self._reading)
 
-    def write(self) -> AbstractContextManager[Session]:
-        """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient."""
-        return self._transaction(self._writing) if self._turn is None else self._in_turn(self._turn)
+    def write(self, *, together: bool = False) -> AbstractContextManager[Session]:
+        """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient.
+
+        ``together``: on SQLite it may be committed with those of other threads that wait for it, which costs one trip
+        to the disk; for what takes some milliseconds. PostgreSQL does so by itself.
+        """
+        return self._transaction(self._writing) if self.turns is None else self._in_turn(self.turns, together)
 
     @contextmanager
-    def _in_turn(self, turn: threading.Lock) -> Iterator[Session]:
+    def _in_turn(self, turns: WriterTurns, together: bool) -> Iterator[Session]:
         """Write when the other threads here have: SQLite lets waiting writers sleep, and some of them for seconds."""
-        if not turn.acquire(timeout=BUSY_TIMEOUT_SECONDS):
-            raise Transient("The database did not answer (another writer of this process holds it); try again.")
-        try:
-            with self._transaction(self._writing) as session:
-                yield session
-        finally:
-            turn.release()
+        with self._held(), turns.write(self._writing, together) as session:
+            yield session
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Session]:
+        # Rows are read after their transaction has ended, too, and must not begin another one for that.
+        with self._held(), Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Note that this thread is in a transaction, and translate what the driver raises."""
         self._open.depth = getattr(self._open, "depth", 0) + 1
         try:
-            # Rows are read after their transaction has ended, too, and must not begin another one for that.
-            with Session(engine, expire_on_commit=False) as session, session.begin():
-                yield session
+            yield
         except DBAPIError as error:
             transient = self._translate(error)
             if transient is None:
@@ -217,13 +221,8 @@ class Database:
             if most_bytes is not None and pages * size > most_bytes:
                 raise Transient(f"The database has {pages * size} bytes; the loop writes it anew within minutes.")
             # Ours among the threads here, as for any writer: SQLite lets those that wait sleep, and some for seconds.
-            if self._turn is not None and not self._turn.acquire(timeout=patience_seconds):
-                raise Transient("Another writer of this process holds the database; try again.")
-            try:
+            with nullcontext() if self.turns is None else self.turns.alone(patience_seconds):
                 _impatiently(connection, patience_seconds, "VACUUM")
-            finally:
-                if self._turn is not None:
-                    self._turn.release()
             # Truncate SQLite's log, which takes a moment in which nobody reads from it. Raises: Transient.
             until = time.monotonic() + min(max(patience_seconds, _LOG_SECONDS), BUSY_TIMEOUT_SECONDS)
             # In short tries: writers wait during each, and one that is long may still miss the moment.

@@ -25,18 +25,14 @@ Encode = Callable[[NDArray[np.int64], NDArray[np.int32]], Vectors]
 """Encodes token ids and their mask, both of shape ``(texts, tokens)``, as vectors of unit length."""
 
 
-def open_graph(
-    weights: Path, offsets: Mapping[str, tuple[int, int, list[int]]], layers: int, heads: int, threads: int
-) -> Encode:
-    """Return what encodes tokens on so many threads, the calling one among them; any number may call it at once.
+def open_graph(weights: Path, offsets: Mapping[str, tuple[int, int, list[int]]], layers: int, heads: int) -> Encode:
+    """Return what encodes tokens on the calling thread; any number may call it at once.
 
     ``offsets``: of each tensor in the file of weights its offset and length in bytes, and its shape.
     """
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # So long a thread looks out for the next step before it sleeps: longer than one takes, and nothing beside a search.
-    options.add_session_config_entry("session.intra_op.spin_duration_us", "1000")
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     # Plans for every shape that was ever seen would pile up.
     options.enable_mem_pattern = False
     options.log_severity_level = _ERRORS_ONLY

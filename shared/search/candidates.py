@@ -82,7 +82,7 @@ def said_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> list[Searc
     return [
         SearchHit(
             ranked=RankedCandidate(
-                Candidate(at, 0, row.role, row.name, row.content, row.created_at, None, None, None, None), 0.0, {}
+                Candidate(at, 0, row.role, row.name, row.content, row.created_at, None, None, None, None), 0.0
             ),
             is_found=False,
             message_id=row.message_id,

@@ -96,13 +96,15 @@ class _Statement:
 
     def is_objected_to_by(self, later: _Statement) -> bool:
         """Whether another says soon after it that this is not so."""
+        # Found out once for each, and of few: each is held against each.
+        if not later.is_objection:
+            return False
         doc_id, next_doc_id = self.hit.doc_id, later.hit.doc_id
-        is_soon = 0 < next_doc_id - doc_id <= _SOON and conversation_of(doc_id) == conversation_of(next_doc_id)
-        return is_soon and later.is_objection
+        return 0 < next_doc_id - doc_id <= _SOON and conversation_of(doc_id) == conversation_of(next_doc_id)
 
     def is_renewed_by(self, later: _Statement) -> bool:
         """Whether another says that something is new of what this was about."""
-        return (self.is_like(later, _RELATED) or not self.words.isdisjoint(later.words)) and later.is_news
+        return later.is_news and (self.is_like(later, _RELATED) or not self.words.isdisjoint(later.words))
 
     def is_like(self, later: _Statement, least: float = _ALIKE) -> bool:
         """Whether both are so like the question that they are taken to be about the same."""

@@ -4,10 +4,11 @@ What stands around a candidate is known as far as it is a candidate too. What ea
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -43,11 +44,18 @@ class Candidate(NamedTuple):
 
 
 class RankedCandidate(NamedTuple):
-    """A candidate and why it stands where it does: ``parts`` add up to ``score``."""
+    """A candidate and why it stands where it does: what its ``signals`` bring adds up to ``score``."""
 
     candidate: Candidate
     score: float
-    parts: dict[str, float]
+    signals: Iterable[str] = ()
+    brought: Sequence[float] = ()
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What each signal brings."""
+        # Made when somebody wants to know: a search ranks hundreds, and explains a few.
+        return dict(zip(self.signals, self.brought, strict=True))
 
 
 @dataclass(frozen=True)
@@ -177,8 +185,7 @@ def rank(
     table = np.array([weights[name] * np.asarray(strengths, np.float64) for name, strengths in measured.items()])
     # One after the other, so that a score is to the last bit the sum of its parts.
     scores = reduce(np.add, table).tolist()
-    parts = [dict(zip(measured, row, strict=True)) for row in table.T.tolist()]
-    ranked = map(RankedCandidate, candidates, scores, parts)
+    ranked = map(RankedCandidate, candidates, scores, repeat(tuple(measured)), table.T.tolist())
     return sorted(ranked, key=lambda one: (one.score, one.candidate.created_at, one.candidate.doc_id), reverse=True)
 
 

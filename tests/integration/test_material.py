@@ -249,9 +249,18 @@ def test_what_has_changed_replaces_what_was_whichever_talk_is_brought_in_first(
 
 
 @pytest.mark.parametrize(
-    "form", ["Allergies: cefuroxime", "Allergien: Clarithromycin", "Blood type: B\nAllergy: naproxen"]
+    "form",
+    [
+        "Allergies: cefuroxime",
+        "Allergien: Clarithromycin",
+        "Blood type: B\nAllergy: naproxen",
+        "Allergic to: cashew",
+        "Diet: vegetarian",
+        "Ernährung: vegan",
+        "Medicamentos: omeprazol",
+    ],
 )
-def test_an_allergy_in_a_form_is_kept(talks: Talks, form: str) -> None:
+def test_what_may_harm_is_kept_of_a_form(talks: Talks, form: str) -> None:
     talks.hold(form, "Thank you.")
     assert form.split()[-1].rstrip(".") in str(talks.facts()) and form.split()[-1] in str(talks.memories())
 
@@ -263,3 +272,11 @@ def test_a_planted_order_is_not_carried_into_another_talk(talks: Talks) -> None:
     talks.hold("We stay two nights in a lodge near Alta in March.", "Lovely.", order, "I cannot do that.")
     recalled = talks.recalled("How do I pay for the lodge near Alta, by voucher or at Hotel Borealis?")
     assert "Alta" in recalled and "Borealis" not in recalled and "previous instructions" not in recalled
+
+
+@pytest.mark.parametrize(
+    "form", ["Ingredients: hazelnuts, sugar, cocoa", "Condition: refurbished", "Medication: see leaflet"]
+)
+def test_labels_that_only_sound_so_leave_nothing(talks: Talks, form: str) -> None:
+    talks.hold(form, "Thank you.")
+    assert not talks.facts() and not talks.memories()
