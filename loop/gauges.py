@@ -98,7 +98,7 @@ class StateGauges(Collector):
         yield REGULATING, one(self._loop.leadership.fence is not None)
         yield SEARCH_CACHE, one(self._loop.searching.matrices.bytes)
         yield TICK_AGE, one(self._loop.ticker.age())
-        yield THINKING, one(self._loop.settings.model is not None and self._loop.settings.thinking)
+        yield THINKING, one(self._loop.settings.thinks)
         waiting = depths(self._loop.redis)
         yield REDIS_UP, one(waiting is not None)
         if waiting is not None:

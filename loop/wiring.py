@@ -259,7 +259,7 @@ def _upkeep(base: Foundation) -> Upkeep:
 def _thinker(base: Foundation, reach: RecallSources, on_free: Callable[[], None]) -> Thinker | None:
     """Return what thinks about conversations; None without a model, or when thinking is switched off."""
     settings = base.settings
-    if settings.model is None or not settings.thinking:
+    if settings.model is None or not settings.thinks:
         return None
 
     def make(model: str) -> ToolChat:

@@ -32,9 +32,9 @@ from loop.ui.tables import (
     number,
     rows_of,
     show_table,
-    show_time,
     show_views,
 )
+from loop.ui.times import show_time
 from loop.ui.visitors import FormError, in_words_of, notify_error, notify_success
 from shared.text.lines import read_json
 

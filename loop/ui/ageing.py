@@ -9,8 +9,9 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView, in_turn
-from loop.ui.session_view import dialog, foot, minute, whole_number
+from loop.ui.session_view import dialog, foot, whole_number
 from loop.ui.tables import OUTLINED, PRIMARY, action, counted, heading, note
+from loop.ui.times import minute
 from loop.ui.visitors import notify_success
 
 TIER_PRESETS = {"gentle": "Gentle", "standard": "Standard", "aggressive": "Aggressive"}
@@ -80,7 +81,7 @@ class ProjectRules:
                 note("These rules did nothing yet.")
             else:
                 did = "Foreseen" if ageing.last_plan.dry_run else "Done"
-                _show_plan(ageing.last_plan.plan, f"{did} {minute(ageing.last_plan.at)} UTC by {ageing.last_plan.by}")
+                _show_plan(ageing.last_plan.plan, f"{did} {minute(ageing.last_plan.at)} by {ageing.last_plan.by}")
         if not self._view.may_write:
             return
         with ui.row().classes("w-full justify-end gap-2"):

@@ -15,8 +15,10 @@ from typing import Any
 from nicegui import ui
 
 from afterthought_client import models
+from loop.ui.chat import text_of
 from loop.ui.confirmation import confirmed, show_receipt
 from loop.ui.frame import PageView, chat_address, in_turn, live, press_once
+from loop.ui.session_view import long_text
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import (
     OUTLINED,
@@ -34,9 +36,9 @@ from loop.ui.tables import (
     number,
     read_pages,
     rows_of,
-    show_time,
     token_labels,
 )
+from loop.ui.times import show_time
 from loop.ui.visitors import notify_success
 
 _SHOWN_CHARACTERS = 300
@@ -116,6 +118,7 @@ def _in_short(value: Any) -> str:
 
 
 _LISTED = 10
+_STYLE = ".quoted { border-left: 3px solid var(--line); padding-left: .75rem; }"
 _EVENTS = ("answer.pending", "answer.sent", "answer.rejected")
 _STATES = {"pending": "Waiting", "sent": "Sent", "rejected": "Rejected", "superseded": "Superseded"}
 
@@ -134,11 +137,14 @@ class AnswerQueue:
 
     view: PageView
     pages: int = 1
+    questions: dict[str, str] = field(default_factory=dict)
+    """What each answer that waits answers."""
     written: set[str] = field(default_factory=set)
     """Of the answers in which the visitor is writing, which must not be lost whatever others do."""
 
     def build(self) -> None:
         """Build the choice of a state and the place of the answers."""
+        ui.add_css(_STYLE)
         heading("Answers")
         chosen = self.view.address.of(AdministrationState).state
         self.state = ui.toggle(_STATES, value=chosen if chosen in _STATES else "pending", on_change=self._choose)
@@ -152,6 +158,12 @@ class AnswerQueue:
         """Show the answers as they are now, as many pages as were asked for."""
         fetch = rows_of(self.view.client.list_answers, "answers", lambda one: one, _LISTED, state=self.state.value)
         answers, cursor = await read_pages(fetch, self.pages)
+        for one in answers:
+            if one.state == "pending" and one.answer_id not in self.questions:
+                page = await self.view.client.list_messages(
+                    one.conversation_id, before=one.answers_position + 1, limit=1
+                )
+                self.questions[one.answer_id] = "\n".join(text_of(message) for message in page.messages)
         self.cards.show(((one.answer_id, one, partial(self._card, one)) for one in answers), self.written)
         self.none.set_visibility(not self.cards.built)
         self.more.set_visibility(cursor is not None)
@@ -177,6 +189,10 @@ class AnswerQueue:
                 decided = f"{_STATES[one.state]} by {one.decided_by or '–'}"
                 ui.label(f"{decided}: {one.reason}" if one.reason else decided).classes("said text-sm")
                 return card
+
+            note("It answers")
+            with ui.column().classes("quoted w-full"):
+                long_text(self.questions[one.answer_id])
 
             def note_writing() -> None:
                 self.written.add(one.answer_id)

@@ -1,54 +1,78 @@
-"""Conversations: read, continued and ended, with what was recalled for each turn beside it."""
+"""Conversations: read, continued and ended, with what was recalled for each message beside them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
+from urllib.parse import quote
+from uuid import uuid4
 
 from fastapi import Query
 from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
 
 from afterthought_client import models
 from loop.ui.choosers import choose_subject
-from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_once
+from loop.ui.frame import SHOWN_ERRORS, Frame, PageView, in_turn, live, mark_current, press_once
 from loop.ui.memory_panel import MemoryPanel
-from loop.ui.session_view import long_text
+from loop.ui.recall import RecallPanel
+from loop.ui.session_view import long_text, rendered_text
 from loop.ui.state import Draft, PageState
-from loop.ui.tables import FLAT, PRIMARY, action, badge, counted, note
+from loop.ui.tables import FLAT, action, badge, counted, heading, note
+from loop.ui.times import day_group, local, long_day, minute
 from loop.ui.visitors import FormError, notify_success
+from loop.ui.wording import message_of
 
 _LISTED = 30
 _SHOWN = 50
 _TITLE_CHARACTERS = 60
 _SHOWN_CHARACTERS = 20_000
 """Of one message; the rest is shown when asked for."""
-_WINDOW_TOKENS = 8192
-_MOST_LISTED = 200
 _GENERATED = "conv_"
 """How an id begins that the service gave."""
-_EVENTS = frozenset({"answer.sent", "conversation.ended", "conversation.snoozed", "conversation.woken", "job.finished"})
-_SIGNALS = {
-    "dense": "meaning", "window": "what was said around it", "words": "words", "window_words": "words nearby",
-    "author": "who said it", "date": "when it was said", "coverage": "rare words", "when": "words of time",
-    "question": "is a question",
-}  # fmt: skip
+_EVENTS = frozenset({
+    "answer.sent", "answer.pending", "answer.rejected", "conversation.ended", "conversation.snoozed",
+    "conversation.woken", "job.finished",
+})  # fmt: skip
+_FIRST_WORDS = """What would you like to be remembered?
+Say what you work on, what you like, who you are. Under the number of memories you see what was learned."""
+_MEMORY = {"on": "Remembered", "read": "Recalled into, not remembered", "off": "No memory"}
 _STYLE = """
-.chat { display: grid; gap: 1rem; width: 100%; grid-template-columns: minmax(0, 1fr); align-items: start; }
-.chat > * { min-width: 0; width: 100%; }
-@media (min-width: 700px) { .chat { grid-template-columns: 14rem minmax(0, 1fr); } .chat > .beside { grid-column: 2; }
-  .back { display: none; } }
-@media (min-width: 1200px) { .chat { grid-template-columns: 14rem minmax(0, 1fr) 17rem; }
-  .chat > .beside { grid-column: 3; } }
+.q-page-container:has(.chat) { height: 100dvh; }
+.q-page:has(.chat) { height: 100%; min-height: 0 !important; }
+.nicegui-content:has(.chat) { height: 100%; flex-wrap: nowrap; }
+#main:has(.chat) { flex: 1 1 0; min-height: 0; flex-wrap: nowrap; }
+.chat { display: grid; gap: 1rem; width: 100%; flex: 1 1 0; min-height: 0; grid-template-columns: minmax(0, 1fr);
+  grid-template-rows: minmax(0, 1fr) auto; }
+.chat > * { min-width: 0; min-height: 0; width: 100%; overflow-y: auto; flex-wrap: nowrap; }
+.chat > .reading { overflow: hidden; }
+.chat > .beside { max-height: 40dvh; border-top: 1px solid var(--line); padding-top: .5rem; }
+.chat:not(.recalling) > .beside { display: none; }
+@media (min-width: 700px) { .chat { grid-template-columns: 15rem minmax(0, 1fr); } .chat > .beside { grid-column: 2; }
+  .chat > .list { grid-row: 1 / span 2; } .back { display: none; } }
+@media (min-width: 1200px) { .chat { grid-template-columns: 15rem minmax(0, 1fr) 18rem; }
+  .chat > .list { grid-row: 1; } .to-recalled { display: none; }
+  .chat > .beside, .chat:not(.recalling) > .beside { display: flex; grid-column: 3; max-height: none; border: 0;
+  padding: 0; } }
+/* Where both are one below the other, what was recalled takes the place of where one writes. */
+@media (max-width: 1199px) { .chat.recalling .foot { display: none; } }
+@media (max-width: 699px) { .slim .block { display: none !important; } .slim .on-left { margin-right: 0; } }
 @media (max-width: 699px) { .chat.reading > .list { display: none; } .chat:not(.reading) > .reading { display: none; } }
-.bubble { border: 1px solid var(--line); border-radius: .75rem; padding: .5rem .75rem; max-width: 46rem; }
+/* From its end: it opens there, stays there when something is said, and where one reads when earlier ones come. */
+.messages { display: flex; flex-direction: column-reverse; flex: 1 1 0; min-height: 0; overflow-y: auto; width: 100%; }
+/* What goes up when earlier messages come: the browser would keep that in view, and not what is read. */
+.messages .q-btn, .day { overflow-anchor: none; }
+.bubble { border: 1px solid var(--line); border-radius: .75rem; padding: .5rem .75rem; max-width: min(46rem, 92%); }
 .bubble.user { align-self: flex-end; background: rgb(8 145 178 / .12); }
 .bubble.system, .bubble.tool { border-style: dashed; }
-.bubble:target, .bubble.sought { outline: 2px solid #0891b2; }
-.remember { position: absolute; z-index: 6000; display: none; }
+.bubble:target, .bubble.sought { outline: 2px solid #0891b2; outline-offset: -2px; }
+.day { align-self: center; }
+.remember { position: fixed; z-index: 6000; display: none; }
 """
 # Offers to remember what is selected of one message. A triple click ends in the next one: what lies there is cut off.
 _SCRIPT = """
-document.addEventListener('selectionchange', () => {
+const offerToRemember = () => {
   const offer = document.querySelector('.remember'), chosen = document.getSelection();
   const bubble = chosen.rangeCount && chosen.getRangeAt(0).startContainer.parentElement?.closest('.bubble');
   if (!offer || !bubble || chosen.isCollapsed) {
@@ -60,9 +84,12 @@ document.addEventListener('selectionchange', () => {
   const place = range.getBoundingClientRect();
   window.chosenText = range.toString().trim().slice(0, 2000);
   offer.style.display = 'block';
-  offer.style.top = `${place.bottom + window.scrollY + 6}px`;
+  offer.style.top = `${Math.min(place.bottom + 6, window.innerHeight - 40)}px`;
   offer.style.left = `${Math.max(8, Math.min(place.left, window.innerWidth - 150))}px`;
-});
+};
+document.addEventListener('selectionchange', offerToRemember);
+// Also of a pane: it stays at what is selected.
+document.addEventListener('scroll', offerToRemember, true);
 """
 
 
@@ -83,8 +110,7 @@ def register(frame: Frame) -> None:
             user_id = await choose_subject(view, state)
             ui.space()
             MemoryPanel(view, user_id).pill()
-        chat = ChatPage(view, user_id, state)
-        chat.is_answered = (await view.client.show_app()).answered_by == "loop"
+        chat = ChatPage(view, user_id, state, await view.client.show_app())
         await chat.build()
         if state.conversation:
             async with view.show_errors():
@@ -99,15 +125,19 @@ class ChatPage:
     user_id: str | None
     """Whose conversations are listed; None: everybody's, empty: those that name nobody."""
     state: ChatState
+    app: models.AppDetails
     conversation: models.ConversationDetails | None = None
     first_position: int = 0
-    shown: set[str] = field(default_factory=set)
+    bubbles: dict[str, ui.column] = field(default_factory=dict)
+    """Messages that are shown, by their ids."""
+    days: dict[date, ui.label] = field(default_factory=dict)
+    """What stands above the first message of each day."""
     entries: dict[str, ui.button] = field(default_factory=dict)
     status_labels: dict[str, ui.label] = field(default_factory=dict)
     """What the list says of each conversation."""
     cursor: str | None = None
-    is_answered: bool = True
-    """Whether the loop answers what the user says."""
+    group: str = ""
+    """The days of the last conversation that is listed."""
 
     async def build(self) -> None:
         """Build the list and the place of what is open."""
@@ -118,23 +148,26 @@ class ChatPage:
                     # A double click begins one.
                     new.on("click", self.begin, throttle=1.0, trailing_events=False)
                     if not self.user_id:
-                        ui.label("Of nobody named: choose whose memory it is for.").classes("muted text-xs")
+                        note("Of nobody in particular: choose whose memory it is for.")
                 self.list = ui.column().classes("w-full gap-1").props("role=list aria-label=Conversations")
                 self.more = press_once(ui.button("More").props("flat dense no-caps"), self.list_more)
-            with ui.column().classes("reading gap-3"):
-                back = ui.button("All conversations", icon="arrow_back", on_click=self.close)
-                back.props("flat dense no-caps").classes("back")
-                self.head = ui.row().classes("w-full items-center gap-2")
-                self.earlier = action("Earlier messages", self.show_earlier, FLAT, icon="expand_less")
-                self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
-                self.foot = ui.column().classes("w-full gap-2")
-            self.recalled_panel = (
-                ui.column().classes("beside gap-2").props("role=complementary aria-label='What was recalled'")
-            )
+            with ui.column().classes("reading gap-2"):
+                with ui.row().classes("w-full items-start no-wrap gap-2"):
+                    back = ui.button(icon="arrow_back", on_click=self.close)
+                    back.props("flat dense round aria-label='All conversations'").classes("back")
+                    self.head = ui.row().classes("grow min-w-0 items-center gap-2")
+                pane = ui.element().classes("messages").props("tabindex=0 role=region aria-label=Conversation")
+                with pane, ui.column().classes("w-full gap-2 no-wrap"):
+                    self.earlier = action("Earlier messages", self.show_earlier, FLAT, icon="expand_less")
+                    self.log = ui.column().classes("w-full gap-2").props("role=log aria-label=Messages")
+                self.nothing = ui.column().classes("w-full items-center gap-2 py-8 text-center")
+                self.foot = ui.column().classes("foot w-full gap-2")
+            self.recall = RecallPanel(self.view)
         remember = ui.button("Remember", icon="psychology", on_click=self.remember)
         remember.classes("remember").props("unelevated no-caps size=sm color=cyan-9")
         ui.run_javascript(_SCRIPT)
         self.earlier.set_visibility(False)
+        self._welcome("Choose a conversation, or begin one.")
         await self.list_more()
         live(self.view).on(_EVENTS, self._refresh)
 
@@ -145,7 +178,7 @@ class ChatPage:
 
     @in_turn
     async def _list_anew(self) -> None:
-        self.cursor = None
+        self.cursor, self.group = None, ""
         self.list.clear()
         self.entries.clear()
         await self._list()
@@ -157,10 +190,13 @@ class ChatPage:
             self.more.set_visibility(page.cursor is not None)
             with self.list:
                 for one in page.conversations:
+                    if (group := day_group(one.created_at)) != self.group:
+                        self.group = group
+                        note(group).classes("pt-2 pl-2").props("role=listitem")
                     self._entry(one)
             if not page.conversations and not self.list.default_slot.children:
                 with self.list:
-                    ui.label("No conversations yet.").classes("muted")
+                    ui.label("No conversations yet.").classes("muted").props("role=listitem")
 
     def _entry(self, one: models.ConversationAnswer) -> None:
         async def opened() -> None:
@@ -173,7 +209,7 @@ class ChatPage:
         )
         with entry, ui.column().classes("gap-0 w-full min-w-0 items-start"):
             ui.label(_title_of(one)).classes("ellipsis w-full text-left")
-            self.status_labels[one.conversation_id] = ui.label(_status_of(one)).classes("muted text-xs")
+            self.status_labels[one.conversation_id] = ui.label(_status_of(one)).classes("muted text-xs text-left")
         self.entries[one.conversation_id] = entry
         self._mark_current()
 
@@ -198,16 +234,18 @@ class ChatPage:
             whose = f"{found.user_id}'s" if found.user_id else "nobody's who is named"
             raise FormError(f"This conversation is {whose}: choose whose memory it is first.")
         self.conversation = found
-        self.whole.classes("reading")
+        self.whole.classes("reading", remove="recalling")
         self.log.clear()
-        self.shown.clear()
-        self.recalled_panel.clear()
+        self.bubbles.clear()
+        self.days.clear()
+        self.recall.clear()
         if around:
             page = await client.list_messages(conversation_id, around=around, limit=_SHOWN)
         else:
             page = await client.list_messages(
                 conversation_id, before=max(self.conversation.message_count, 1), limit=_SHOWN
             )
+        self.earlier.set_visibility(False)
         self._show_messages(page.messages, sought=around)
         self._build_head()
         self._build_foot()
@@ -231,79 +269,144 @@ class ChatPage:
     def _show_messages(
         self, messages: list[dict[str, Any]], *, at_the_top: bool = False, sought: str | None = None
     ) -> None:
-        new = [one for one in messages if one["messageId"] not in self.shown]
-        self.shown |= {one["messageId"] for one in new}
-        if new and (at_the_top or len(self.shown) == len(new)):
+        new = [one for one in messages if one["messageId"] not in self.bubbles]
+        if new and (at_the_top or not self.bubbles):
             self.first_position = new[0]["position"]
             self.earlier.set_visibility(self.first_position > 0)
+        index = 0 if at_the_top else len(self.log.default_slot.children)
         with self.log:
-            for index, one in enumerate(new):
-                bubble = _bubble(one)
-                if at_the_top:
-                    bubble.move(target_index=index)
+            for one in new:
+                its_day = local(datetime.fromisoformat(one["createdAt"])).date()
+                if its_day not in self.days:
+                    self.days[its_day] = note(long_day(its_day)).classes("day")
+                    self.days[its_day].move(target_index=index)
+                    index += 1
+                elif at_the_top and self.log.default_slot.children[index] is self.days[its_day]:
+                    # Of the first day that was shown there are earlier messages: it begins with them.
+                    index += 1
+                bubble = self.bubbles[one["messageId"]] = _bubble(one)
+                bubble.move(target_index=index)
+                index += 1
                 if one["messageId"] == sought:
                     bubble.classes("sought")
-        if not at_the_top:
-            target = (
-                "document.querySelector('.bubble.sought')"
-                if sought
-                else "[...document.querySelectorAll('.bubble')].pop()"
-            )
-            ui.run_javascript(f"{target}?.scrollIntoView({{block: 'center'}})")
+        self._welcome("" if self.bubbles else _FIRST_WORDS)
+        if sought:
+            ui.run_javascript("document.querySelector('.bubble.sought')?.scrollIntoView({block: 'center'})")
+
+    def _welcome(self, words: str) -> None:
+        self.nothing.clear()
+        self.nothing.set_visibility(bool(words))
+        with self.nothing:
+            ui.icon("forum", size="3rem").classes("muted opacity-60").props("aria-hidden=true")
+            for one in words.splitlines():
+                ui.label(one).classes("muted max-w-md")
 
     def _build_head(self) -> None:
         conversation = self.conversation
         assert conversation is not None
         self.head.clear()
         with self.head:
-            title = ui.label(_title_of(conversation)).classes("text-lg font-medium ellipsis")
-            title.props("role=heading aria-level=2").tooltip(conversation.conversation_id)
-            badge(conversation.state).props("outline")
+            title = heading(_title_of(conversation)).classes("text-lg ellipsis max-w-full")
+            title.tooltip(conversation.conversation_id)
+            badge(conversation.state, "cyan-9" if conversation.state == "open" else "grey-8")
             ui.label(conversation.user_id or "nobody named").classes("muted")
             ui.space()
-            if conversation.state != "ended" and self.view.may_write:
-                ui.button("End", icon="done_all", on_click=self.end).props("outline no-caps dense").classes("px-3")
+            recalled = ui.button("Recalled", icon="manage_search")
+            recalled.on_click(lambda: self.whole.classes(toggle="recalling"))
+            recalled.props("flat no-caps dense aria-label=Recalled").classes("to-recalled slim")
+            if not self.view.may_write:
+                return
+            if conversation.state == "ended":
+                action("Summarise now", self.summarise, FLAT, icon="summarize")
+                return
+            memory = ui.select(_MEMORY, value=conversation.memory, label="Memory", on_change=self._change_memory)
+            memory.props("outlined dense options-dense").classes("w-40")
+            slim = action("Summarise now", self.summarise, FLAT, icon="summarize").classes("slim")
+            slim.props("aria-label='Summarise now'")
+            ui.button("End", icon="done_all", on_click=self.end).props("outline no-caps dense").classes("px-3")
 
     def _build_foot(self) -> None:
         conversation = self.conversation
         assert conversation is not None
         self.foot.clear()
-        if not self.view.may_write:
-            return
         with self.foot:
             if conversation.state == "ended":
-                ui.label("Ended. What was said here is thought over; what is found worth it is remembered.").classes(
-                    "muted"
-                )
+                note("Ended. What was said here is thought over; what is found worth it is remembered.")
                 return
-            if not self.is_answered:
-                note("Nobody answers here: it is kept as what the user said.")
-            field = ui.textarea("Message").props("outlined autogrow rows=2").classes("w-full")
+            self.status = ui.row().classes("items-center gap-2").props("role=status")
+            self._show_status()
+            if not self.view.may_write:
+                return
+            self.unsent = ui.label().classes("said refusal").props("role=alert")
+            self.unsent.set_visibility(False)
+            hint = "Enter sends, Shift+Enter begins a new line"
+            field = ui.textarea("Message").props(f"outlined autogrow rows=2 hint='{hint}'").classes("w-full")
             draft = Draft(self.view, f"message/{conversation.conversation_id}", {"message": field}, says_so=False)
 
             async def send() -> None:
-                if field.value and field.value.strip():
-                    # Emptied at once, or a second Enter would send it twice.
-                    text, field.value = field.value, ""
+                if (text := field.value or "").strip():
+                    # Emptied before anything is waited for: a second Enter finds nothing to send.
+                    field.value = ""
                     if await self.send(text):
                         draft.forget_text("message", text)
-                    # Not taken: put back, unless something else was written meanwhile.
-                    elif not field.value:
-                        field.value = text
+                    elif not field.is_deleted:
+                        # Before what was written meanwhile.
+                        field.value = "\n".join(filter(None, [text, field.value]))
 
             field.on("keydown.enter.exact.prevent", send)
-            action("Send", send, PRIMARY, icon="send")
+            with field.add_slot("append"):
+                ui.button(icon="send", on_click=send).props("unelevated dense color=cyan-9 aria-label=Send")
+
+    def _show_status(self) -> None:
+        """Say who will answer, and what is being done about it."""
+        conversation = self.conversation
+        assert conversation is not None
+        self.status.clear()
+        with self.status:
+            if conversation.pending_answer_id:
+                note("An answer waits to be approved.")
+                if self.view.visitor.is_admin:
+                    address = f"/administration/{quote(self.view.app_id, safe='')}?view=answers"
+                    ui.link("Look at it", address).classes("text-sm")
+            elif self.app.loop_answers and conversation.unanswered_since is not None:
+                ui.spinner("dots").props("aria-hidden=true")
+                approved = "; a person approves it before you see it" if self.app.approve_answers else ""
+                note(f"Afterthought is thinking about an answer{approved}.")
+            elif self.app.answered_by == "app":
+                note("Afterthought does not answer in this app: the app itself does, if anybody.")
+            elif not self.app.loop_answers:
+                note("Nobody answers, as no model is set. It is a notebook: what you write is kept and remembered.")
+            elif self.app.approve_answers:
+                note("Afterthought answers, once a person has approved each answer.")
+            else:
+                note("Afterthought answers.")
 
     async def send(self, text: str) -> bool:
-        """Say something, and show what is recalled for it; return whether it was taken."""
-        assert self.conversation is not None
-        name = self.conversation.conversation_id
-        async with self.view.show_errors():
-            await self._show_recalled(text)
-            await self.view.client.add_messages(name, [{"role": "user", "content": text}])
-            await self._refresh()
-            return True
-        return False
+        """Say something, show it at once, and then what is recalled for it; return whether it was taken."""
+        conversation = self.conversation
+        assert conversation is not None
+        name, unsent = conversation.conversation_id, self.unsent
+        stored = {"role": "user", "content": text, "messageId": f"page_{uuid4().hex}"}
+        sent = {**stored, "position": conversation.message_count, "createdAt": datetime.now(UTC).isoformat()}
+        unsent.set_visibility(False)
+        self._show_messages([sent])
+        ui.run_javascript("document.querySelector('.messages').scrollTop = 0")
+        try:
+            await self.view.client.add_messages(name, [stored])
+        except SHOWN_ERRORS as error:
+            # Another conversation was opened meanwhile, or the token is not accepted any more.
+            if unsent.is_deleted or await self.view.visitors.has_ended(error):
+                raise
+            self.bubbles.pop(stored["messageId"]).delete()
+            unsent.set_text(f"Not sent: {message_of(error)} It is in the box again.")
+            unsent.set_visibility(True)
+            return False
+        await self._refresh()
+        # Only now, and without an end to the sending: that does not depend on what can be recalled.
+        if self.conversation is not None and self.conversation.conversation_id == name:
+            async with self.view.show_errors():
+                await self.recall.show(self.conversation, text)
+        return True
 
     @in_turn
     async def _refresh(self) -> None:
@@ -312,52 +415,28 @@ class ChatPage:
         name = self.conversation.conversation_id
         found = await self.view.client.show_conversation(name)
         page = await self.view.client.list_messages(name, before=max(found.message_count, 1), limit=_SHOWN)
-        changed, self.conversation = found.state != self.conversation.state, found
+        before, self.conversation = self.conversation, found
         if name in self.status_labels:
             self.status_labels[name].set_text(_status_of(found))
         self._show_messages(page.messages)
-        if changed:
+        if found.state != before.state:
             self._build_head()
-            self._build_foot()
+            # What is being written stays where nobody ended it.
+            if "ended" in (found.state, before.state):
+                self._build_foot()
+        if found.state != "ended":
+            self._show_status()
 
-    async def _show_recalled(self, text: str) -> None:
+    async def _change_memory(self, event: ValueChangeEventArguments[Any]) -> None:
         assert self.conversation is not None
-        client, name = self.view.client, self.conversation.conversation_id
-        context = await client.compose_context(conversation_id=name, message=text, context_window=_WINDOW_TOKENS)
-        found = await client.search_messages(text, conversation_id=name, limit=20, explain=True)
-        why = {one.message_id: one for one in found.results}
-        facts: dict[int, models.FactAnswer] = {}
-        memories: dict[int, models.MemoryAnswer] = {}
-        # Also what names nobody, which an app may share; of a subject one page holds all.
-        for subject in {self.conversation.user_id or "", ""}:
-            if context.included.facts:
-                listed = await client.list_facts(user_id=subject, limit=_MOST_LISTED)
-                facts |= {one.id: one for one in listed.facts}
-            if context.included.memories:
-                remembered = await client.list_memories(user_id=subject, limit=_MOST_LISTED)
-                memories |= {one.id: one for one in remembered.memories}
-        if name != self.conversation.conversation_id:
-            return  # Another was opened meanwhile, perhaps another user's.
-        self.recalled_panel.clear()
-        with self.recalled_panel:
-            ui.label("Recalled for this turn").classes("font-medium").props("role=heading aria-level=2")
-            used = f"{context.memory_tokens} tokens, {context.percent_used or 0:.0f} % of the window used"
-            stays = f"the first {context.stable_prefix_tokens} stay the same for the next question"
-            note(f"{used}; {stays}")
-            for fact_id in context.included.facts:
-                if fact := facts.get(fact_id):
-                    pinned = "pinned, " if fact.pinned else ""
-                    _recalled("Fact", fact.fact, f"{pinned}{fact.category}, confidence {fact.confidence:.0%}")
-            for memory_id in context.included.memories:
-                if memory := memories.get(memory_id):
-                    _recalled("Memory", memory.content, f"one of the ten, last changed {memory.updated_at:%d %b %Y}")
-            for message_id in context.included.retrieved:
-                if message_id in why:
-                    _recalled("Message", why[message_id].content, _why_found(why[message_id]))
-            for part in (*context.missing, *context.degraded):
-                note(f"Without: {part}")
-            if not context.system_prompt:
-                ui.label("Nothing that is remembered fits.").classes("muted")
+        await self.view.client.change_conversation(self.conversation.conversation_id, memory=event.value)
+        await self._refresh()
+
+    async def summarise(self) -> None:
+        """Ask for a summary of what was said since the last; Memory shows it."""
+        assert self.conversation is not None
+        await self.view.client.make_summary(self.conversation.conversation_id)
+        notify_success("It is being summarised; Memory shows it once it is there.")
 
     async def end(self) -> None:
         """End what is open."""
@@ -381,7 +460,7 @@ def _title_of(one: models.ConversationAnswer | models.ConversationDetails) -> st
     if title := one.metadata.get("title"):
         return str(title)[:_TITLE_CHARACTERS]
     is_given = not one.conversation_id.startswith(_GENERATED)
-    return one.conversation_id if is_given else f"Of {one.created_at:%d %b %Y, %H:%M} UTC"
+    return one.conversation_id if is_given else f"Of {minute(one.created_at)}"
 
 
 def _status_of(one: models.ConversationAnswer | models.ConversationDetails) -> str:
@@ -394,14 +473,17 @@ def _bubble(message: dict[str, Any]) -> ui.column:
         name = message.get("name") or {"user": "User", "assistant": "Assistant"}.get(role, role.capitalize())
         with ui.row().classes("items-center gap-2"):
             ui.label(str(name)).classes("text-xs font-medium")
-            ui.label(str(message.get("createdAt", ""))[:16].replace("T", " ")).classes("muted text-xs")
-        long_text(_text_of(message), _SHOWN_CHARACTERS)
+            at = datetime.fromisoformat(message["createdAt"])
+            ui.label(f"{local(at):%H:%M}").classes("muted text-xs").tooltip(minute(at))
+        show = rendered_text if role == "assistant" else long_text
+        show(text_of(message), _SHOWN_CHARACTERS)
         for call in message.get("tool_calls") or ():
             note(f"calls {call.get('function', call).get('name', '?')}")
     return bubble
 
 
-def _text_of(message: dict[str, Any]) -> str:
+def text_of(message: dict[str, Any]) -> str:
+    """Return what a message says, its parts that are no text by what they are."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -409,16 +491,3 @@ def _text_of(message: dict[str, Any]) -> str:
         one if isinstance(one, str) else one.get("text") or f"[{one.get('type', 'part')}]" for one in content or ()
     ]
     return "\n".join(parts)
-
-
-def _recalled(kind: str, text: str, why: str) -> None:
-    with ui.column().classes("card gap-1"):
-        ui.label(kind).classes("muted text-xs")
-        ui.label(text[:500]).classes("said text-sm").props("dir=auto")
-        ui.label(f"Why: {why}").classes("muted text-xs")
-
-
-def _why_found(found: models.SearchResult) -> str:
-    parts = sorted((found.explanation or {}).items(), key=lambda one: -one[1])
-    signals = [f"{_SIGNALS.get(name, name)} {value:.2f}" for name, value in parts if value > 0.005]
-    return ", ".join(signals[:4]) or f"score {found.score:.2f}"

@@ -18,10 +18,11 @@ from loop.ui.choosers import CHOICES, FoundSelect, projects_to_choose
 from loop.ui.composition_history import CompositionHistory
 from loop.ui.compression_form import CompressionForm
 from loop.ui.frame import Frame, PageView, in_turn, live
-from loop.ui.session_view import day, made_how, short
+from loop.ui.session_view import made_how, short
 from loop.ui.sessions import STYLE
 from loop.ui.state import Draft, PageState
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, counted, fill, heading, note
+from loop.ui.times import day
 from loop.ui.visitors import FormError, in_words_of, notify_success
 
 AUTOMATIC, ORIGINAL = "auto", "original"
@@ -29,7 +30,7 @@ _DRAG = (
     "(e) => { e.dataTransfer.setData('text/plain', ''); "
     "e.dataTransfer.setDragImage(e.target.closest('.part'), 0, 0); emit(); }"
 )
-_WAYS = {"original": "The original", "version": "Version {}", "join": "Version {}, which is being made",
+_WAYS = {"original": "The original", "version": "Version {}", "join": "Version {}, as soon as it is made",
          "compress": "A new version"}  # fmt: skip
 
 

@@ -10,8 +10,9 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, foot, long_text, minute
+from loop.ui.session_view import dialog, foot, long_text
 from loop.ui.tables import FLAT, action, badge, counted, fill, heading, note
+from loop.ui.times import minute
 from loop.ui.visitors import notify_success
 
 TakeOver = Callable[[models.CompositionAnswer], Awaitable[None]]
@@ -72,7 +73,7 @@ class CompositionHistory:
                 ui.label(one.name).classes("font-medium").style("overflow-wrap: anywhere")
                 badge(one.state, _COLOURS[one.state])
             tokens = f"{one.total_tokens:,} of {one.token_budget:,} tokens" if one.state == "ready" else "…"
-            note(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)} UTC")
+            note(f"{tokens} · {counted(one.total_messages, 'message')} · {minute(one.created_at)}")
             parts = ", ".join(f"{part.session_id} {part.version_id}" for part in one.components)
             ui.label(parts).classes("muted text-sm said")
             used = ui.label(_use_of(one)).classes("muted text-sm said")

@@ -14,6 +14,7 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import press_once
 from loop.ui.tables import NO_LABELS, OUTLINED, TokenLabels, action, actor_name, number, show_table
+from loop.ui.times import minute
 
 
 async def confirmed(
@@ -73,9 +74,9 @@ def show_receipt(receipt: models.Receipt, note: str | None = None, labels: Token
         whose = f", user {receipt.user_id}" if receipt.user_id else ""
         ui.label(f"Erased: {receipt.scope} of app {receipt.app_id}{whose}").classes("said")
         who = actor_name(receipt.actor, labels)
-        ui.label(f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {who}, number {receipt.receipt_id}").classes(
-            "muted text-sm said"
-        ).tooltip(receipt.actor)
+        ui.label(f"{minute(receipt.at)} by {who}, number {receipt.receipt_id}").classes("muted text-sm said").tooltip(
+            receipt.actor
+        )
         stores = {**receipt.erased, **receipt.left}
         rows = [
             [store, number(receipt.erased.get(store)), number(receipt.left[store]) if store in receipt.left else "–"]

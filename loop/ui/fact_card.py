@@ -12,7 +12,8 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from afterthought_client.models import FactAnswer
 from loop.ui.frame import COLOURS
-from loop.ui.tables import ago, icon_button
+from loop.ui.tables import icon_button
+from loop.ui.times import ago
 
 Category = Literal["project", "preference", "identity"]
 CATEGORIES: dict[Category, str] = {"project": "Project", "preference": "Preference", "identity": "Identity"}
@@ -22,20 +23,21 @@ _BARE = "() => emit()"
 STYLE = f"""
 .fact {{ border: 1px solid var(--line); border-left: 4px solid var(--accent); border-radius: .5rem;
   padding: .5rem .5rem .5rem .75rem; width: 100%; position: relative; }}
-.fact.pinned {{ box-shadow: inset 2px 0 0 {COLOURS["pin"]}; }}
-.fact-text {{ text-align: left; background: none; border: 0; padding: 0; font: inherit; color: inherit; width: 100%;
-  cursor: text; border-radius: .25rem; }}
+.fact.pinned {{ border-color: {COLOURS["pin"]}; border-left-color: var(--accent); }}
+.fact-text {{ text-align: left; background: none; border: 0; padding: 0 5.5rem 0 0; font: inherit; color: inherit;
+  width: 100%; cursor: text; border-radius: .25rem; }}
 div.fact-text {{ cursor: default; }}
-.fact-acts {{ opacity: 0; transition: opacity .12s; }}
-.fact:hover .fact-acts, .fact:focus-within .fact-acts, .fact-acts.stays {{ opacity: 1; }}
+.fact-acts {{ position: absolute; top: .35rem; right: .35rem; }}
+.fact-acts > * {{ opacity: 0; transition: opacity .12s; }}
+.fact:hover .fact-acts > *, .fact:focus-within .fact-acts > *, .fact-acts.stays > :first-child {{ opacity: 1; }}
 .confidence {{ height: 3px; border-radius: 2px; background: var(--line); overflow: hidden; }}
 .confidence > div {{ height: 100%; background: var(--accent); }}
 .saved-0 {{ animation: saved-0 .9s ease-out; }} .saved-1 {{ animation: saved-1 .9s ease-out; }}
 @keyframes saved-0 {{ 0% {{ border-left-color: #22c55e; box-shadow: -3px 0 8px #22c55e; }} }}
 @keyframes saved-1 {{ 0% {{ border-left-color: #22c55e; box-shadow: -3px 0 8px #22c55e; }} }}
-@media (hover: none) {{ .fact-acts {{ opacity: 1; }} }}
+@media (hover: none) {{ .fact-acts > * {{ opacity: 1; }} }}
 @media (prefers-reduced-motion: reduce) {{
-  .fact-acts {{ transition: none; }}
+  .fact-acts > * {{ transition: none; }}
   .saved-0, .saved-1 {{ animation: none; }}
 }}
 """
@@ -45,7 +47,7 @@ div.fact-text {{ cursor: default; }}
 class FactHandlers:
     """What the list of facts does for its cards."""
 
-    save: Callable[[FactCard, str, Category | None], Awaitable[None]]
+    save: Callable[[FactCard, ui.input, Category | None], Awaitable[None]]
     pin: Callable[[FactCard], Awaitable[None]]
     remove: Callable[[FactCard], Awaitable[None]]
     choose: Callable[[], None]
@@ -150,7 +152,7 @@ class FactCard:
         with self._editor:
             text = ui.input(value=self.fact.fact).classes("w-full")
             text.props("dense outlined autofocus aria-label='Fact' hint='Enter saves, Escape cancels'")
-            text.on("keydown.enter", lambda: self._handlers.save(self, text.value or "", None), js_handler=_BARE)
+            text.on("keydown.enter", lambda: self._handlers.save(self, text, None), js_handler=_BARE)
             # Stopped, as the sheet around it would close too.
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
 
@@ -170,7 +172,7 @@ class FactCard:
             category.props("outlined dense")
 
             async def save() -> None:
-                await self._handlers.save(self, text.value or "", category.value)
+                await self._handlers.save(self, text, category.value)
 
             text.on("keydown.escape.stop", self.close, js_handler=_BARE)
             text.on("keydown.ctrl.enter", save, js_handler=_BARE)

@@ -13,8 +13,10 @@ from nicegui.events import ValueChangeEventArguments
 from afterthought_client.models import FactAnswer
 from loop.ui.confirmation import UndoBar
 from loop.ui.fact_card import CATEGORIES, Category, FactCard, FactHandlers
-from loop.ui.frame import PageView, in_turn
+from loop.ui.frame import PageView, in_turn, press_once
 from loop.ui.tables import FLAT, action, fill, note
+from loop.ui.times import clock
+from loop.ui.visitors import FormError
 
 PAGE = 50
 _MOST_AT_ONCE = 200
@@ -34,6 +36,7 @@ class FactCards:
         self._category: Category | None = None
         self._limit = PAGE
         self._total = 0
+        self._cursor: str | None = None
         self._clear_undo_until: datetime | None = None
         self._managing = False
         self._cards: dict[int, FactCard] = {}
@@ -57,7 +60,9 @@ class FactCards:
                 ui.label(EMPTY).classes("muted")
             self._empty.set_visibility(False)
             self._groups = {name: self._build_group(name, label) for name, label in CATEGORIES.items()}
-            self._more = ui.button("More", on_click=self._show_more, color=None).props("flat no-caps dense")
+            with ui.row().classes("w-full items-center gap-2") as self._rest:
+                press_once(ui.button("More", color=None).props("flat no-caps dense"), self._show_more)
+                self._shown = note("")
             self._clear_all = ui.row().classes("w-full items-center gap-2 mt-2")
             self._deleted = DeletedFacts(self._view, self._user_id, self._after_change)
         with ui.row().classes("w-full items-center gap-2 rounded border border-[color:var(--line)] p-2") as self._bulk:
@@ -94,18 +99,19 @@ class FactCards:
             category.props("dense outlined options-dense aria-label=Category")
 
             async def write() -> None:
-                chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
-                written = await self._view.client.write_fact(
-                    text.value or "", category=chosen, user_id=self._user_id or None
-                )
-                await self._after_change()
-                if written.merged:
-                    ui.notify("This is known already; it is more certain now.")
-                if written.evicted:
-                    ui.notify(f"{len(written.evicted)} went to make room.")
-                if card := self._cards.get(written.id):
-                    card.pulse()
-                text.set_value("")
+                async with self._view.show_errors(beside=text):
+                    chosen = None if category.value == _AUTOMATIC else cast(Category, category.value)
+                    written = await self._view.client.write_fact(
+                        _written(text), category=chosen, user_id=self._user_id or None
+                    )
+                    await self._after_change()
+                    if written.merged:
+                        ui.notify("This is known already; it is more certain now.")
+                    if written.evicted:
+                        ui.notify(f"{len(written.evicted)} went to make room.")
+                    if card := self._cards.get(written.id):
+                        card.pulse()
+                    text.set_value("")
 
             text.on("keydown.enter", write, js_handler="() => emit()")
             ui.button(icon="add", on_click=write, color=None).props(
@@ -115,7 +121,7 @@ class FactCards:
     @in_turn
     async def refresh(self) -> None:
         """Show the facts as they are now. Cards that stay are the same ones, with what is being written in them."""
-        facts = await self._fetch()
+        facts = await self._fetch(self._limit)
         if self._view.may_write:
             await self._deleted.refresh(self._clear_undo_until)
         shown = {fact.id for fact in facts}
@@ -128,25 +134,29 @@ class FactCards:
         for name, (group, _) in self._groups.items():
             group.set_visibility(indexes[name] > 0)
         self._empty.set_visibility(not facts)
-        self._more.set_visibility(self._total > len(facts))
+        self._tell_rest()
         self._manage.set_visibility(self._view.may_write and (bool(facts) or self._managing))
         self._show_clear_all()
         self._tell_chosen()
 
-    async def _fetch(self) -> list[FactAnswer]:
+    async def _fetch(self, count: int, cursor: str | None = None) -> list[FactAnswer]:
         facts: list[FactAnswer] = []
-        cursor = None
         while True:
             page = await self._view.client.list_facts(
                 category=self._category,
                 user_id=self._user_id,
-                limit=min(self._limit - len(facts), _MOST_AT_ONCE),
+                limit=min(count - len(facts), _MOST_AT_ONCE),
                 cursor=cursor,
             )
             facts, cursor, self._total = facts + page.facts, page.cursor, page.total
             self._offer_to_undo_clear(page.clear_undo_until)
-            if cursor is None or len(facts) >= self._limit:
+            if cursor is None or len(facts) >= count:
+                self._cursor = cursor
                 return facts
+
+    def _tell_rest(self) -> None:
+        self._rest.set_visibility(self._cursor is not None)
+        self._shown.set_text(f"{len(self._cards):,} of {self._total:,} are shown")
 
     def _show_at(self, fact: FactAnswer, index: int) -> None:
         _, cards = self._groups[fact.category]
@@ -168,19 +178,27 @@ class FactCards:
         self._limit = PAGE
         await self.refresh()
 
+    @in_turn
     async def _show_more(self) -> None:
+        """Show the next facts behind those that are shown, which are not asked for again."""
+        if self._cursor is None:
+            return
         self._limit += PAGE
-        await self.refresh()
+        for fact in await self._fetch(PAGE, self._cursor):
+            self._show_at(fact, len(self._groups[fact.category][1].default_slot.children))
+            self._groups[fact.category][0].set_visibility(True)
+        self._tell_rest()
 
     async def _after_change(self) -> None:
         await self.refresh()
         await self._changed()
 
-    async def _save(self, card: FactCard, text: str, category: Category | None) -> None:
-        await self._view.client.edit_fact(card.fact.id, fact=text, category=category)
-        card.close()
-        await self._after_change()
-        card.pulse()
+    async def _save(self, card: FactCard, text: ui.input, category: Category | None) -> None:
+        async with self._view.show_errors(beside=text):
+            await self._view.client.edit_fact(card.fact.id, fact=_written(text), category=category)
+            card.close()
+            await self._after_change()
+            card.pulse()
 
     async def _pin(self, card: FactCard) -> None:
         change = self._view.client.unpin_fact if card.fact.pinned else self._view.client.pin_fact
@@ -274,6 +292,14 @@ class FactCards:
         self._undo.offer("Memory cleared", undo, max(seconds, 1), counts=True)
 
 
+def _written(field: ui.input) -> str:
+    """Return what stands in a field, whose error goes. Raises: FormError where nothing does."""
+    field.error = None
+    if not (field.value or "").strip():
+        raise FormError("Write something first.")
+    return str(field.value)
+
+
 class DeletedFacts:
     """Facts that were deleted one by one, for as long as the service keeps them to be brought back."""
 
@@ -312,6 +338,6 @@ class DeletedFacts:
         with ui.row().classes("w-full items-start no-wrap gap-2").props("role=listitem"):
             with ui.column().classes("grow min-w-0 gap-0"):
                 ui.label(fact.fact).classes("said text-sm").props("dir=auto")
-                ui.label(f"kept until {fact.undo_until:%H:%M:%S} UTC").classes("muted text-xs")
+                ui.label(f"kept until {clock(fact.undo_until)}").classes("muted text-xs")
             button = ui.button("Restore", on_click=restore, color=None).props("outline dense no-caps").classes("px-2")
             button.props["aria-label"] = f"Restore: {fact.fact[:80]}"

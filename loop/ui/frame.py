@@ -20,11 +20,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 from urllib.parse import quote, urlencode
 
 from nicegui import Client, background_tasks, ui
+from nicegui.elements.mixins.validation_element import ValidationElement
 from starlette.responses import RedirectResponse, Response
 
 from afterthought_client import AfterthoughtError, AsyncAfterthought
 from loop.ui.state import SCRIPT, PageAddress, PageState, own_drafts_only
-from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, message_of, present_login
+from loop.ui.visitors import ENDED, FormError, Visitor, Visitors, login_url, present_login
+from loop.ui.wording import message_of
 
 P = ParamSpec("P")
 SHOWN_ERRORS = (AfterthoughtError, FormError)
@@ -52,6 +54,12 @@ _STYLE = """
 .menu[aria-current] > *, .current { background: rgb(8 145 178 / .16); box-shadow: inset 3px 0 var(--q-primary); }
 .menu[aria-current] { font-weight: 600; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
+.rendered { overflow-wrap: anywhere; } .rendered pre { white-space: pre-wrap; }
+.rendered :is(pre, code) { background: rgb(127 127 127 / .12); border-radius: .25rem; padding: .1rem .3rem; }
+.rendered pre { padding: .5rem .75rem; } .rendered pre code { background: none; padding: 0; }
+.rendered > :first-child { margin-top: 0; } .rendered > :last-child { margin-bottom: 0; }
+.rendered h4 { font-size: 1.1rem; font-weight: 600; line-height: 1.5; margin: .75rem 0 .25rem; }
+.rendered a { color: var(--q-primary); text-decoration: underline; }
 a.skip { position: absolute; left: -999px; } a.skip:focus { left: 1rem; top: .5rem; z-index: 9999; background: white; }
 :focus-visible { outline: 2px solid #0891b2; outline-offset: 2px; }
 """
@@ -80,15 +88,21 @@ class PageView:
         return self.visitor.may_write
 
     @asynccontextmanager
-    async def show_errors(self) -> AsyncIterator[None]:
-        """Show what the service refuses and go on; without it, that is shown and ends what was clicked."""
+    async def show_errors(self, beside: ValidationElement[Any] | None = None) -> AsyncIterator[None]:
+        """Show what the service refuses, beside a field or else at the page's foot, and go on.
+
+        Without it, that is shown at the foot and ends what was clicked.
+        """
         # Asked now: what was clicked may be gone from the page when the service has answered.
         page = ui.context.client
         try:
             yield
         except SHOWN_ERRORS as error:
             with page:
-                await self.visitors.show_error(error)
+                if beside is None or beside.is_deleted:
+                    await self.visitors.show_error(error)
+                elif not await self.visitors.has_ended(error):
+                    beside.error = message_of(error)
 
 
 class Frame:

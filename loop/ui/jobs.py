@@ -14,7 +14,8 @@ from loop.ui.choosers import apps_to_choose
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, in_turn, live
 from loop.ui.state import PageState
-from loop.ui.tables import badge, counted, heading, note, number, show_table, show_time
+from loop.ui.tables import badge, counted, heading, note, number, show_table
+from loop.ui.times import clock, show_time
 from loop.ui.visitors import notify_success
 
 _LISTED = 25
@@ -112,7 +113,7 @@ class JobTable:
     def _row(self, one: models.JobAnswer) -> list[Any]:
         reason = one.reason or "–"
         if one.expected_at is not None:
-            reason += f" (expected at {one.expected_at:%H:%M:%S} UTC)"
+            reason += f" (expected at {clock(one.expected_at)})"
         return [
             lambda: self._choice(one),
             one.kind,
@@ -180,7 +181,8 @@ class JobTable:
 
     async def _confirm_cancel(self, jobs: list[models.JobAnswer]) -> None:
         goes = [f"{one.kind} of {one.app_id or 'no app'}, {one.state}" for one in jobs]
-        if await confirmed(f"Cancel {counted(len(jobs), 'job')}?", goes, button="Cancel the work"):
+        count = counted(len(jobs), "job")
+        if await confirmed(f"Cancel {count}?", goes, button=f"Yes, cancel {count}", cancel="No, let them go on"):
             await self._each("cancel", jobs)
 
     async def _each(self, action: str, jobs: list[models.JobAnswer]) -> None:

@@ -18,7 +18,8 @@ from loop.ui.frame import COLOURS, Frame, PageView, chat_address, live
 from loop.ui.memory_panel import MemoryPanel
 from loop.ui.profile import ProfileSection
 from loop.ui.state import Draft, PageState, forms_being_written
-from loop.ui.tables import badge, fill, heading, icon_button, show_time
+from loop.ui.tables import badge, fill, heading, icon_button
+from loop.ui.times import show_time
 
 _CONVERSATIONS = 5
 _TITLE_CHARACTERS = 80

@@ -6,6 +6,7 @@ The editor of a marked part: what it says, how it decays, and another weight in 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +16,17 @@ from nicegui import ui
 
 from afterthought_client import models
 from loop.ui.frame import PageView, press_once
-from loop.ui.session_view import PRESETS, dialog, long_text, minute, weight_name
+from loop.ui.session_view import PRESETS, dialog, long_text, rendered_text, weight_name
 from loop.ui.state import Draft
 from loop.ui.tables import badge, heading, note
+from loop.ui.times import minute
 from loop.ui.visitors import FormError, notify_success
 
 EditMarker = Callable[[str, str], Awaitable[None]]
 """Opens the editor of a marker: its session's id and its own."""
 _SHOWN = 20
+_FOLDED_CHARACTERS = 80
+_OF_TOOLS, _RENDERED = ("tool_use", "tool_result"), ("assistant", "thinking", "summary")
 _EXTENT_BADGES = {"whole": ("in the version", "green-9"), "part": ("in part", "cyan-9"), "none": ("left out", "grey-8")}
 
 
@@ -75,11 +79,18 @@ class OriginalReader:
                     badge(*_EXTENT_BADGES[message.held])
             if message.held == "none":
                 card.classes("dropped")
-            self._show_parts(message)
+            if message.kind not in _OF_TOOLS or message.markers:
+                self._show_parts(message)
+            elif message.text.strip():
+                # Mostly long, and seldom what one looks for.
+                first_line = message.text.strip().partition("\n")[0][:_FOLDED_CHARACTERS]
+                with ui.expansion(first_line).props("dense").classes("w-full folded"):
+                    _show_of_tool(message.text)
 
     def _show_parts(self, message: models.OriginalMessage) -> None:
         """Show the text with each marked part in a frame of its own."""
         text, at = message.text, 0
+        show = rendered_text if message.kind in _RENDERED else long_text
         for marker in message.markers:
             # Of a message that is read in pieces, positions count from its beginning.
             begin = max(marker.start - message.start, 0)
@@ -88,11 +99,11 @@ class OriginalReader:
             if end <= at:
                 continue
             if text[at:begin].strip():
-                long_text(text[at:begin].strip())
+                show(text[at:begin].strip())
             self._show_marker(marker, text[content:end].strip())
             at = end
         if text[at:].strip():
-            long_text(text[at:].strip())
+            show(text[at:].strip())
 
     def _show_marker(self, marker: models.MarkerInMessage, content: str) -> None:
         with ui.column().classes("marked gap-1 w-full"):
@@ -117,6 +128,21 @@ async def read_original(
     """Open an original."""
     with dialog(f"Original of {session_id}", is_wide=True), ui.column().classes("reader w-full"):
         await OriginalReader(view, session_id, edit).build(from_uuid=from_uuid)
+
+
+def _show_of_tool(text: str) -> None:
+    """Show what a tool was given by its names, with its lines as such; what came back as it is."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        # What a tool gave back, or one of the pieces of a long message.
+        given = None
+    if not isinstance(given, dict):
+        long_text(text)
+        return
+    for name, value in given.items():
+        note(str(name))
+        long_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2))
 
 
 _DISTANCES = (1, 5, 10)

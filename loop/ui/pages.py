@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.ui.transport import InProcess
@@ -33,8 +34,9 @@ _HEADERS = (
 class Pages:
     """ASGI: the interface, and pages that are its clients."""
 
-    def __init__(self, interface: ASGIApp) -> None:
+    def __init__(self, interface: FastAPI) -> None:
         self._interface = interface
+        self._interface_paths = {getattr(route, "path", "/").split("/")[1] for route in interface.routes}
         self._running = AsyncExitStack()
         self._served: asyncio.Task[ASGIApp] | None = None
         self.open: set[asyncio.Task[Any]] = set()
@@ -44,7 +46,7 @@ class Pages:
         if scope["type"] == "lifespan":
             self._served = asyncio.create_task(self._start())
             await self._interface(scope, self._closing(receive), send)
-        elif self._served is not None and scope["path"].split("/")[1] in PATHS:
+        elif self._served is not None and self._is_of_pages(scope):
             # Shielded: one client that leaves while all wait must not end the start for the others.
             pages = await asyncio.shield(self._served)
             if scope["type"] == "http":
@@ -65,6 +67,13 @@ class Pages:
                     self.open.discard(task)
         else:
             await self._interface(scope, receive, send)
+
+    def _is_of_pages(self, scope: Scope) -> bool:
+        """Whether a page is meant: also one that is not there, where a browser asks for what nobody has."""
+        first = scope["path"].split("/")[1]
+        if first in PATHS or first in self._interface_paths or scope["type"] != "http":
+            return first in PATHS
+        return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
 
     async def _start(self) -> ASGIApp:
         front = await asyncio.to_thread(_build, InProcess(self._interface))

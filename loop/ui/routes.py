@@ -16,6 +16,7 @@ from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, PageView, bare, show_errors
 from loop.ui.pages import is_same_site
 from loop.ui.tables import PRIMARY, action, note
+from loop.ui.times import report_zone
 from loop.ui.transport import InProcess
 from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, present_login, way_back
 
@@ -28,6 +29,7 @@ def register(interface: InProcess) -> None:
     def client(token: str) -> AsyncAfterthought:
         return AsyncAfterthought(_INSIDE, token, transport=interface, timeout=httpx.Timeout(90.0))
 
+    report_zone()
     visitors = Visitors(client)
     frame = Frame(visitors)
     _login_page(frame)

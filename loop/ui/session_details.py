@@ -13,8 +13,9 @@ from loop.ui import originals, versions
 from loop.ui.compression_form import VersionRequest
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView
-from loop.ui.session_view import UNKNOWN, made_how, minute, rows, short, size, time_range, weight_name
+from loop.ui.session_view import made_how, rows, session_name, short, size, weight_name
 from loop.ui.tables import FLAT, OUTLINED, PRIMARY, action, badge, counted, fill, heading, note
+from loop.ui.times import UNKNOWN, minute, time_range
 from loop.ui.visitors import notify_success
 
 _VERSIONS = 20
@@ -46,12 +47,15 @@ class SessionDetails:
             listed = await view.client.list_versions(name, limit=_VERSIONS)
             markers = await view.client.list_keepits(name, limit=_MARKERS)
             progress = await self._progress(listed.working)
-            if (session, listed, markers, progress) == self.shown:
+            # Without when it was last looked at, which this does itself.
+            read = (session.model_copy(update={"last_accessed": None}), listed, markers, progress)
+            if read == self.shown:
                 return  # A button that is made anew loses a click that is on its way.
-            self.shown = (session, listed, markers, progress)
+            self.shown = read
             self.container.clear()
             with self.container:
-                heading(name).classes("text-lg").style("overflow-wrap: anywhere")
+                heading(session_name(name, session.metadata)).classes("text-lg").style("overflow-wrap: anywhere")
+                note(name).style("overflow-wrap: anywhere")
                 self._figures(session)
                 self._actions(session)
                 self._versions(session, listed, progress)

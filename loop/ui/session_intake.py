@@ -11,8 +11,9 @@ from nicegui import events, ui
 from afterthought_client import models
 from afterthought_client.calls import OMIT, Omit
 from loop.ui.frame import PageView
-from loop.ui.session_view import dialog, foot, rows, size, time_range, weight_name
+from loop.ui.session_view import dialog, foot, rows, size, weight_name
 from loop.ui.tables import counted, heading
+from loop.ui.times import time_range
 from loop.ui.visitors import in_words_of, notify_error, notify_success
 
 Taken = Callable[[str, str], Awaitable[None]]
@@ -116,11 +117,19 @@ def import_project(view: PageView, taken: Taken) -> None:
 
 
 def _upload(label: str, accepted: str, given: Callable[[events.UploadEventArguments], Awaitable[None]]) -> None:
+    async def taken(event: events.UploadEventArguments) -> None:
+        try:
+            await given(event)
+        finally:
+            # A file that was refused can be given once more, under another name say; the library takes it for sent.
+            if not upload.is_deleted:
+                upload.reset()
+
     upload = ui.upload(
         label=label,
         auto_upload=True,
         max_file_size=_MOST_BYTES,
-        on_upload=given,
+        on_upload=taken,
         on_rejected=lambda: notify_error("This file is too large, or of another kind."),
     )
     upload.props(f"accept={accepted} flat bordered").classes("w-full")

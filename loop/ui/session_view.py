@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from typing import Any
 
+from markdown_it import MarkdownIt
 from nicegui import ui
 
 from afterthought_client.models import VersionAnswer
-from loop.ui.tables import heading
+from loop.ui.tables import FLAT, action, heading
+from loop.ui.times import UNKNOWN
 from loop.ui.visitors import FormError
 
 PRESETS = {1.0: "Pinned", 0.9: "Critical", 0.75: "Important", 0.5: "Notable", 0.25: "Minor", 0.1: "Hint"}
 """Weights that have a name."""
-UNKNOWN = "–"
 _SHOWN_CHARACTERS = 4_000
+_NAME_CHARACTERS = 100
+# HTML in it is text, and a picture a link to it: the browser would ask for one from wherever it lies.
+_MARKDOWN = MarkdownIt("js-default").disable("image")
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -61,13 +66,32 @@ def long_text(text: str, most: int = _SHOWN_CHARACTERS) -> None:
     """Show the beginning of a text, and the rest when it is asked for."""
     label = ui.label(text[:most]).classes("said w-full").props("dir=auto")
     if len(text) > most:
-        more = ui.button(f"Show all {len(text):,} characters").props("flat dense no-caps")
+        _offer_rest(len(text), lambda: label.set_text(text))
 
-        def show_all() -> None:
-            label.set_text(text)
-            more.delete()
 
-        more.on_click(show_all)
+def rendered_text(text: str, most: int = _SHOWN_CHARACTERS) -> None:
+    """Show the beginning of a text that is written as Markdown, and the rest when it is asked for."""
+    shown = ui.html(_html(text[:most]), sanitize=True).classes("rendered nicegui-markdown w-full").props("dir=auto")
+    if len(text) > most:
+        _offer_rest(len(text), lambda: shown.set_content(_html(text)))
+
+
+def _html(markdown: str) -> str:
+    # Its headings are not the page's: those of the first level stand where the page has its third.
+    return re.sub(r"<(/?)h[1-6]>", r"<\1h4>", _MARKDOWN.render(markdown))
+
+
+def _offer_rest(characters: int, show_all: Callable[[], object]) -> None:
+    def show() -> None:
+        show_all()
+        more.delete()
+
+    more = action(f"Show all {characters:,} characters", show, FLAT)
+
+
+def session_name(session_id: str, metadata: Mapping[str, Any]) -> str:
+    """Return what people know a session by: its title, how its first prompt begins, or else its file's name."""
+    return str(metadata.get("title") or metadata.get("firstPrompt") or session_id)[:_NAME_CHARACTERS]
 
 
 def size(count: int | None) -> str:
@@ -85,24 +109,6 @@ def size(count: int | None) -> str:
 def short(tokens: int) -> str:
     """Return a number of tokens in a few characters."""
     return f"{tokens / 1000:,.0f}k" if tokens >= 10_000 else f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
-
-
-def day(at: datetime | None) -> str:
-    """Return a date."""
-    return UNKNOWN if at is None else f"{at.astimezone(UTC):%d %b %Y}".lstrip("0")
-
-
-def minute(at: datetime | None) -> str:
-    """Return a date and a time."""
-    return UNKNOWN if at is None else f"{day(at)} {at.astimezone(UTC):%H:%M}"
-
-
-def time_range(first: datetime | None, last: datetime | None) -> str:
-    """Return from when to when something went on."""
-    if first is None or last is None:
-        return UNKNOWN
-    same_day = day(first) == day(last)
-    return f"{minute(first)} – {f'{last.astimezone(UTC):%H:%M}' if same_day else minute(last)} UTC"
 
 
 def weight_name(weight: float) -> str:

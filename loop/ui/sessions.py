@@ -17,9 +17,10 @@ from loop.ui.choosers import projects_to_choose
 from loop.ui.frame import Frame, PageView, in_turn, live, mark_current, press_once
 from loop.ui.session_details import SessionDetails
 from loop.ui.session_intake import TranscriptSource
-from loop.ui.session_view import day, short, size
+from loop.ui.session_view import session_name, short, size
 from loop.ui.state import PageState, forms_being_written
 from loop.ui.tables import FLAT, action, counted, heading
+from loop.ui.times import day, local
 
 Found = TypeVar("Found")
 Action = Callable[[], object]
@@ -35,6 +36,10 @@ STYLE = """
 .refusal { border-left: 3px solid #b91c1c; padding-left: .5rem; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; width: 100%; }
 .side-by-side { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; width: 100%; }
+.panes { flex: 1 1 0; min-height: 20rem; grid-template-rows: minmax(0, 1fr); }
+.pane { overflow-y: auto; min-width: 0; flex-wrap: nowrap; }
+.dropped > :not(:first-child) { color: var(--muted); }
+.folded .q-item { padding-left: 0; } .folded .q-item__label { overflow-wrap: anywhere; }
 .reader { max-width: 60rem; margin: 0 auto; }
 .body--dark input { color-scheme: dark; }
 .cursor-move { cursor: move; }
@@ -44,6 +49,7 @@ table.decay th, table.decay td { text-align: left; padding: .2rem .15rem; border
   .browser:not(.reading) > .detail { display: none; }
   .browser.reading > .list { display: none; }
   .browser .back { display: inline-flex; }
+  .panes { flex: none; grid-template-rows: auto; } .pane { max-height: 60dvh; }
 }
 """
 _SESSIONS = 50
@@ -84,6 +90,7 @@ class SessionBrowser:
         self._cursor: str | None = None
         self._scan_cursor: str | None = None
         self._folder: str | None = None
+        self._is_searched = False
 
     async def build(self, project_id: str) -> None:
         """Build the page, with a project or the newest one."""
@@ -195,6 +202,7 @@ class SessionBrowser:
         self._draw()
 
     def _draw(self) -> None:
+        self._is_searched = False
         self._more.set_visibility(self._cursor is not None)
         self._scan.set_visibility(self._scan_cursor is not None)
         for button in (self._export, self._rules, *((self._upload, self._prune) if self._view.may_write else ())):
@@ -229,8 +237,9 @@ class SessionBrowser:
                 transcript = TranscriptSource(one.project_id, one.session_id, path=one.original_file)
                 await session_intake.look_at(self._view, transcript, self._taken)
 
+        details.append(one.session_id)
         self._entries[one.session_id] = _link(
-            one.session_id,
+            session_name(one.session_id, one.metadata),
             f"{short(one.original_tokens)} · {' · '.join(details)}",
             opened,
             icon="bookmark" if is_known else "bookmark_border",
@@ -242,6 +251,7 @@ class SessionBrowser:
             self._draw()
             return
         found = await self._view.client.search_sessions(text=text, limit=_FOUND)
+        self._is_searched = True
         self._list.clear()
         self._entries.clear()
         self._more.set_visibility(False)
@@ -291,8 +301,25 @@ class SessionBrowser:
     async def _refresh(self) -> None:
         async with self._view.show_errors():
             await self._show_storage()
+            await self._count_versions()
         if self._session_id is not None:
             await self._details.show()
+
+    async def _count_versions(self) -> None:
+        """Say in the list how many versions there are now, where that is another number than it says."""
+        if self._project_id is None or self._is_searched:
+            return
+        newest = self._view.client.list_project_sessions(self._project_id, order="time", limit=_SESSIONS)
+        if (page := await self._unless_left(newest)) is None:
+            return
+        known = self._sessions
+        changed = [
+            one for one in page.sessions
+            if one.session_id in known and known[one.session_id].versions != one.versions
+        ]  # fmt: skip
+        if changed:
+            known.update({one.session_id: one for one in changed})
+            self._draw()
 
     async def _changed(self) -> None:
         """A session was removed or synced."""
@@ -336,7 +363,7 @@ def _link(name: str, details: str, opened: Action, *, icon: str) -> ui.button:
         with button.classes("w-full font-normal"), ui.row().classes("no-wrap gap-2 w-full items-start"):
             ui.icon(icon, size="xs").props("aria-hidden=true").classes("mt-1")
             with ui.column().classes("gap-0 min-w-0 items-start"):
-                ui.label(name).classes("text-left").style("overflow-wrap: anywhere")
+                ui.label(name).classes("text-left").style("overflow-wrap: anywhere").props("dir=auto")
                 ui.label(details).classes("muted text-xs text-left").style("overflow-wrap: anywhere").props("dir=auto")
     return button
 
@@ -346,4 +373,4 @@ def _said_last(one: _Session) -> datetime:
 
 
 def _month(one: _Session) -> str:
-    return f"{_said_last(one).astimezone(UTC):%B %Y}"
+    return f"{local(_said_last(one)):%B %Y}"

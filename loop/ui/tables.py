@@ -1,7 +1,5 @@
 """Tables, lists of views and headings, as people and screen readers know them.
 
-Shows times as people say them, with the exact one as a tooltip.
-
 Who did something, as people know them: a token by what it is for, where that is known, and else by its number.
 """
 
@@ -10,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -209,7 +206,7 @@ def heading(text: str, level: int = 2) -> ui.label:
     return ui.label(text).classes(look).props(f"role=heading aria-level={level}")
 
 
-def badge(text: str, colour: str | None = None) -> ui.badge:
+def badge(text: str, colour: str = "grey-8") -> ui.badge:
     """Show a word in a frame. Screen readers know it as a note: the library's own role announces what changes."""
     return ui.badge(text, color=colour).props("role=note")
 
@@ -248,25 +245,6 @@ def amount(value: float | None) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Return how many of something there are."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-_STEPS = (("minute", 60), ("hour", 3600), ("day", 86400), ("month", 30 * 86400), ("year", 365 * 86400))
-
-
-def ago(at: datetime, now: datetime | None = None) -> str:
-    """Return how long ago something was."""
-    seconds = ((now or datetime.now(UTC)) - at).total_seconds()
-    if seconds < 60:
-        return "just now"
-    name, length = [step for step in _STEPS if seconds >= step[1]][-1]
-    count = int(seconds // length)
-    return f"{count} {name}{'' if count == 1 else 's'} ago"
-
-
-def show_time(at: datetime, before: str = "") -> ui.label:
-    """Show how long ago something was, after some words."""
-    label = ui.label(f"{before} {ago(at)}".strip()).classes("muted text-xs")
-    return label.tooltip(at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 TokenLabels = Mapping[str, str]

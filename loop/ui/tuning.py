@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 
 from nicegui import ui
@@ -10,7 +9,9 @@ from nicegui import ui
 from afterthought_client import models
 from loop.ui.frame import PageView
 from loop.ui.tables import OUTLINED, PRIMARY, action, card, note, number, show_table
-from loop.ui.visitors import Labels, in_words_of, notify_success
+from loop.ui.times import minute
+from loop.ui.visitors import in_words_of, notify_success
+from loop.ui.wording import Labels
 from shared.base.settings import AppTuning, Tuning, bounds_of
 
 _SOURCES = {"setting": "from the settings", "everywhere": "changed for all apps", "app": "changed for this app"}
@@ -32,10 +33,10 @@ async def show_settings(view: PageView) -> None:
                 ui.label(f"{_size(found.size_bytes)} in all").classes("text-sm")
                 rows = [
                     [one.table, number(one.rows), _size(one.size_bytes),
-                     "–" if one.oldest is None else one.oldest.astimezone(UTC).strftime("%Y-%m-%d %H:%M")]
+                     minute(one.oldest)]
                     for one in found.tables
                 ]  # fmt: skip
-                show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to (UTC)"], rows)
+                show_table("Tables, the largest first", ["Table", "Rows", "Takes", "Reaches back to"], rows)
 
         with content:
             # Not by itself: on SQLite it goes through the whole database.
@@ -68,7 +69,9 @@ def _build_form(view: PageView, container: ui.column, tuning: models.TuningAnswe
             tune = view.client.tune_app if view.app_id else view.client.tune_all
             with in_words_of(_labels()):
                 changed = await tune(**changes)
-            notes = [changed.note or "Changed.", *(f"Brought within its bounds: {one}." for one in changed.clamped)]
+            labels = _labels()
+            within = [f"{labels[one][0]} takes {labels[one][1]} It was set to the nearest." for one in changed.clamped]
+            notes = [changed.note or "Changed.", *within]
             notify_success(" ".join(notes))
             _build_form(view, container, changed)
 

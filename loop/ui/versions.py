@@ -10,13 +10,38 @@ from afterthought_client import ApiError, models
 from loop.ui.confirmation import confirmed
 from loop.ui.frame import PageView, press_once
 from loop.ui.originals import OriginalReader
-from loop.ui.session_view import day, dialog, foot, long_text, made_how, rows, size
+from loop.ui.session_view import dialog, foot, long_text, made_how, rendered_text, rows, size
 from loop.ui.tables import counted, heading, note
+from loop.ui.times import day
 from loop.ui.visitors import notify_success
 
 _VERSIONS = 100
 _DIFFERENCES = 20
 _READ_CHARACTERS = 20_000
+# Scrolls the other pane along. What a version says stands word for word in the original and in the same order: so a
+# part of the one is found by how it begins in the other. Only of the pane that is being scrolled by somebody, or each
+# would move the other for ever.
+_FOLLOW = """({target: pane}) => {
+  const panes = [...pane.parentElement.querySelectorAll(':scope > .pane')], side = panes.indexOf(pane);
+  if (side < 0 || !pane.matches(':hover, :focus-within')) return;
+  const words = (part) => part.textContent.replace(/\\s+/g, ' ').trim();
+  const parts = [...panes[0].querySelectorAll('p, li, pre, h4')];
+  const originals = [...panes[1].querySelectorAll('.message :is(.said, p, li, pre, h4)')];
+  const shown = pane.textContent.length + panes[1 - side].textContent.length;
+  if (pane.parentElement.shown !== shown) {
+    const texts = originals.map(words), pairs = [];
+    let from = 0;
+    for (const part of parts) {
+      const begin = words(part).replace(/^[^:]{1,60}: /, '').replace('[…]', '').trim().slice(0, 40);
+      const at = begin.length < 8 ? -1 : texts.findIndex((text, place) => place >= from && text.includes(begin));
+      if (at >= 0) { from = at; pairs.push([part, originals[at]]); }
+    }
+    Object.assign(pane.parentElement, {shown, pairs});
+  }
+  const top = (element) => element.getBoundingClientRect().top;
+  const pair = pane.parentElement.pairs.find((one) => one[side].getBoundingClientRect().bottom > top(pane) + 8);
+  if (pair) panes[1 - side].scrollTop += top(pair[1 - side]) - top(panes[1 - side]) - (top(pair[side]) - top(pane));
+}"""
 
 
 async def read_version(view: PageView, session_id: str, version: models.VersionAnswer) -> None:
@@ -35,14 +60,20 @@ async def read_version(view: PageView, session_id: str, version: models.VersionA
         if found.version.why:
             figures.append(("Dropped", found.version.why))
         rows(figures)
-        with ui.element("div").classes("side-by-side"):
-            with ui.column().classes("gap-2 min-w-0"):
-                heading(f"{name}: {made_how(version)}", 3)
-                with ui.column().classes("card w-full").props("role=document aria-label=Version"):
-                    long_text(found.content, _READ_CHARACTERS)
-            with ui.column().classes("gap-2 min-w-0"):
-                heading("Original", 3)
+        with ui.element("div").classes("side-by-side panes"):
+            with _pane(f"{name}: {made_how(version)}"), ui.column().classes("card w-full") as read:
+                read.props("role=document aria-label=Version")
+                rendered_text(found.content, _READ_CHARACTERS)
+            with _pane("Original"):
                 await OriginalReader(view, session_id, version_id=name).build()
+
+
+def _pane(title: str) -> ui.column:
+    pane = ui.column().classes("pane gap-2").on("scroll", js_handler=_FOLLOW).props("tabindex=0 role=region")
+    pane.props["aria-label"] = title
+    with pane:
+        heading(title, 3)
+    return pane
 
 
 class Comparison:

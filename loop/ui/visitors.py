@@ -5,8 +5,7 @@ What is told of an action: that it succeeded, which ends what was told of failur
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from secrets import token_urlsafe
@@ -17,9 +16,8 @@ from nicegui import ui
 
 from afterthought_client import ApiError, AsyncAfterthought
 from loop.ui.state import present_address
+from loop.ui.wording import Labels, message_of
 
-Labels = Mapping[str, tuple[str, str]]
-"""Of the interface's fields, by their names: what the page calls each, and what may stand in it."""
 _UNACCEPTABLE = 422
 _ERRORS = "errors told"
 _ERROR_SECONDS = 10.0
@@ -54,20 +52,7 @@ def in_words_of(labels: Labels) -> Iterator[None]:
     except ApiError as error:
         if error.status != _UNACCEPTABLE:
             raise
-        raise FormError(_in_words(error, labels)) from error
-
-
-def _in_words(error: ApiError, labels: Labels) -> str:
-    problems = error.details.get("fields")
-    if problems:
-        return "; ".join(_problem(one["field"], one["problem"], labels) for one in problems)
-    names = "|".join(map(re.escape, labels))
-    return re.sub(rf"\b(?:{names})\b", lambda found: labels[found[0]][0], error.message)
-
-
-def _problem(field: str, problem: str, labels: Labels) -> str:
-    label, may_be = labels.get(field.rpartition(".")[2], (field, problem))
-    return f"{label}: {may_be}"
+        raise FormError(message_of(error, labels)) from error
 
 
 COOKIE = "afterthought_login"
@@ -207,8 +192,3 @@ def way_back(page: str) -> str | None:
     """Return the page to go back to after logging in; None where it is no page of ours."""
     is_ours = page.startswith("/") and not page.startswith(("//", "/\\", "/login"))
     return page if is_ours else None
-
-
-def message_of(error: Exception) -> str:
-    """Return an error in words for people."""
-    return error.message if isinstance(error, ApiError) else str(error)

@@ -148,6 +148,11 @@ class Settings(
         """Whether the pages are served."""
         return self.host in _LOOPBACK if self.pages is None else self.pages
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the loop thinks about conversations: it may, and there is a model."""
+        return self.thinking and self.model is not None
+
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, setting_groups.SettingsGroup))

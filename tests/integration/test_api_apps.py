@@ -13,7 +13,7 @@ def test_an_app_is_installed_shown_and_listed(api: Api) -> None:
     made = api.ask("POST", "/apps", 201, json={"appId": "chat", "name": "Chat", "config": {"colour": ["blue"]}})
     assert made["config"] == {"colour": ["blue"]}
     shown = api.ask("GET", "/apps/chat")
-    assert shown == made | {"memories": 0, "openConversations": 0, "endedConversations": 0}
+    assert shown == made | {"memories": 0, "openConversations": 0, "endedConversations": 0, "loopAnswers": False}
     assert api.ask("GET", "/apps") == {"apps": [made], "cursor": None}
 
 

@@ -158,6 +158,7 @@ def test_answers_are_approved_in_other_words_and_rejected(at: Window, client: Af
     _pending(client, database, "monday", "You keep a quilwort.")
     page = at.open(f"/administration/{client.app}?view=answers")
     first = page.get_by_role("group", name="Answer in monday")
+    expect(first).to_contain_text("What do I keep?")
     expect(first.get_by_label("Answer", exact=True)).to_have_value("You keep a quilwort.")
     first.get_by_label("Answer", exact=True).fill("You keep a quillwort.")
     # One that comes meanwhile is shown, and does not take away what was written.

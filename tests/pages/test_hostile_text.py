@@ -16,7 +16,9 @@ from tests.support.transcripts import assistant, lines, user
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 SHORT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202eאבג\u202c 👩‍🚀"
 """Markup, script, a change of direction, and a character of several."""
-LONG = SHORT + "x" * 50_000 + SHORT + " y" * 25_000
+MARKDOWN = "![seen](http://elsewhere.example/pixel.png) [go](javascript:document.title='owned')\n\n"
+"""A picture that would tell elsewhere who reads it, and a link that runs; a window fails where either is asked for."""
+LONG = f"{SHORT}\n\n{MARKDOWN}" + "x" * 50_000 + SHORT + " y" * 25_000
 
 
 def test_hostile_text_is_text_on_every_page(phone: Window, client: Afterthought) -> None:
@@ -94,7 +96,7 @@ def _wrong(page: Page) -> list[str]:
         name
         for name, found in {
             "ran": "owned" in page.title(),
-            "became markup": page.locator("img[src=x], #main script").count() > 0,
+            "became markup": page.locator("img[src=x], #main script, a[href^=javascript], .rendered img").count() > 0,
             "scrolls sideways": page.evaluate("document.documentElement.scrollWidth > window.innerWidth"),
         }.items()
         if found

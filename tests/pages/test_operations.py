@@ -86,10 +86,10 @@ def test_a_job_is_cancelled_and_run_again(at: Window, client: Afterthought) -> N
     page.get_by_role("button", name=f"Cancel create_memory {job}").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(f"create_memory of {client.app}, deferred")
-    dialog.get_by_role("button", name="Cancel", exact=True).click()
+    dialog.get_by_role("button", name="No, let them go on").click()
     assert client.show_job(job).state == "deferred"
     page.get_by_role("button", name=f"Cancel create_memory {job}").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel the work").click()
+    page.get_by_role("dialog").get_by_role("button", name="Yes, cancel 1 job").click()
     expect(table).to_contain_text("cancelled by admin")
     assert client.show_job(job).state == "cancelled"
     client.change_app(hourly_budget=None)
@@ -110,7 +110,7 @@ def test_several_jobs_are_cancelled_at_once(at: Window, client: Afterthought) ->
     expect(page.get_by_text("2 chosen")).to_be_visible()
     page.get_by_role("button", name="Cancel", exact=True).click()
     dialog = page.get_by_role("dialog", name="Cancel 2 jobs?")
-    dialog.get_by_role("button", name="Cancel the work").click()
+    dialog.get_by_role("button", name="Yes, cancel 2 jobs").click()
     expect(page.get_by_text("None chosen")).to_be_visible()
     expect(rows.get_by_text("cancelled", exact=True)).to_have_count(2)
     assert {client.show_job(job).state for job in jobs} == {"cancelled"}

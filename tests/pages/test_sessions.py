@@ -12,7 +12,7 @@ from afterthought_client import Afterthought
 from tests.support.browser import Window, window
 from tests.support.recorded import FOLDER, MARKED, PROJECT, compress, marked_transcript, odd_transcript, register
 from tests.support.services import System
-from tests.support.transcripts import REAL, lines, user
+from tests.support.transcripts import REAL, assistant, lines, user
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -38,12 +38,12 @@ def test_sessions_of_a_folder_are_listed_by_month_and_added_to_memory(
     page = _browser(at, client)
     months = page.get_by_role("region", name="Sessions").get_by_role("heading")
     expect(months).to_have_text(["March 2026", "January 2026"])
-    expect(page.get_by_role("button", name=re.compile("^mar"))).to_contain_text("in memory")
-    page.get_by_role("button", name=re.compile("^jan")).click()
+    expect(page.get_by_role("button", name=re.compile("· mar$"))).to_contain_text("in memory")
+    page.get_by_role("button", name=re.compile("· jan$")).click()
     dialog = _dialog(page, "Add session to memory")
     expect(dialog).to_contain_text("Detected keepit markers: 3")
     expect(dialog).to_contain_text("keepit 0.80: 1 important")
-    expect(dialog).to_contain_text("15 Jan 2026 10:00 – 10:05 UTC")
+    expect(dialog).to_contain_text("15 Jan 2026, 10:00 – 10:05 UTC")
     assert [one.session_id for one in client.iter_sessions()] == ["mar"]
     dialog.get_by_role("button", name="Add to memory").click()
     expect(page.get_by_role("region", name="Session details")).to_contain_text("Keepit markers: 3")
@@ -140,6 +140,7 @@ def test_a_compression_is_foreseen_live_and_then_made(at: Window, client: Aftert
     expect(compressions).to_contain_text("uniform 30:1")
     expect(compressions.get_by_role("button", name="Read v001")).to_be_visible()
     assert client.list_versions("abc123").versions[0].settings["sessionDistance"] == 10
+    expect(page.get_by_role("button", name=re.compile("· 1 version · abc123$"))).to_be_visible()
 
 
 def test_a_version_is_made_by_tiers_that_were_written_by_hand(at: Window, client: Afterthought) -> None:
@@ -222,10 +223,48 @@ def test_versions_that_could_not_be_looked_for_are_not_pruned(at: Window, client
     expect(found).to_contain_text("2 versions would go")
     expect(dialog.get_by_role("button", name="Remove them")).to_be_enabled()
     dialog.get_by_label("Neither made nor used").fill("99999999")
-    expect(page.get_by_text("olderThanDays")).to_be_visible()
+    expect(page.get_by_text("Neither made nor used: a whole number of days")).to_be_visible()
     expect(found).to_have_text("Choose a rule.")
     expect(dialog.get_by_role("button", name="Remove them")).to_be_disabled()
     assert len(client.list_versions("abc123").versions) == 2
+
+
+def test_a_version_and_its_original_are_rendered_and_scroll_together(at: Window, client: Afterthought) -> None:
+    said = []
+    for nth in range(8):
+        before = f"a{nth - 1}" if nth else None
+        answer = f"# Kind {nth}\n\n**Reading** files of kind {nth} takes most of it.\n\n"
+        said.append(user(f"Make the cache of kind {nth} faster.", f"u{nth}", parentUuid=before))
+        said.append(assistant(answer + f"What is said of kind {nth} is long. " * 40, f"a{nth}", f"u{nth}"))
+    register(client, "kinds", lines(*said))
+    version = compress(client, "kinds", 3)
+    page = _browser(at, client, "kinds")
+    page.get_by_role("button", name=f"Read {version}").click()
+    dialog = _dialog(page, f"kinds, {version}")
+    read, original = dialog.get_by_role("document", name="Version"), dialog.get_by_role("log", name="Original")
+    expect(read.locator("strong", has_text="Reading").first).to_be_visible()
+    expect(read).not_to_contain_text("**")
+    # What is at hand is what is scrolled; the other one follows to what stands in both.
+    read.hover()
+    to_the_top = "part => part.scrollIntoView({block: 'start'})"
+    read.get_by_role("heading", name="Kind 5").evaluate(to_the_top)
+    expect(original.get_by_role("heading", name="Kind 5")).to_be_in_viewport()
+    original.hover()
+    original.get_by_role("heading", name="Kind 0").evaluate(to_the_top)
+    expect(read.get_by_role("heading", name="Kind 0")).to_be_in_viewport()
+
+
+def test_what_tools_were_given_is_folded(at: Window, client: Afterthought) -> None:
+    register(client, "odd", odd_transcript())
+    page = _browser(at, client, "odd")
+    page.get_by_role("button", name="View original").click()
+    log = _dialog(page, "Original of odd").get_by_role("log", name="Original")
+    call = log.locator(".message").filter(has_text=re.compile("Call of ")).first
+    expect(call).to_be_attached()
+    given = call.locator(".said").first
+    expect(given).to_be_hidden()
+    call.locator(".folded [role=button]").click()
+    expect(given).to_be_visible()
 
 
 def test_a_wrong_ratio_is_told_and_asks_for_nothing(at: Window, client: Afterthought) -> None:
@@ -349,13 +388,15 @@ def test_a_project_is_exported_and_imported_under_another_id(at: Window, client:
         page.get_by_role("button", name="Export").click()
     file = tmp_path / "project.zip"
     started.value.save_as(file)
-    client.remove_project(PROJECT, force=True)
     page.get_by_role("button", name="Import").click()
     dialog = _dialog(page, "Import a project")
+    dialog.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_text("already; import under another name.")).to_be_visible()
+    client.remove_project(PROJECT, force=True)
     dialog.get_by_label("Project's id").fill("-home-dev-moved")
     dialog.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_text("Imported ferry-desk: 1 session")).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("^abc123"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("· abc123$"))).to_be_visible()
     [found] = client.iter_projects()
     assert (found.project_id, found.sessions) == ("-home-dev-moved", 1)
 

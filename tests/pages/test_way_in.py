@@ -25,7 +25,8 @@ def test_nobody_sees_a_page_without_a_token(browser: Browser, system: System) ->
         expect(stranger.page).to_have_url(f"{system.url}/login?next=%2Foperations%3Fview%3Djobs")
         stranger.page.get_by_label("Token").fill("no-token-of-ours")
         stranger.page.get_by_role("button", name="Log in").click()
-        expect(stranger.page.get_by_text("unknown or revoked")).to_be_visible()
+        # In words for people: nobody who looks at a page knows the routes of the interface.
+        expect(stranger.page.get_by_text("unknown or revoked. Ask who runs the service")).to_be_visible()
         expect(stranger.page).to_have_url(_LOGIN)
         stranger.page.get_by_label("Token").fill(system.admin_token)
         stranger.page.get_by_role("button", name="Log in").click()
@@ -49,7 +50,7 @@ def test_an_apps_token_sees_its_app_only(browser: Browser, system: System, clien
         page = own.open(f"/memory/{client.app}")
         expect(page.get_by_role("link", name="Operations")).to_have_count(0)
         page = own.open("/memory/of-others")
-        expect(page.get_by_text("This token opens only")).to_be_visible()
+        expect(page.get_by_text(f"This token opens only the app {client.app}.")).to_be_visible()
 
 
 def test_a_page_left_open_loses_its_rights_with_the_token(
@@ -137,9 +138,10 @@ def test_what_is_no_page_is_the_interfaces_and_needs_a_token(system: System, pat
 
 
 def test_a_page_that_is_not_there_says_so_and_leads_back(at: Window) -> None:
-    answer = at.page.goto(f"{at.url}/sessions/a/b/c")
-    assert answer is not None and answer.status == 404
-    expect(at.page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    for path in ("/sessions/a/b/c", "/nosuch"):
+        answer = at.page.goto(f"{at.url}{path}")
+        assert answer is not None and answer.status == 404
+        expect(at.page.get_by_role("heading", name="There is no such page")).to_be_visible()
     at.page.get_by_role("link", name="Go to the apps").click()
     expect(at.page).to_have_url(f"{at.url}/")
     assert httpx.get(f"{at.url}/_nicegui/nothing").headers["content-type"] == "application/json"

@@ -291,6 +291,7 @@ def test_times_names_and_topics_are_kept(tmp_path: Path) -> None:
     details = overview.details
     assert (details["gitBranch"], details["gitBranches"], details["cwd"]) == ("main", ["fix", "main"], "/home/me/app")
     assert (details["projectName"], details["claudeVersion"], details["title"]) == ("app", "2.1.0", "Config loader")
+    assert details["firstPrompt"] == "Fix parse_config in app/config.py, parse_config fails"
     assert details["recordedIds"] == ["other"]
     assert details["primaryTopics"][:2] == ["parse_config", "app/config.py"] and "database" in details["primaryTopics"]
     assert not any("keepit" in topic for topic in details["primaryTopics"])

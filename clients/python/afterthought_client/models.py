@@ -285,6 +285,10 @@ class AppDetails(Model):
     memories: int
     open_conversations: Annotated[int, Field(alias="openConversations")]
     ended_conversations: Annotated[int, Field(alias="endedConversations")]
+    loop_answers: Annotated[bool, Field(alias="loopAnswers")]
+    """
+    Whether the loop answers its conversations now: it is to, and there is a model that thinks.
+    """
 
 
 class AppEnergy(Model):
@@ -2370,7 +2374,7 @@ class SessionForeseen(Model):
     last_timestamp: Annotated[AwareDatetime | None, Field(alias="lastTimestamp")]
     metadata: dict[str, Any]
     """
-    Branch, version, folder, models, topics.
+    Title, how the first prompt begins, branch, version, folder, models, topics.
     """
     counts: dict[str, int]
     """
@@ -2409,7 +2413,7 @@ class SessionItem(Model):
     last_timestamp: Annotated[AwareDatetime | None, Field(alias="lastTimestamp")]
     metadata: dict[str, Any]
     """
-    Branch, version, folder, models, topics.
+    Title, how the first prompt begins, branch, version, folder, models, topics.
     """
     counts: dict[str, int]
     """
@@ -4535,7 +4539,7 @@ class SessionDetail(Model):
     last_timestamp: Annotated[AwareDatetime | None, Field(alias="lastTimestamp")]
     metadata: dict[str, Any]
     """
-    Branch, version, folder, models, topics.
+    Title, how the first prompt begins, branch, version, folder, models, topics.
     """
     counts: dict[str, int]
     """

@@ -2610,6 +2610,8 @@ export interface components {
             memories: number;
             openConversations: number;
             endedConversations: number;
+            /** @description Whether the loop answers its conversations now: it is to, and there is a model that thinks. */
+            loopAnswers: boolean;
         };
         /** @description What an app has spent. */
         AppEnergy: {
@@ -5103,7 +5105,7 @@ export interface components {
             originalMessages: number;
             firstTimestamp: string | null;
             lastTimestamp: string | null;
-            /** @description Branch, version, folder, models, topics. */
+            /** @description Title, how the first prompt begins, branch, version, folder, models, topics. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -5139,7 +5141,7 @@ export interface components {
             originalMessages: number;
             firstTimestamp: string | null;
             lastTimestamp: string | null;
-            /** @description Branch, version, folder, models, topics. */
+            /** @description Title, how the first prompt begins, branch, version, folder, models, topics. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -5173,7 +5175,7 @@ export interface components {
             originalMessages: number;
             firstTimestamp: string | null;
             lastTimestamp: string | null;
-            /** @description Branch, version, folder, models, topics. */
+            /** @description Title, how the first prompt begins, branch, version, folder, models, topics. */
             metadata: {
                 [key: string]: unknown;
             };

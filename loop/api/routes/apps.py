@@ -40,6 +40,7 @@ _CONFIG = (
     "The app's own notes: kept and returned, and read by nothing here. No key in it changes what the service does."
 )
 _ANSWERED_BY = "Who answers its conversations: the loop, when a model is set, or the app itself."
+_LOOP_ANSWERS = "Whether the loop answers its conversations now: it is to, and there is a model that thinks."
 _SHARED = "Whether what names no user (memories, facts, old messages) is recalled for every user of the app."
 _GRANTS = "What it may do beside working with the app's data: tokens (issue and revoke them), uninstall, answers (who)."
 _TIME_ZONE = "Whose days are meant where neither conversation, user nor message says, an IANA name; null: UTC's."
@@ -107,13 +108,15 @@ class AppDetails(AppAnswer):
     memories: int
     open_conversations: int
     ended_conversations: int
+    loop_answers: bool = Field(description=_LOOP_ANSWERS)
 
     @classmethod
-    def counted(cls, app: App, memories: int, conversations: tuple[int, int]) -> AppDetails:
+    def counted(cls, app: App, memories: int, conversations: tuple[int, int], *, thinks: bool) -> AppDetails:
         """Return an app with its counts; ``conversations`` is (open, ended)."""
         is_open, ended = conversations
         counts = {"memories": memories, "open_conversations": is_open, "ended_conversations": ended}
-        return cls.from_row(app, **_computed(app), **counts)
+        answers = app.answered_by == AnsweredBy.LOOP and app.uninstalled_at is None and thinks
+        return cls.from_row(app, **_computed(app), **counts, loop_answers=answers)
 
 
 def _computed(app: App) -> dict[str, object]:
@@ -205,8 +208,9 @@ def list_apps(ctx: Reads, page: PageOf50, search: SearchInQuery = None) -> AppLi
 def show_app(ctx: Reads, app_id: AppInPath) -> AppDetails:
     """Show an app and how much it holds."""
     with ctx.read() as session:
-        app = queries.get_app(session, app_id)
-        return AppDetails.counted(app, count_standing(session, app_id), count_conversations(session, app_id))
+        app, conversations = queries.get_app(session, app_id), count_conversations(session, app_id)
+        thinks = ctx.loop.settings.thinks
+        return AppDetails.counted(app, count_standing(session, app_id), conversations, thinks=thinks)
 
 
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")

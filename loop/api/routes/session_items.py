@@ -47,7 +47,9 @@ class _SessionFigures(ResponseModel):
     original_messages: int
     first_timestamp: datetime | None
     last_timestamp: datetime | None
-    metadata: Annotated[dict[str, Any], From("details")] = Field(description="Branch, version, folder, models, topics.")
+    metadata: Annotated[dict[str, Any], From("details")] = Field(
+        description="Title, how the first prompt begins, branch, version, folder, models, topics."
+    )
     counts: dict[str, int] = Field(description="Lines, prompts, messages, tool uses, tokens by usage, oddities.")
     markers: int
     marker_problems: list[MarkerProblemItem]

@@ -231,6 +231,7 @@ class _Survey:
                 self._tokens += estimate_tokens(block.text)
             if block.kind is BlockKind.HUMAN:
                 self._topics.add(block.text)
+                self._about.add_prompt(block.text)
             self._touches.add(block)
             self._marks.add(block)
 
@@ -311,6 +312,7 @@ class _Metadata:
         self._seen: dict[str, dict[str, None]] = {name: {} for name in (*_DETAILS.values(), "models")}
         self._first: dict[str, str] = {}
         self._title: str | None = None
+        self._prompt: str | None = None
 
     def add(self, record: Record) -> None:
         for name, listed in _DETAILS.items():
@@ -319,6 +321,10 @@ class _Metadata:
         self._see("models", model if isinstance(model, str) and not model.startswith("<") else None)
         if record.kind in ("custom-title", "ai-title"):
             self._title = (record.word(_TITLES[record.kind]) or "")[:_MOST_CHARACTERS] or self._title
+
+    def add_prompt(self, text: str) -> None:
+        """Keep how the first prompt begins, by which people know a session that nobody gave a title."""
+        self._prompt = self._prompt or " ".join(_MARKER.sub(" ", text[:_MOST_CHARACTERS]).split()) or None
 
     def details(self) -> dict[str, Any]:
         lists = {name: list(values) for name, values in self._seen.items()}
@@ -330,6 +336,7 @@ class _Metadata:
             "cwd": folder,
             "projectName": PurePosixPath(folder).name if folder else None,
             "title": self._title,
+            "firstPrompt": self._prompt,
             **lists,
         }
 
