@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -183,3 +185,28 @@ def test_shortening_any_text_twice_changes_nothing_more(text: str, limit: int) -
     assert len(once) <= limit
     assert shorten(once, limit) == once
     assert bool(once) == bool(clean(text))
+
+
+PASSWORD_WORDS = (
+    "password", "passwort", "passcode", "passphrase", "passwd", "pw", "pwd", "kennwort", "zugangscode", "contraseña",
+    "senha", "palavra-passe", "wachtwoord", "lösenord", "adgangskode", "passord", "salasana", "hasło", "heslo",
+    "jelszó", "parola", "parole", "şifre", "пароль", "κωδικός", "mot de passe", "kata sandi", "mật khẩu",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", PASSWORD_WORDS)
+@pytest.mark.parametrize("written", [str.lower, str.upper, str.capitalize])
+def test_a_password_without_a_digit_is_known_by_each_word_for_it(word: str, written: Callable[[str], str]) -> None:
+    assert has_secret(f"{written(word)}: swordfish")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ghp_abcdefghijklmnop", "npm_abcdefghij", "xoxb-abcdefghij", "hf_abcdefghijklmnop", "eyJabcdefgh.abcdefgh",
+        "whsec_abc+efgh/jklmnop=", "shpat_abcdefghijklmnop", "ftp://ann:swordfish@host", "LOGIN ann, PASS: swordfish",
+        "-----BEGIN PRIVATE KEY", "https://hooks.slack.com/services/a/b/c", "API_KEY = swordfish",
+    ],
+)  # fmt: skip
+def test_a_key_without_a_digit_is_known(key: str) -> None:
+    assert has_secret(key)
