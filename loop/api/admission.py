@@ -116,15 +116,14 @@ class ConcurrencyLimit:
     async def _wait(self, turns: asyncio.Semaphore, buffered: _BufferedReceive) -> bool:
         """Wait for a turn until the client leaves; whether it was had. Raises: Limit, after too long."""
         turn, leaving = asyncio.ensure_future(turns.acquire()), asyncio.ensure_future(buffered.leaving())
+        is_used = False
         try:
             await asyncio.wait(
                 (turn, leaving), timeout=self._settings.app_wait_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if turn.done() and not leaving.done():
+                is_used = True
                 return True
-            # Both at the same moment: nobody is there to use the turn.
-            if turn.done():
-                turns.release()
             if leaving.done():
                 self._metrics.http_refused.labels(Refusal.LEFT).inc()
                 return False
@@ -134,6 +133,9 @@ class ConcurrencyLimit:
                 one.cancel()
             # Waited for, as one that still listens would take a message from the route.
             await asyncio.gather(turn, leaving, return_exceptions=True)
+            # Had after all, at the moment at which nobody waited for it any more.
+            if not is_used and not turn.cancelled():
+                turns.release()
 
 
 class _BufferedReceive:

@@ -67,7 +67,8 @@ def complete_composition(
         row.component.tokens, row.component.left_out = part.tokens, part.left_out
         row.recorded.last_accessed = row.project.last_accessed = cause.at
         if row.compression is not None:
-            row.compression.uses += 1
+            # Reckoned by the database: two compositions of a version may be finished at the same moment.
+            row.compression.uses = SessionVersion.uses + 1
             row.compression.last_used = cause.at
     for key in sorted({project.key, *(row.project.key for row in rows)}):
         touch(session.get_one(Project, key), cause.at)
