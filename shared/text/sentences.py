@@ -89,9 +89,14 @@ _LONGEST = 2000
 
 def sentences(content: str) -> list[str]:
     """Cut a message into sentences, without what is not this person's own statement."""
-    plain = _MARKUP.sub("", _BULLET.sub("", own_words(content)))
+    plain = without_markup(own_words(content))
     found = (shorten(part[:_LONGEST], _LONGEST) for part, _, is_secret in _parts(plain) if not is_secret)
     return [sentence for sentence in found if sentence]
+
+
+def without_markup(content: str) -> str:
+    """Return a text without the signs of lists and of emphasis."""
+    return _MARKUP.sub("", _BULLET.sub("", content))
 
 
 SECRET_MARK = "[…]"

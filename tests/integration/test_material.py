@@ -294,3 +294,23 @@ def test_labels_that_only_sound_so_leave_nothing(talks: Talks, form: str) -> Non
 def test_a_fact_says_who_is_meant_by_she(talks: Talks, text: str, fact: str) -> None:
     talks.hold(text, "Thank you.")
     assert fact in talks.facts()
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "fact"),
+    [
+        ("Do you eat meat?", "I don't.", "Do you eat meat? I don't"),
+        ("Do you eat meat?", "no, I'm vegan", "Is vegan"),
+        ("Any **allergies**?", "yes, shellfish", "Any allergies? yes, shellfish"),
+    ],
+)
+def test_an_answer_stands_with_its_question_unless_it_says_all(
+    talks: Talks, asked: str, answer: str, fact: str
+) -> None:
+    talks.hold("Let us plan a dinner.", asked, answer)
+    assert fact in talks.facts()
+
+
+def test_a_goodbye_with_a_time_in_it_is_not_kept(talks: Talks) -> None:
+    talks.hold("I moved to Lisbon in May.", "**Anything else** to keep in mind?", "No, that's all for today.")
+    assert "that's all" not in str((talks.facts(), talks.memories()))

@@ -17,7 +17,7 @@ from shared.text.classifier import ASKS, SURE_HARM, Judgement, StatementType, as
 from shared.text.gate import Gate
 from shared.text.languages import ENGLISH, empty_words, language_of
 from shared.text.lines import clean, shorten
-from shared.text.sentences import sentences
+from shared.text.sentences import sentences, without_markup
 from shared.text.words import EMPTY, WORD, word_set
 from worker.agent.corrections import LASTS, SURELY, is_repair, opens_with_repair, put_right, repaired
 from worker.agent.dates import resolve
@@ -181,6 +181,16 @@ _HEADING = re.compile(
 _RELATIVE = re.compile(r"(?:who|whose|whom|which|qui|dont|quien|cui)\b", re.IGNORECASE)
 """Opens a clause about what stands before it."""
 _SPEAKER = re.compile(r"i(?:['’](?:m|ve|ll|d))?\s", re.IGNORECASE)
+_INTERJECTIONS = re.compile(
+    r"(?:(?:oh|ah|um|hm+|well|yes|yeah|yep|no|nope|nah|actually|right|sure|ok(?:ay)?)\b[,!.:]*\s+)+", re.IGNORECASE
+)
+_ECHO = re.compile(
+    r"i(?:['’]m|\s+(?:am|do|did|have|would|will|can|could|was|had|should))(?:\s+not|n['’]t)?"
+    r"(?:[,\s]+(?:thanks|thank you|sometimes|too|please))?[.!\s]*",
+    re.IGNORECASE,
+)
+"""Says no more than yes or no."""
+_POINTS_BACK = re.compile(r"\b(?:it|that|this|those|these|them|one|ones|there|so)\b", re.IGNORECASE)
 _HEADING_ENDS = (":", "：")
 _LONGEST_NAME = 20
 
@@ -324,10 +334,12 @@ def _read_turn(turn: TranscriptTurn, question: str, in_fiction: bool, start: int
         text = _without_greeting(dated).strip(_STATEMENT_END)
         if word_count(text) == 0:
             continue
-        judged = judge(dated, bool(answers), in_fiction)
+        # As it was typed: a date makes a plan of "that's all for today".
+        judged = judge(line_text, bool(answers), in_fiction)
         joined = bool(answers) and _needs_question(line_text)
         if joined:
-            text, reading = f"{answers} {dated.strip(_STATEMENT_END)}", judge(f"{answers} {dated}", True, in_fiction)
+            text = f"{answers} {dated.strip(_STATEMENT_END)}"
+            reading = judge(f"{answers} {line_text}", True, in_fiction)
             # A "yes" says nothing by itself, and all where it was asked for an allergy.
             is_harm = reading.sort is StatementType.HARM and reading.sorts[StatementType.HARM] >= SURE_HARM
             judged = reading if is_harm else judged.combined_with(reading)
@@ -363,9 +375,10 @@ def _without_heading(line: str) -> str:
 
 
 def _needs_question(answer: str) -> bool:
-    """Whether an answer says little without what was asked: it is short, and does not begin with the speaker."""
-    opening = re.split(r"[.!,，、،。]", answer, maxsplit=1)[0]
-    return len(answer) <= _SHORT_ANSWER and word_count(opening) <= _FEW_WORDS and not _SPEAKER.match(answer)
+    """Whether an answer says little without what was asked: it is short, and says nothing of the speaker by itself."""
+    opening, own = re.split(r"[.!,，、،。]", answer, maxsplit=1)[0], _INTERJECTIONS.sub("", answer)
+    is_of_self = _SPEAKER.match(own) is not None and not _ECHO.fullmatch(own) and not _POINTS_BACK.search(own)
+    return len(answer) <= _SHORT_ANSWER and word_count(opening) <= _FEW_WORDS and not is_of_self
 
 
 def _headed(found: Sequence[str]) -> list[str]:
@@ -422,7 +435,7 @@ def _cuts(text: str) -> list[re.Match[str]]:
 
 def _question_of(turn: TranscriptTurn) -> str:
     """Return what a turn asks last; empty where that says no more than a sentence of its own would."""
-    questions = _QUESTION.findall(turn.content)
+    questions = _QUESTION.findall(without_markup(turn.content))
     return questions[-1].strip() if questions and len(questions[-1].strip()) <= _LONGEST_QUESTION else ""
 
 
