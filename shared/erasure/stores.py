@@ -336,6 +336,7 @@ _SCHEDULING = "ids and closed words, made anew from the jobs"
 HOLDS_NO_WORDS = {
     "apps": "the operator's name for it; its config is emptied with everything else of it",
     "tokens": "a digest, and the operator's label",
+    "logins": "two digests",
     "erasures": "the receipts themselves: counts, times and ids",
     "event_counts": "one counter",
     "retrievals": "how searches went: figures and closed words",

@@ -35,6 +35,7 @@ from shared.db.base import Base, BigKey, UtcDateTime, partial
 from shared.text.classifier import StatementType, judge
 from shared.text.likeness import normal
 from shared.text.lines import clean
+from shared.text.words import MONTHS, WEEKDAYS, word_set
 
 SLOTS = 150
 """Facts a subject has at the very most. Source: seed 000."""
@@ -268,14 +269,25 @@ def category_as(sorts: Mapping[StatementType, float]) -> Category:
     return max(_SORTS, key=lambda category: sum(sorts[sort] for sort in _SORTS[category]))
 
 
-_SUBJECT = r"^(?:(?:the )?user(?P<owns>['’]s)? ?|(?P<they>they|he|she) |i )?"
+_MONTH = "|".join(MONTHS)
+_OF_LATE = rf"(?: (?:in (?:{_MONTH})|(?:{_MONTH}) 20\d\d|(?:last|this) \w+|recently|yesterday))?"
+"""When, as far as it is no more than some months ago: "moved to Porto in 2015" does not say where somebody lives."""
+_OPENING = r"^(?:(?:actually|well|no|oh|ah|ok|so|and|but|by the way)\b[, ]+)*"
+_SUBJECT = rf"{_OPENING}(?:(?:the )?user(?P<owns>['’]s)? ?|(?P<they>they|he|she) |i |we )?"
 _NOW = r"(?:(?:now|currently|presently) |is now )?"
 _NAME = r"(?P<value>[^\W\d_a-z][\w.'’&-]*(?:,? (?:(?:of|the|and|de|la|upon) )?[^\W\d_a-z][\w.'’&-]*){0,4})"
 _END = r"(?: (?:now|currently|these days))?\W*$"
 _HEADS = {
-    "home": rf"(?:lives?|(?:is |am )?living|resides?) {_NOW}in (?-i:{_NAME})",
+    "home": (
+        rf"(?:(?:lives?|(?:is |am )?living|resides?) {_NOW}in"
+        rf"|(?:(?:has |have |just )*)(?:moved|relocated) (?:back )?to) (?-i:{_NAME}){_OF_LATE}"
+    ),
     "base": rf"(?:is |are |am )?{_NOW}based in (?-i:{_NAME})",
-    "employer": rf"(?:works?|is working|(?:is )?employed) {_NOW}(?:at|for|by) (?-i:{_NAME})",
+    "employer": (
+        rf"(?:(?:works?|is working|(?:is )?employed) {_NOW}(?:at|for|by)"
+        rf"|(?:has |have |just )*(?:started(?: working| work| a new job)?|got a (?:new )?job) (?:at|for|with))"
+        rf" (?-i:{_NAME}){_OF_LATE}"
+    ),
     "job": r"(?:works?|is working) (?:now |currently )?as (?:an? |the )?(?P<value>[\w-]+(?: [\w-]+){0,2})",
     "name": rf"(?:full )?(?:name is|is (?:called|named)) (?-i:{_NAME})",
     "age": r"(?:is|am|age is|are) (?:now )?(?P<value>\d{1,3})(?: years? old| years? of age)?",
@@ -283,6 +295,12 @@ _HEADS = {
     "email": r"(?:email|e-mail)(?: address)? is (?P<value>\S+@\S+?)",
 }
 _PATTERNS = {kind: re.compile(_SUBJECT + _NOW + head + _END, re.IGNORECASE) for kind, head in _HEADS.items()}
+_NO_HOMES = word_set(
+    "team marketing sales engineering support finance hr it product design operations legal research qa devops plan"
+    " option phase stage step level chapter unit linux ubuntu windows mac macos ios android python java rust kubernetes"
+    " docker postgres postgresql mysql sqlite redis aws azure gcp google github gitlab slack teams notion jira vim"
+).union(map(str.casefold, (*MONTHS, *WEEKDAYS)))
+"""Where people move to that is no place: "moved to Marketing"."""
 _JOINTS = frozenset(("and", "or", "but", "with", "part-time", "at", "in", "for", "on", "when", "if"))
 
 
@@ -306,7 +324,8 @@ def single_value(statement: str) -> SingleValue | None:
     for kind, pattern in _PATTERNS.items():
         if match := pattern.match(line):
             words = match["value"].casefold().rstrip(".!,").replace(",", "").split()
-            return None if kind == "job" and _JOINTS & set(words) else SingleValue(kind, frozenset(words))
+            no_value = {"job": _JOINTS, "home": _NO_HOMES}.get(kind, frozenset())
+            return None if no_value & set(words) else SingleValue(kind, frozenset(words))
     return None
 
 

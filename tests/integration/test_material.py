@@ -314,3 +314,18 @@ def test_an_answer_stands_with_its_question_unless_it_says_all(
 def test_a_goodbye_with_a_time_in_it_is_not_kept(talks: Talks) -> None:
     talks.hold("I moved to Lisbon in May.", "**Anything else** to keep in mind?", "No, that's all for today.")
     assert "that's all" not in str((talks.facts(), talks.memories()))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ("I live in Paris.", "Actually no, I moved to Lille in June.", 1),
+        ("I work at Siemens.", "I started at Bosch last month.", 1),
+        # Neither a team nor where somebody lived years ago is where they live.
+        ("I live in Paris.", "I moved to Marketing last month.", 2),
+        ("I live in Paris.", "I moved to Lille in 2009.", 2),
+    ],
+)
+def test_who_moves_lives_somewhere_else(talks: Talks, before: str, after: str, left: int) -> None:
+    talks.hold(before, "ok", after)
+    assert len(talks.facts()) == left
