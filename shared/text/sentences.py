@@ -54,6 +54,13 @@ _HANDED_OVER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A request to work on a text, up to that text: after an empty line, or after a colon."""
+_ONLY_HANDED_OVER = re.compile(
+    r"\s*(?:please |bitte |(?:can|could) you (?:please )?)?(?:translate|rephrase|proof-?read|paraphrase|rewrite"
+    r"|summari[sz]e|correct (?=this|the|my|it)|übersetz\w*|korrigier\w*|tradui\w*|corrige\w*|traduce\w*|traduz\w*"
+    r"|vertaal)\b(?: ?[\w'’]+){0,6}\s*:\s*\S",
+    re.IGNORECASE,
+)
+"""A message that is such a request from its first word on, however short the text: "Translate: I live in Berlin"."""
 _ROLE_PLAY = re.compile(
     r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
     r"|\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|(?:as a|in) character|let['’]?s play)\b",
@@ -127,7 +134,7 @@ def own_words(content: str) -> str:
     """Return what is left of a message without what its writer only passed on."""
     own = _FENCE.sub("\n", content)
     # In a role that is played nothing is said of oneself.
-    if _ROLE_PLAY.search(own):
+    if _ROLE_PLAY.search(own) or _ONLY_HANDED_OVER.match(own):
         return ""
     handed = _HANDED_OVER.search(own)
     own = _SALUTATION.sub("", own[: handed.end()] if handed else own)

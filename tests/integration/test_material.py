@@ -329,3 +329,13 @@ def test_a_goodbye_with_a_time_in_it_is_not_kept(talks: Talks) -> None:
 def test_who_moves_lives_somewhere_else(talks: Talks, before: str, after: str, left: int) -> None:
     talks.hold(before, "ok", after)
     assert len(talks.facts()) == left
+
+
+def test_a_short_text_that_is_only_to_be_translated_is_nobodys(talks: Talks) -> None:
+    talks.hold("Translate: I am a vegetarian and I live in Berlin", "ok", "Summarize in two lines: I live in Rome")
+    assert not talks.facts() and not talks.memories()
+
+
+def test_what_is_called_correct_is_the_speakers(talks: Talks) -> None:
+    talks.hold("Correct: I am allergic to nuts, not to eggs.")
+    assert "allergic to nuts" in str(talks.facts())
