@@ -339,3 +339,25 @@ def test_a_short_text_that_is_only_to_be_translated_is_nobodys(talks: Talks) -> 
 def test_what_is_called_correct_is_the_speakers(talks: Talks) -> None:
     talks.hold("Correct: I am allergic to nuts, not to eggs.")
     assert "allergic to nuts" in str(talks.facts())
+
+
+@pytest.mark.parametrize(
+    ("before", "correction", "left"),
+    [
+        ("My favorite color is green", "sorry, blue, I meant blue", "blue"),
+        ("My dog's name is Rex", "oops, Max", "Max"),
+        ("My flight is on Monday", "no wait, Tuesday", "Tuesday"),
+        ("I play tennis on Mondays", "no, Wednesdays", "Wednesdays"),
+    ],
+)
+def test_a_correction_of_one_word_takes_the_place_of_the_wrong_one(
+    talks: Talks, before: str, correction: str, left: str
+) -> None:
+    talks.hold(before, "ok", correction)
+    [memory] = talks.memories()
+    assert left in memory and before.split()[-1] not in memory
+
+
+def test_a_word_that_corrects_nothing_takes_no_place(talks: Talks) -> None:
+    talks.hold("My son is sick", "oh no", "sorry, late")
+    assert "late" not in str(talks.facts())

@@ -13,7 +13,7 @@ from itertools import pairwise, product
 
 from shared.text.classifier import judge
 from shared.text.languages import GERMAN, TOLD_APART, empty_words, language_of
-from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, stem
+from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, stem, word_set
 
 _VALUE = re.compile(r"(?<![A-Za-z0-9_-])\d+(?:[.,:]\d+)*(?:[a-z]{1,2}(?![^\W\d_]))?")
 _WRITTEN = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{'|'.join(MONTHS)}) )?(?:19|20)\d\d\b")
@@ -63,7 +63,7 @@ def put_right(text: str, later: str, is_sure: bool = False, is_near: bool = Fals
     thing elsewhere; ``is_next``: it was said next.
     """
     ways = [with_values_of, *[with_only_of] * is_next] if _is_of_same(text, later, is_sure) else []
-    ways += [with_word_of, with_spelling_of] * is_near
+    ways += [with_word_of, with_spelling_of, with_single_word_of] * is_near
     return next((right for way in ways if (right := way(text, later)) != text), text)
 
 
@@ -214,6 +214,43 @@ def with_spelling_of(text: str, later: str) -> str:
             if folded not in here and close[0] == folded[0] and not is_bent:
                 return text.replace(here[close], word)
     return text
+
+
+_CORRECTING = word_set(
+    "sorry wait oops meant mean actually rather make correction typo hang hold moment quatsch halt meine pardon perdón"
+    " perdona digo voulais dire scusa scusate desculpa"
+)
+"""Stands beside the right word, and is none itself."""
+_KINDS = (
+    frozenset(map(str.casefold, WEEKDAYS)),
+    frozenset(map(str.casefold, MONTHS)),
+    word_set("one two three four five six seven eight nine ten eleven twelve"),
+)
+_NAMED = re.compile(
+    r"(?P<before>.*\b(?:(?:nick|sur)?name|colou?r|favou?rite)\b.* (?:is|was) )(?P<word>[^\W\d_]+)\W*", re.DOTALL
+)
+"""Where the last word is all that is told: "my favourite colour is green", and not "my son is ill"."""
+
+
+def with_single_word_of(text: str, later: str) -> str:
+    """Return a text with the one word that a later one is: "no wait, Tuesday", "sorry, blue, I meant blue".
+
+    In the place of the one word of its kind, or of a name.
+    """
+    found = {_folded(word[0]): word[0] for word in _words_of(later) if _folded(word[0]) not in _CORRECTING}
+    if len(found) != 1 or _VALUE.search(later):
+        return text
+    [(folded, right)] = found.items()
+    here = {_folded(word[0]): word for word in _words_of(text)}
+    if folded in here:
+        return text
+    kind = next((kind for kind in _KINDS if folded in kind), frozenset[str]())
+    alike = [here[one] for one in here.keys() & kind]
+    if len(alike) == 1:
+        return text[: alike[0].start()] + right + text[alike[0].end() :]
+    named = None if kind else _NAMED.fullmatch(text)
+    is_alike = named is not None and named["word"][0].isupper() == right[0].isupper()
+    return named["before"] + right if named is not None and is_alike else text
 
 
 def _long_words_of(text: str) -> dict[str, str]:
