@@ -11,13 +11,12 @@ import warnings
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from loop.ui.transport import InProcess
+from loop.ui.transport import InProcess, is_same_site
 from shared.base.installation import release
 
 PATHS = frozenset(
@@ -119,8 +118,3 @@ def _build(interface: InProcess) -> FastAPI:
 
 def _is_own(origin: str, environ: Mapping[str, str]) -> bool:
     return is_same_site(origin, environ.get("HTTP_HOST"), environ.get("HTTP_X_FORWARDED_HOST"))
-
-
-def is_same_site(origin: str, *hosts: str | None) -> bool:
-    """Whether a page of this address asks; its scheme does not tell, as a proxy may speak TLS and this process not."""
-    return urlsplit(origin).netloc in hosts

@@ -14,10 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from afterthought_client import AsyncAfterthought
 from loop.ui import administration, chat, composer, memory, operations, sessions
 from loop.ui.frame import Frame, PageView, bare, show_errors
-from loop.ui.pages import is_same_site
 from loop.ui.tables import PRIMARY, action, note
 from loop.ui.times import report_zone
-from loop.ui.transport import InProcess
+from loop.ui.transport import InProcess, is_same_site
 from loop.ui.visitors import COOKIE, ENDED, Visitor, Visitors, present_login, way_back
 
 _INSIDE = "http://afterthought"

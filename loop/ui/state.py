@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from nicegui import ui
 from nicegui.elements.mixins.value_element import ValueElement
 from pydantic import BaseModel, ConfigDict
-
-if TYPE_CHECKING:
-    from loop.ui.frame import PageView
 
 SCRIPT = Path(__file__).with_name("state.js").read_text("utf-8")
 _ADDRESS = "address of the page"
@@ -39,6 +36,23 @@ class PageState(BaseModel):
         """Return the address of a page at a path with this state, changed."""
         query = self.model_copy(update=changes).model_dump(exclude_defaults=True, exclude_none=True)
         return f"{path}?{urlencode(query)}" if query else path
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class DraftOwner(Protocol):
+    """Whose drafts they are: a view of a page, by its visitor and app."""
+
+    @property
+    def visitor(self) -> _Named:
+        """Who writes."""
+
+    @property
+    def app_id(self) -> str:
+        """Of which app the page is."""
 
 
 _StateT = TypeVar("_StateT", bound=PageState)
@@ -98,7 +112,7 @@ def present_address() -> str:
     return address
 
 
-def own_drafts_only(view: PageView) -> None:
+def own_drafts_only(view: DraftOwner) -> None:
     """Have the tab forget what others than the visitor were writing in it."""
     ui.run_javascript(f"drafts.keepOnly({json.dumps(_OWNER.format(view.visitor.name))})")
 
@@ -111,7 +125,7 @@ class Draft:
 
     def __init__(
         self,
-        view: PageView,
+        view: DraftOwner,
         form: str,
         fields: Mapping[str, ValueElement[Any]],
         resume: Callable[[dict[str, Any]], Awaitable[None]] | None = None,
@@ -180,12 +194,12 @@ class Draft:
         self.forget()
 
 
-async def forms_being_written(view: PageView, kind: str) -> list[str]:
+async def forms_being_written(view: DraftOwner, kind: str) -> list[str]:
     """Return the names of this page's forms of a kind in which something was being written, without the kind."""
     prefix = _owner(view) + kind
     found = await ui.run_javascript(f"drafts.names({json.dumps(prefix)})", timeout=_ANSWER_SECONDS) or []
     return [name.removeprefix(prefix) for name in found]
 
 
-def _owner(view: PageView) -> str:
+def _owner(view: DraftOwner) -> str:
     return f"{_OWNER.format(view.visitor.name)}{view.app_id}:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import httpx
 from starlette.types import ASGIApp, Message, Scope
@@ -105,3 +106,8 @@ def _scope(request: httpx.Request) -> Scope:
         "server": (request.url.host, request.url.port or 80),
         "client": _CLIENT,
     }
+
+
+def is_same_site(origin: str, *hosts: str | None) -> bool:
+    """Whether a page of this address asks; its scheme does not tell, as a proxy may speak TLS and this process not."""
+    return urlsplit(origin).netloc in hosts
